@@ -1,0 +1,127 @@
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+void buf_init(buf *self, size_t max_bytes)
+{
+    *self = (buf){.max = max_bytes};
+}
+
+void buf_fini(buf *self)
+{
+    mem_free(self->at);
+    *self = (buf){.max = self->max};
+}
+
+void buf_clear(buf *self)
+{
+    self->len = 0;
+    self->err = BAY_OK;
+}
+
+bool buf_reserve(buf *self, size_t bytes)
+{
+    if (self->err != BAY_OK) {
+        return false;
+    }
+    if (bytes <= self->cap - self->len) {
+        return true;
+    }
+    if (bytes > self->max || self->len > self->max - bytes) {
+        self->err = BAY_LIMIT;
+        return false;
+    }
+    size_t needed = self->len + bytes;
+    size_t cap = self->cap < 64 ? 64 : self->cap;
+    while (cap < needed) {
+        cap = cap > SIZE_MAX / 2 ? needed : cap * 2;
+    }
+    if (cap > self->max) {
+        cap = self->max;
+    }
+    char *at = mem_resize(self->at, cap);
+    if (at == NULL) {
+        self->err = BAY_NOMEM;
+        return false;
+    }
+    self->at = at;
+    self->cap = cap;
+    return true;
+}
+
+void buf_append(buf *self, const void *at, size_t len)
+{
+    if (len == 0 || !buf_reserve(self, len)) {
+        return;
+    }
+    memcpy(self->at + self->len, at, len);
+    self->len += len;
+}
+
+void buf_str(buf *self, bay_str text)
+{
+    buf_append(self, text.at, text.len);
+}
+
+void buf_char(buf *self, char c)
+{
+    buf_append(self, &c, 1);
+}
+
+void buf_uint(buf *self, uint64_t number)
+{
+    char digits[20];
+    size_t at = sizeof(digits);
+    do {
+        digits[--at] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    buf_append(self, digits + at, sizeof(digits) - at);
+}
+
+void buf_int(buf *self, int64_t number)
+{
+    if (number < 0) {
+        buf_char(self, '-');
+        buf_uint(self, (uint64_t)0 - (uint64_t)number);
+        return;
+    }
+    buf_uint(self, (uint64_t)number);
+}
+
+void buf_printf(buf *self, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    va_list again;
+    va_copy(again, arguments);
+    int len = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (len >= 0 && buf_reserve(self, (size_t)len + 1)) {
+        vsnprintf(self->at + self->len, (size_t)len + 1, format, again);
+        self->len += (size_t)len;
+    }
+    va_end(again);
+}
+
+void buf_consume(buf *self, size_t len)
+{
+    if (len >= self->len) {
+        self->len = 0;
+        return;
+    }
+    memmove(self->at, self->at + len, self->len - len);
+    self->len -= len;
+}
+
+char *buf_take(buf *self, size_t *out_len)
+{
+    char *at = self->at;
+    *out_len = self->len;
+    *self = (buf){.max = self->max};
+    return at;
+}

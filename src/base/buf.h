@@ -1,0 +1,46 @@
+/* A growable run of bytes with a maximum. Errors stick: after a failure every append is a no-op and
+ * `err` tells why, so a writer checks once at its end. */
+#ifndef BASE_BUF_H
+#define BASE_BUF_H
+
+#include "base/str.h"
+#include "patchbay/types.h"
+
+typedef struct buf {
+    char *at;
+    size_t len;
+    size_t cap;
+    size_t max;
+    bay_err err; /* BAY_OK, BAY_NOMEM or BAY_LIMIT */
+} buf;
+
+void buf_init(buf *self, size_t max_bytes);
+void buf_fini(buf *self);
+
+/* Empties it and forgives an earlier failure; keeps the memory. */
+void buf_clear(buf *self);
+
+/* Room for `bytes` more; false (and `err` set) when there is none. */
+bool buf_reserve(buf *self, size_t bytes);
+
+void buf_append(buf *self, const void *at, size_t len);
+void buf_str(buf *self, bay_str text);
+void buf_char(buf *self, char c);
+void buf_int(buf *self, int64_t number);
+void buf_uint(buf *self, uint64_t number);
+void buf_printf(buf *self, const char *format, ...) BAY_PRINTF(2, 3);
+#define buf_lit(self, literal) buf_append((self), "" literal "", sizeof(literal) - 1)
+
+/* Drops `len` bytes from the front. */
+void buf_consume(buf *self, size_t len);
+
+/* The bytes so far; valid until the next change. */
+static inline bay_str buf_view(const buf *self)
+{
+    return (bay_str){self->at, self->len};
+}
+
+/* Hands the memory to the caller (mem_free), leaves the buffer empty. */
+char *buf_take(buf *self, size_t *out_len);
+
+#endif

@@ -1,0 +1,61 @@
+#include "base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static const char *const err_texts[] = {
+#define ERR_TEXT(name, class_name, text) [BAY_##name] = text,
+    BAY_ERRORS(ERR_TEXT)
+#undef ERR_TEXT
+};
+
+static const bay_err_class err_classes[] = {
+#define ERR_CLASS(name, class_name, text) [BAY_##name] = BAY_CLASS_##class_name,
+    BAY_ERRORS(ERR_CLASS)
+#undef ERR_CLASS
+};
+
+const char *bay_err_text(bay_err err)
+{
+    return (unsigned)err < BAY_ERROR_COUNT ? err_texts[err] : "unknown error";
+}
+
+bay_err_class bay_err_class_of(bay_err err)
+{
+    return (unsigned)err < BAY_ERROR_COUNT ? err_classes[err] : BAY_CLASS_FATAL;
+}
+
+const char *bay_version(void)
+{
+    return PATCHBAY_VERSION;
+}
+
+static void diag_format(bay_diag *diag, bay_err code, size_t offset, const char *format,
+                        va_list arguments)
+{
+    if (diag == NULL) {
+        return;
+    }
+    diag->code = code;
+    diag->line = 0;
+    diag->offset = offset;
+    vsnprintf(diag->text, sizeof(diag->text), format, arguments);
+}
+
+bay_err diag_set(bay_diag *diag, bay_err code, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    diag_format(diag, code, 0, format, arguments);
+    va_end(arguments);
+    return code;
+}
+
+bay_err diag_at(bay_diag *diag, bay_err code, size_t offset, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    diag_format(diag, code, offset, format, arguments);
+    va_end(arguments);
+    return code;
+}

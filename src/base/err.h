@@ -1,0 +1,15 @@
+/* Filling in diagnostics. The error table itself is public: patchbay/types.h. */
+#ifndef BASE_ERR_H
+#define BASE_ERR_H
+
+#include "patchbay/types.h"
+
+/* Writes `code` and a formatted text into `diag` (which may be NULL) and returns `code`, so that
+ * `return diag_set(diag, BAY_SYNTAX, "…")` reads as one statement. Clears line and offset. */
+bay_err diag_set(bay_diag *diag, bay_err code, const char *format, ...) BAY_PRINTF(3, 4);
+
+/* The same, with the byte offset the error is about. */
+bay_err diag_at(bay_diag *diag, bay_err code, size_t offset, const char *format, ...)
+    BAY_PRINTF(4, 5);
+
+#endif

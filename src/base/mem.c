@@ -1,0 +1,84 @@
+#include "base/mem.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *libc_alloc(void *user, size_t bytes)
+{
+    (void)user;
+    return malloc(bytes);
+}
+
+static void *libc_resize(void *user, void *old, size_t bytes)
+{
+    (void)user;
+    return realloc(old, bytes);
+}
+
+static void libc_release(void *user, void *old)
+{
+    (void)user;
+    free(old);
+}
+
+static mem_hooks mem = {libc_alloc, libc_resize, libc_release, NULL};
+
+void mem_set_hooks(const mem_hooks *hooks)
+{
+    mem = *hooks;
+}
+
+void *mem_alloc(size_t bytes)
+{
+    return mem.alloc(mem.user, bytes > 0 ? bytes : 1);
+}
+
+void *mem_zalloc(size_t bytes)
+{
+    void *at = mem_alloc(bytes);
+    if (at != NULL) {
+        memset(at, 0, bytes);
+    }
+    return at;
+}
+
+void *mem_array(size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes)) {
+        return NULL;
+    }
+    return mem_zalloc(bytes);
+}
+
+void *mem_resize(void *old, size_t bytes)
+{
+    return mem.resize(mem.user, old, bytes > 0 ? bytes : 1);
+}
+
+void mem_free(void *old)
+{
+    if (old != NULL) {
+        mem.release(mem.user, old);
+    }
+}
+
+char *mem_dup(const char *at, size_t len)
+{
+    char *copy = len < SIZE_MAX ? mem_alloc(len + 1) : NULL;
+    if (copy == NULL) {
+        return NULL;
+    }
+    if (len > 0) {
+        memcpy(copy, at, len);
+    }
+    copy[len] = '\0';
+    return copy;
+}
+
+void mem_wipe(void *at, size_t len)
+{
+    memset(at, 0, len);
+    __asm__ volatile("" : : "r"(at) : "memory");
+}

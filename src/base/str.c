@@ -1,0 +1,155 @@
+#include "base/str.h"
+
+static unsigned char lower(char c)
+{
+    return (unsigned char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+}
+
+bool str_eq_nocase(bay_str a, bay_str b)
+{
+    if (a.len != b.len) {
+        return false;
+    }
+    for (size_t i = 0; i < a.len; i++) {
+        if (lower(a.at[i]) != lower(b.at[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int str_cmp(bay_str a, bay_str b)
+{
+    size_t len = a.len < b.len ? a.len : b.len;
+    int order = len > 0 ? memcmp(a.at, b.at, len) : 0;
+    if (order != 0) {
+        return order;
+    }
+    return a.len < b.len ? -1 : a.len > b.len;
+}
+
+bay_str str_trim(bay_str text)
+{
+    while (text.len > 0 && (text.at[0] == ' ' || text.at[0] == '\t')) {
+        text.at++;
+        text.len--;
+    }
+    while (text.len > 0 && (text.at[text.len - 1] == ' ' || text.at[text.len - 1] == '\t')) {
+        text.len--;
+    }
+    return text;
+}
+
+size_t str_find(bay_str text, char c)
+{
+    const char *at = text.len > 0 ? memchr(text.at, c, text.len) : NULL;
+    return at != NULL ? (size_t)(at - text.at) : text.len;
+}
+
+size_t str_find_last(bay_str text, char c)
+{
+    for (size_t i = text.len; i > 0; i--) {
+        if (text.at[i - 1] == c) {
+            return i - 1;
+        }
+    }
+    return text.len;
+}
+
+bool str_uint(bay_str text, uint64_t *out)
+{
+    uint64_t number = 0;
+    if (text.len == 0) {
+        return false;
+    }
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.at[i] < '0' || text.at[i] > '9') {
+            return false;
+        }
+        if (__builtin_mul_overflow(number, (uint64_t)10, &number) ||
+            __builtin_add_overflow(number, (uint64_t)(text.at[i] - '0'), &number)) {
+            return false;
+        }
+    }
+    *out = number;
+    return true;
+}
+
+bool str_eq_secret(bay_str a, bay_str b)
+{
+    if (a.len != b.len) {
+        return false;
+    }
+    volatile unsigned char difference = 0;
+    for (size_t i = 0; i < a.len; i++) {
+        difference |= (unsigned char)(a.at[i] ^ b.at[i]);
+    }
+    return difference == 0;
+}
+
+/* SipHash-1-3 with a 64-bit seed spread over both key halves. */
+#define ROTL(x, b) (((x) << (b)) | ((x) >> (64 - (b))))
+
+static void sip_round(uint64_t v[4])
+{
+    v[0] += v[1];
+    v[1] = ROTL(v[1], 13) ^ v[0];
+    v[0] = ROTL(v[0], 32);
+    v[2] += v[3];
+    v[3] = ROTL(v[3], 16) ^ v[2];
+    v[0] += v[3];
+    v[3] = ROTL(v[3], 21) ^ v[0];
+    v[2] += v[1];
+    v[1] = ROTL(v[1], 17) ^ v[2];
+    v[2] = ROTL(v[2], 32);
+}
+
+uint64_t str_hash(bay_str text, uint64_t seed)
+{
+    uint64_t other = seed * 0x9e3779b97f4a7c15U + 1;
+    uint64_t v[4] = {seed ^ 0x736f6d6570736575U, other ^ 0x646f72616e646f6dU,
+                     seed ^ 0x6c7967656e657261U, other ^ 0x7465646279746573U};
+    size_t i = 0;
+    for (; i + 8 <= text.len; i += 8) {
+        uint64_t word;
+        memcpy(&word, text.at + i, sizeof(word));
+        v[3] ^= word;
+        sip_round(v);
+        v[0] ^= word;
+    }
+    uint64_t last = (uint64_t)text.len << 56;
+    for (size_t shift = 0; i < text.len; i++, shift += 8) {
+        last |= (uint64_t)(unsigned char)text.at[i] << shift;
+    }
+    v[3] ^= last;
+    sip_round(v);
+    v[0] ^= last;
+    v[2] ^= 0xff;
+    sip_round(v);
+    sip_round(v);
+    sip_round(v);
+    return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+size_t str_distance(bay_str a, bay_str b)
+{
+    enum { LONGEST = 64 };
+    if (a.len > LONGEST || b.len > LONGEST) {
+        return LONGEST;
+    }
+    size_t row[LONGEST + 1];
+    for (size_t j = 0; j <= b.len; j++) {
+        row[j] = j;
+    }
+    for (size_t i = 1; i <= a.len; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= b.len; j++) {
+            size_t change = diagonal + (lower(a.at[i - 1]) != lower(b.at[j - 1]));
+            diagonal = row[j];
+            size_t least = row[j] + 1 < row[j - 1] + 1 ? row[j] + 1 : row[j - 1] + 1;
+            row[j] = change < least ? change : least;
+        }
+    }
+    return row[b.len];
+}

@@ -1,0 +1,110 @@
+/* Lossless JSON, part one: reading. The reader indexes the caller's bytes and never changes them:
+ * a value is a place in those bytes, so numbers, escapes, order and duplicates survive byte for
+ * byte. Strict RFC 8259, UTF-8 validated (escaped surrogates must pair), bounded.
+ *
+ * Lifetimes: the text and the arena must outlive the document; values point into the document. */
+#ifndef JSON_JSON_H
+#define JSON_JSON_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "patchbay/types.h"
+
+typedef enum json_kind {
+    JSON_MISSING, /* no such member; every accessor accepts it */
+    JSON_NULL,
+    JSON_FALSE,
+    JSON_TRUE,
+    JSON_NUMBER,
+    JSON_STRING,
+    JSON_ARRAY,
+    JSON_OBJECT,
+} json_kind;
+
+typedef struct json_limits {
+    size_t max_bytes;
+    uint32_t max_depth;  /* arrays and objects inside each other */
+    uint32_t max_values; /* of the whole document; keys count */
+} json_limits;
+
+/* 64 MiB, 128 levels, 4 Mi values. */
+extern const json_limits json_default_limits;
+
+typedef struct json_tape json_tape; /* known inside json/ only */
+
+typedef struct json_doc {
+    bay_str text;
+    const json_tape *tape;
+    uint32_t count;
+} json_doc;
+
+typedef struct json_val {
+    const json_doc *doc; /* NULL: missing */
+    uint32_t at;
+} json_val;
+
+#define JSON_NONE ((json_val){NULL, 0})
+
+/* Indexes `text`. BAY_SYNTAX, BAY_UTF8, BAY_DEPTH, BAY_LIMIT (with offset in `diag`), BAY_NOMEM.
+ * White space around the value is allowed, anything else is not. limits NULL: the defaults. */
+bay_err json_parse(json_doc *out, bay_str text, const json_limits *limits, arena *memory,
+                   bay_diag *diag) BAY_MUST_CHECK;
+
+json_val json_root(const json_doc *doc);
+json_kind json_kind_of(json_val value);
+static inline bool json_is(json_val value, json_kind kind)
+{
+    return json_kind_of(value) == kind;
+}
+
+/* The exact bytes of the value (a string with its quotes); empty for JSON_MISSING. */
+bay_str json_raw(json_val value);
+size_t json_offset(json_val value); /* of its first byte in the text */
+size_t json_count(json_val value);  /* elements or members; 0 for anything else */
+
+/* The first member of that name (compared decoded), or JSON_MISSING, also for a non-object. */
+json_val json_get(json_val object, bay_str key);
+json_val json_item(json_val array, size_t index); /* linear */
+
+/* Picks several members in one pass: out[i] is the member named keys[i] or JSON_MISSING.
+ * BAY_DUPLICATE when one of the keys stands twice (*out_duplicate, if not NULL, says which),
+ * BAY_TYPE when it is no object. At most 32 keys. */
+bay_err json_pick(json_val object, const bay_str *keys, size_t count, json_val *out,
+                  size_t *out_duplicate) BAY_MUST_CHECK;
+
+/* BAY_DUPLICATE with the offset of the second one if any object at or below `value` has a member
+ * twice. */
+bay_err json_check_duplicates(json_val value, bay_diag *diag) BAY_MUST_CHECK;
+
+/* Walks members or elements:  json_iter it = json_iter_of(v); while (json_next(&it)) … it.key, it.value */
+typedef struct json_iter {
+    json_val key; /* a string value; JSON_MISSING in arrays */
+    json_val value;
+    json_val parent;
+    uint32_t next;
+    uint32_t end;
+} json_iter;
+
+json_iter json_iter_of(json_val container); /* no steps for anything else */
+bool json_next(json_iter *iter);
+
+/* RFC 6901; JSON_MISSING where it leads nowhere. */
+json_val json_pointer(json_val root, bay_str pointer);
+
+/* Strings. json_str: the text itself when it has no escapes, else decoded into the arena.
+ * BAY_TYPE, BAY_NOMEM, BAY_LIMIT. The text may contain NUL (from \u0000). */
+bay_err json_str(json_val value, arena *memory, bay_str *out) BAY_MUST_CHECK;
+bool json_str_eq(json_val value, bay_str text); /* decoded; false for a non-string */
+
+/* Numbers never guess: BAY_RANGE when the value is not exactly representable (1.0 and 1e2 are
+ * integers, 2^63 is no int64, 0.5 is no integer). json_double rounds to nearest as JSON's readers
+ * do, BAY_RANGE when it overflows. Raw text: json_raw. */
+bay_err json_int64(json_val value, int64_t *out) BAY_MUST_CHECK;
+bay_err json_uint64(json_val value, uint64_t *out) BAY_MUST_CHECK;
+bay_err json_double(json_val value, double *out) BAY_MUST_CHECK;
+bool json_is_integer(json_val value); /* mathematically: 1.0 and 10e-1 too */
+/* Mathematical equality of two numbers' texts, whatever their size ("1.0" and "1", "1e400" and "10e399"). */
+bool json_number_eq(bay_str a, bay_str b);
+bool json_true(json_val value); /* is it the literal true? */
+
+#endif
