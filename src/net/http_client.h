@@ -1,0 +1,65 @@
+/* The HTTP/1.1 client: keep-alive pools per origin on one loop. A call is one request and its reply;
+ * it ends exactly once, by `end` or by `failed`, unless http_call_cancel ended it first. */
+#ifndef NET_HTTP_CLIENT_H
+#define NET_HTTP_CLIENT_H
+
+#include "net/http_server.h" /* http_field */
+#include "net/loop.h"
+#include "net/tls.h"
+
+typedef struct http_client http_client;
+typedef struct http_call http_call;
+
+typedef struct http_client_limits {
+    uint32_t connections_per_origin; /* 256; further calls queue */
+    uint32_t queue_per_origin;       /* 10,000; beyond: BAY_BUSY */
+    uint32_t idle_timeout_ms;        /* 15,000: pooled connection without a call */
+    uint32_t connect_timeout_ms;     /* 10,000: DNS, TCP and TLS together */
+    size_t head_bytes;               /* 64 KiB */
+    uint32_t head_fields;            /* 200 */
+    size_t body_bytes;               /* 0: unbounded, the receiver bounds it */
+} http_client_limits;
+
+extern const http_client_limits http_client_default_limits;
+
+typedef struct http_client_options {
+    http_client_limits limits;
+    tls_context *tls; /* for https; NULL: system trust store; borrowed */
+} http_client_options;
+
+typedef struct http_call_events {
+    /* Status and fields of the reply; views live for the call only. */
+    void (*head)(void *user, int status, const http_field *fields, size_t count);
+    /* The next bytes of the body; borrowed for the call. */
+    void (*body)(void *user, bay_str bytes);
+    void (*end)(void *user);
+    /* was_sent: bytes of the request may have reached the peer (so a retry may run it twice). */
+    void (*failed)(void *user, bay_err err, bool was_sent, const char *text);
+} http_call_events;
+
+typedef struct http_call_spec {
+    bay_str method;
+    bay_str url; /* http:// or https://; fragments are not sent */
+    const http_field *fields;
+    size_t field_count;
+    bay_str body;          /* copied only as far as the kernel does not take it at once */
+    bool has_body;         /* send Content-Length even when it is empty */
+    uint32_t timeout_ms;   /* to the reply's head; 0: none */
+    uint32_t idle_ms;      /* between two reads of the body; 0: none */
+} http_call_spec;
+
+bay_err http_client_new(loop *loop, const http_client_options *options, http_client **out)
+    BAY_MUST_CHECK;
+void http_client_free(http_client *self); /* every open call fails with BAY_CANCELLED first */
+
+/* Nothing of `events` runs before this returns. A request on a pooled connection that the peer closed
+ * before any byte of a reply came is sent once more on a fresh one. */
+bay_err http_client_call(http_client *self, const http_call_spec *spec,
+                         const http_call_events *events, void *user, http_call **out,
+                         bay_diag *diag) BAY_MUST_CHECK;
+/* Ends it without an event; its connection is closed unless the reply was complete. */
+void http_call_cancel(http_call *self);
+void http_call_pause(http_call *self);  /* no more `body` until resumed: back-pressure to the peer */
+void http_call_resume(http_call *self);
+
+#endif

@@ -1,0 +1,60 @@
+/* One event loop, one thread. Loops share nothing and talk by messages: loop_post is the only call
+ * of this floor that another thread may make. */
+#ifndef NET_LOOP_H
+#define NET_LOOP_H
+
+#include "base/arena.h"
+#include "patchbay/types.h"
+
+typedef struct loop loop;
+typedef struct uv_loop_s uv_loop_t;
+
+bay_err loop_new(loop **out) BAY_MUST_CHECK;
+/* Closes every handle that is still open and waits for their ends, then frees. */
+void loop_free(loop *self);
+
+void loop_run(loop *self);  /* until loop_stop, or until nothing is left to wait for */
+void loop_stop(loop *self); /* any thread */
+/* Turns the loop until nothing is ready (for tests and synchronous clients); `timeout_ms` < 0 waits
+ * for one event, 0 does not wait. True while something is alive. */
+bool loop_turn(loop *self, int64_t timeout_ms);
+
+uint64_t loop_now_ms(const loop *self); /* monotonic, cached per turn */
+uint64_t loop_time_ms(void);            /* wall clock, ms since 1970 */
+uv_loop_t *loop_uv(loop *self);         /* for this floor only */
+
+/* Runs `function(argument)` on the loop's thread, in the order posted. Any thread. BAY_CLOSED after
+ * loop_free began: then the function was not and will not be run. */
+bay_err loop_post(loop *self, void (*function)(void *argument), void *argument) BAY_MUST_CHECK;
+
+/* Runs `function(argument)` once at the end of the current turn, before the loop waits again. */
+typedef struct loop_task {
+    void (*function)(void *argument);
+    void *argument;
+    struct loop_task *next;
+    bool is_queued;
+} loop_task;
+void loop_defer(loop *self, loop_task *task); /* no-op while it is queued already */
+void loop_undefer(loop *self, loop_task *task);
+
+/* A timer lives in its owner; it costs nothing while it is not armed. All timers of a loop share one
+ * kernel timer (a heap or wheel), so thousands are cheap. */
+typedef struct loop_timer {
+    void (*function)(void *argument);
+    void *argument;
+    uint64_t due_ms;
+    size_t heap_index; /* 0: not armed; for the heap only */
+} loop_timer;
+void loop_timer_init(loop_timer *self, void (*function)(void *argument), void *argument);
+bay_err loop_timer_start(loop *loop, loop_timer *self, uint64_t after_ms) BAY_MUST_CHECK; /* re-arms */
+void loop_timer_stop(loop *loop, loop_timer *self);
+
+/* Runs `work` on the pool's threads, then `done` on the loop. Both always run. */
+bay_err loop_work(loop *self, void (*work)(void *argument), void (*done)(void *argument),
+                  void *argument) BAY_MUST_CHECK;
+
+/* A signal handler on this loop (SIGTERM, SIGHUP …), until the loop is freed. */
+bay_err loop_on_signal(loop *self, int signal, void (*function)(void *argument, int signal),
+                       void *argument) BAY_MUST_CHECK;
+
+#endif

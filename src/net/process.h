@@ -1,0 +1,42 @@
+/* A child process spoken to by lines: started without a shell, its stdin written, its stdout and
+ * stderr read line by line within a bound, ended by closing stdin, then SIGTERM, then SIGKILL, and
+ * never left behind (its own process group; PR_SET_PDEATHSIG, so it dies with us). */
+#ifndef NET_PROCESS_H
+#define NET_PROCESS_H
+
+#include "net/loop.h"
+
+typedef struct process process;
+
+typedef struct process_events {
+    void (*line)(void *user, bay_str line);       /* of stdout, without the line end; borrowed */
+    void (*error_line)(void *user, bay_str line); /* of stderr, cut at 4 KiB */
+    void (*drained)(void *user);                  /* after process_write said BAY_AGAIN */
+    /* A line of stdout exceeded the bound: the process is being killed; `exited` follows. */
+    void (*overflow)(void *user, size_t line_bytes);
+    /* Last event, exactly once: stdout is at its end and the process is reaped. */
+    void (*exited)(void *user, int exit_status, int signal);
+} process_events;
+
+typedef struct process_options {
+    const char *const *argv; /* argv[0] is looked up in PATH; NULL at the end */
+    const char *const *env;  /* "NAME=value", NULL at the end; NULL: inherit */
+    const char *cwd;         /* NULL: inherit */
+    size_t line_bytes;       /* bound of one stdout line; 0: 64 MiB */
+    size_t queue_bytes;      /* bound of what waits for its stdin; 0: 64 MiB */
+} process_options;
+
+bay_err process_start(loop *loop, const process_options *options, const process_events *events,
+                      void *user, process **out, bay_diag *diag) BAY_MUST_CHECK;
+int process_id(const process *self);
+/* Writes `line` and a newline. BAY_OK; BAY_AGAIN: taken, stop until drained; BAY_CLOSED; BAY_LIMIT:
+ * not taken, the queue is full. */
+bay_err process_write(process *self, bay_str line);
+void process_pause(process *self); /* stop reading stdout: the child blocks */
+void process_resume(process *self);
+/* Closes stdin; SIGTERM to the group after `term_ms`, SIGKILL after `kill_ms` more. Idempotent. */
+void process_close(process *self, uint32_t term_ms, uint32_t kill_ms);
+/* Only after `exited`, or to kill now and hear no more events. */
+void process_free(process *self);
+
+#endif
