@@ -69,7 +69,7 @@ typedef enum bay_err {
 #define BAY_ERROR_ENUM(name, class_name, text) BAY_##name,
     BAY_ERRORS(BAY_ERROR_ENUM)
 #undef BAY_ERROR_ENUM
-    BAY_ERROR_COUNT
+        BAY_ERROR_COUNT
 } bay_err;
 
 typedef enum bay_err_class {

@@ -1,5 +1,5 @@
-/* An intrusive doubly linked list: the link lives in the object, so joining and leaving cannot fail.
- * A zeroed or detached link is its own ring of one. */
+/* An intrusive doubly linked list: the link lives in the object, so joining and leaving cannot
+ * fail. A zeroed or detached link is its own ring of one. */
 #ifndef BASE_LIST_H
 #define BASE_LIST_H
 

@@ -7,7 +7,10 @@
 #include "patchbay/types.h"
 
 #define STR(literal) ((bay_str){"" literal "", sizeof(literal) - 1})
-#define STR_INIT(literal) {"" literal "", sizeof(literal) - 1} /* for static initialisers */
+#define STR_INIT(literal)                                                                          \
+    {                                                                                              \
+        "" literal "", sizeof(literal) - 1                                                         \
+    } /* for static initialisers */
 
 static inline bay_str str_of(const char *text)
 {
@@ -21,7 +24,8 @@ static inline bool str_eq(bay_str a, bay_str b)
 
 static inline bool str_starts(bay_str text, bay_str prefix)
 {
-    return text.len >= prefix.len && (prefix.len == 0 || memcmp(text.at, prefix.at, prefix.len) == 0);
+    return text.len >= prefix.len &&
+           (prefix.len == 0 || memcmp(text.at, prefix.at, prefix.len) == 0);
 }
 
 static inline bool str_ends(bay_str text, bay_str suffix)
@@ -41,14 +45,14 @@ static inline bay_str str_head(bay_str text, size_t len)
     return (bay_str){text.at, len < text.len ? len : text.len};
 }
 
-bool str_eq_nocase(bay_str a, bay_str b);     /* ASCII */
-int str_cmp(bay_str a, bay_str b);            /* bytes, then length */
-bay_str str_trim(bay_str text);               /* spaces and tabs at both ends */
-size_t str_find(bay_str text, char c);        /* text.len when absent */
-size_t str_find_last(bay_str text, char c);   /* text.len when absent */
-bool str_uint(bay_str text, uint64_t *out);   /* decimal digits only, no sign, no overflow */
-bool str_eq_secret(bay_str a, bay_str b);     /* time independent of content */
+bool str_eq_nocase(bay_str a, bay_str b);       /* ASCII */
+int str_cmp(bay_str a, bay_str b);              /* bytes, then length */
+bay_str str_trim(bay_str text);                 /* spaces and tabs at both ends */
+size_t str_find(bay_str text, char c);          /* text.len when absent */
+size_t str_find_last(bay_str text, char c);     /* text.len when absent */
+bool str_uint(bay_str text, uint64_t *out);     /* decimal digits only, no sign, no overflow */
+bool str_eq_secret(bay_str a, bay_str b);       /* time independent of content */
 uint64_t str_hash(bay_str text, uint64_t seed); /* keyed: safe against chosen keys */
-size_t str_distance(bay_str a, bay_str b);    /* edits between two short words (<= 64 bytes) */
+size_t str_distance(bay_str a, bay_str b);      /* edits between two short words (<= 64 bytes) */
 
 #endif
