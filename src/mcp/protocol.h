@@ -1,0 +1,95 @@
+/* The protocol as tables: revisions and methods, error codes, reserved _meta keys, log levels.
+ * A new revision is mostly new rows in revisions.def and methods.def. */
+#ifndef MCP_PROTOCOL_H
+#define MCP_PROTOCOL_H
+
+#include "patchbay/types.h"
+#include "base/str.h"
+
+typedef enum mcp_era { MCP_LEGACY, MCP_MODERN } mcp_era;
+
+typedef enum mcp_revision_id {
+#define MCP_REVISION(symbol, text, era, batches, structured) MCP_REV_##symbol,
+#include "mcp/revisions.def"
+#undef MCP_REVISION
+    MCP_REVISION_COUNT
+} mcp_revision_id;
+
+enum { MCP_LATEST = MCP_REVISION_COUNT - 1, MCP_LATEST_LEGACY = MCP_REV_2025_11_25 };
+
+typedef struct mcp_revision {
+    mcp_revision_id id;
+    bay_str text;
+    mcp_era era;
+    bool batches;
+    bool structured;
+} mcp_revision;
+
+enum mcp_method_flags {
+    MCP_FLAG_CACHEABLE = 1,
+    MCP_FLAG_MRTR = 2,
+    MCP_FLAG_ENGINE = 4,
+    MCP_FLAG_LIST = 8,
+};
+
+typedef enum mcp_sender { MCP_SENDER_CLIENT = 1, MCP_SENDER_SERVER = 2, MCP_SENDER_EITHER = 3 } mcp_sender;
+
+typedef enum mcp_method_id {
+#define MCP_METHOD(symbol, text, kind, sender, since, until, capability, name_field, flags) MCP_##symbol,
+#include "mcp/methods.def"
+#undef MCP_METHOD
+    MCP_METHOD_COUNT
+} mcp_method_id;
+
+typedef struct mcp_method {
+    mcp_method_id id;
+    bay_str text;
+    bool is_notification;
+    mcp_sender sender;
+    mcp_revision_id since;
+    mcp_revision_id until;
+    bay_str capability;
+    bay_str name_field;
+    unsigned flags;
+} mcp_method;
+
+const mcp_revision *mcp_revision_of(mcp_revision_id id);
+const mcp_revision *mcp_revision_find(bay_str text); /* NULL when unknown */
+const mcp_method *mcp_method_of(mcp_method_id id);
+/* The row of that name if `revision` has it and `sender` may send it, else NULL. One hash look-up. */
+const mcp_method *mcp_method_find(bay_str text, mcp_revision_id revision, mcp_sender sender);
+
+enum {
+    MCP_RESOURCE_NOT_FOUND = -32002, /* legacy revisions only */
+    MCP_HEADER_MISMATCH = -32020,
+    MCP_MISSING_CAPABILITY = -32021,
+    MCP_UNSUPPORTED_VERSION = -32022,
+};
+
+#define MCP_META_VERSION "io.modelcontextprotocol/protocolVersion"
+#define MCP_META_CLIENT_INFO "io.modelcontextprotocol/clientInfo"
+#define MCP_META_CLIENT_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
+#define MCP_META_SERVER_INFO "io.modelcontextprotocol/serverInfo"
+#define MCP_META_LOG_LEVEL "io.modelcontextprotocol/logLevel"
+#define MCP_META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
+
+/* Most to least verbose; NONE wants nothing. */
+typedef enum mcp_log_level {
+    MCP_LOG_DEBUG,
+    MCP_LOG_INFO,
+    MCP_LOG_NOTICE,
+    MCP_LOG_WARNING,
+    MCP_LOG_ERROR,
+    MCP_LOG_CRITICAL,
+    MCP_LOG_ALERT,
+    MCP_LOG_EMERGENCY,
+    MCP_LOG_NONE,
+} mcp_log_level;
+
+bool mcp_log_level_find(bay_str text, mcp_log_level *out);
+bay_str mcp_log_level_text(mcp_log_level level);
+
+/* What changed, for list_changed and subscriptions. */
+typedef enum mcp_change { MCP_CHANGE_TOOLS = 1, MCP_CHANGE_PROMPTS = 2, MCP_CHANGE_RESOURCES = 4 } mcp_change;
+
+#endif

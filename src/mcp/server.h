@@ -1,0 +1,192 @@
+/* The server engine: all five revisions behind one door, sans I/O.
+ *
+ *   transport --bytes, now--> engine --mcp_request--> service (an SDK server, a gateway)
+ *   transport <--carrier ops-- engine <--result, error, notify-- service
+ *
+ * One engine per loop and face; single-threaded. Exactly-once: every mcp_request handed to the
+ * service is finished exactly once by the service (mcp_request_result… or mcp_request_error), also
+ * after `cancelled`; that call frees it. The engine sees to it that the peer gets exactly one answer
+ * or, after a cancel or disconnect, none.
+ *
+ * A dual-era door chooses by what the message carries, never by its method: modern _meta or header
+ * -> stateless rules; else the legacy rules of the session's revision. */
+#ifndef MCP_SERVER_H
+#define MCP_SERVER_H
+
+#include "mcp/param_header.h"
+#include "mcp/protocol.h"
+#include "rpc/message.h"
+
+typedef struct mcp_server mcp_server;
+typedef struct mcp_session mcp_session;       /* one legacy client */
+typedef struct mcp_connection mcp_connection; /* a duplex carrier: stdio, HTTP+SSE, in-process */
+typedef struct mcp_request mcp_request;
+typedef struct mcp_carrier mcp_carrier;
+
+/* ---- towards the transport ------------------------------------------------------------------ */
+
+/* The way back for one HTTP exchange, or for a whole duplex connection. Embedded first in the
+ * transport's own struct. The engine holds a pointer to it until `answer` or `end` was called (HTTP),
+ * or until mcp_connection_close (duplex), or until mcp_server_gone. */
+typedef struct mcp_carrier_ops {
+    /* The whole reply as one JSON body (`json` empty: no body). `session` non-empty: send it as
+     * Mcp-Session-Id. `allow` non-empty: send it as Allow. Last call on the carrier. HTTP only. */
+    void (*answer)(mcp_carrier *self, int status, bay_str json, bay_str session, bay_str allow);
+    /* One message on the stream (HTTP: opens text/event-stream first) or line. `event_id` empty: none;
+     * `json` empty: a priming event. BAY_AGAIN: taken, slow down until mcp_server_drained. */
+    bay_err (*event)(mcp_carrier *self, bay_str json, bay_str event_id);
+    /* The stream ends after what was sent. Last call on the carrier. HTTP only. */
+    void (*end)(mcp_carrier *self);
+} mcp_carrier_ops;
+
+struct mcp_carrier {
+    const mcp_carrier_ops *ops;
+    void *engine; /* the engine's own; NULL it before handing the carrier over */
+};
+
+/* One HTTP request at the endpoint, as the transport saw it. Views live as long as the carrier. */
+typedef struct mcp_http_request {
+    bay_str verb; /* POST, GET, DELETE … */
+    bay_str body;
+    bay_str (*field)(void *context, bay_str name); /* `at` NULL when absent */
+    size_t (*field_count)(void *context, bay_str name);
+    void *context;
+    arena *memory; /* lives as long as the carrier's exchange */
+    bay_str principal; /* who is calling; "" = nobody in particular */
+} mcp_http_request;
+
+/* Takes one HTTP request. The carrier hears its answer now or later. Host and Origin were checked by
+ * the transport. */
+void mcp_server_http(mcp_server *self, const mcp_http_request *request, mcp_carrier *carrier,
+                     uint64_t now_ms);
+/* The HTTP peer closed the exchange early: modern = cancel; legacy = the stream may be resumed. */
+void mcp_server_gone(mcp_server *self, mcp_carrier *carrier, uint64_t now_ms);
+void mcp_server_drained(mcp_server *self, mcp_carrier *carrier);
+
+/* Duplex carriers. `receive` takes one whole message (no line end). */
+bay_err mcp_connection_open(mcp_server *self, mcp_carrier *carrier, mcp_connection **out)
+    BAY_MUST_CHECK;
+void mcp_connection_receive(mcp_connection *self, bay_str message, uint64_t now_ms);
+void mcp_connection_drained(mcp_connection *self);
+/* The peer is gone: open requests are cancelled; no more calls on the carrier. */
+void mcp_connection_close(mcp_connection *self);
+/* Requests not yet answered (a stdio server waits for them at end of input). */
+size_t mcp_connection_pending(const mcp_connection *self);
+
+/* Expires idle sessions, asks that time out. Returns when to call again (UINT64_MAX: no need). */
+uint64_t mcp_server_tick(mcp_server *self, uint64_t now_ms);
+
+/* ---- towards the service --------------------------------------------------------------------- */
+
+struct mcp_request {
+    /* For the service to read: */
+    mcp_server *server;
+    mcp_session *session; /* NULL for modern requests */
+    const mcp_revision *revision;
+    const mcp_method *method; /* NULL for a method outside the table (see mcp_service.request_other) */
+    rpc_message message;      /* views live until the request is finished */
+    json_val meta;            /* params._meta, or missing */
+    bay_str name;             /* the method's name_field, decoded */
+    bay_str progress_token;   /* raw JSON, empty when none */
+    json_val client_info;     /* missing when unknown */
+    json_val client_capabilities;
+    mcp_log_level log_level;  /* least severe the client wants for this request; NONE = nothing */
+    bay_str principal;
+    arena *memory;
+    uint64_t arrived_ms;
+    bool is_cancelled;
+    /* For the service to use: */
+    void *user;
+    uint32_t ttl_ms;   /* cache hint added to cacheable modern results that carry none */
+    bool is_cache_public;
+};
+
+typedef struct mcp_service {
+    /* A request of a method that is not the engine's own. `request->method` is NULL when the method
+     * is in no table but `knows_method` said yes. */
+    void (*request)(void *self, mcp_request *request);
+    /* The peer cancelled or is gone. The service stops what it can and still finishes the request
+     * (now or later); nothing more reaches the peer. */
+    void (*cancelled)(void *self, mcp_request *request);
+    /* After mcp_request_notify said BAY_AGAIN. May be NULL. */
+    void (*drained)(void *self, mcp_request *request);
+    /* Members of the `capabilities` object for a client of this revision (inside an open object). */
+    void (*capabilities)(void *self, const mcp_revision *revision, json_writer *out);
+    /* x-mcp-header table of a tool; NULL: none. May be NULL. */
+    const mcp_param_table *(*param_table)(void *self, bay_str tool);
+    /* Methods outside the table that the service answers (extensions). May be NULL: none. */
+    bool (*knows_method)(void *self, bay_str method, const mcp_revision *revision);
+    /* The first listener of a resource came, or the last one left. May be NULL. BAY_NOTFOUND makes
+     * the subscription fail (legacy) or be left out of the acknowledgement (modern). */
+    bay_err (*subscribe)(void *self, bay_str uri, bool is_wanted);
+    /* A notification of the client that is not the engine's own (roots/list_changed …). May be NULL. */
+    void (*notified)(void *self, mcp_session *session, const rpc_message *message);
+    /* A legacy session began or ended. May be NULL. */
+    void (*session_changed)(void *self, mcp_session *session, bool is_open);
+} mcp_service;
+
+typedef struct mcp_server_options {
+    bay_str name;         /* serverInfo */
+    bay_str title;        /* "" = none */
+    bay_str version;
+    bay_str instructions; /* "" = none */
+    mcp_revision_id oldest; /* revisions offered, inclusive; oldest > MCP_LATEST_LEGACY: modern only */
+    mcp_revision_id newest; /* < MCP_REV_2026_07_28: legacy only */
+    uint32_t max_sessions;        /* 0: 10,000 */
+    uint32_t session_idle_ms;     /* 0: 30 minutes; open streams and calls keep a session alive */
+    uint32_t max_requests;        /* under way per session or connection; 0: 1,024 */
+    uint32_t max_subscriptions;   /* listens, and resources per listener; 0: 1,024 */
+    size_t log_bytes;             /* event log for resumption, per session; 0: 256 KiB */
+    uint32_t log_events;          /* 0: 256 */
+    uint32_t ask_timeout_ms;      /* server-to-client requests; 0: 10 minutes */
+    uint32_t worker;              /* stands in session ids: which loop owns the session */
+    json_limits json;             /* all zero: 64 MiB, 64 levels, 1 Mi values */
+} mcp_server_options;
+
+bay_err mcp_server_new(const mcp_server_options *options, const mcp_service *service, void *user,
+                       mcp_server **out) BAY_MUST_CHECK;
+/* Ends every session, listen and request; the service hears `cancelled` for what is open and must
+ * finish it before this returns or keep only a detached request. */
+void mcp_server_free(mcp_server *self);
+
+/* Graceful end: open listens get their final result, streams end. */
+void mcp_server_close_streams(mcp_server *self);
+
+/* Which worker owns the session of this id; false when the id is not one of ours. */
+bool mcp_session_worker(bay_str session_id, uint32_t *out_worker);
+bay_str mcp_session_id(const mcp_session *self);
+size_t mcp_server_session_count(const mcp_server *self);
+
+/* Finishing. `result` is a whole JSON object. The engine dresses it for the client's revision: adds
+ * resultType, ttlMs, cacheScope and serverInfo where the revision wants them and they are absent;
+ * strips resultType, ttlMs and cacheScope where it has none. Everything else goes byte for byte. */
+void mcp_request_result(mcp_request *self, json_val result);
+/* The same for a result just written by us: members without braces, with none of the dressing. */
+void mcp_request_result_members(mcp_request *self, bay_str members);
+void mcp_request_error(mcp_request *self, int code, bay_str message, bay_str data);
+/* An upstream's error object, byte for byte, but for codes the revision must not emit. */
+void mcp_request_error_object(mcp_request *self, json_val error);
+
+/* A notification that belongs to this request (progress, message), on its own stream. `params` is a
+ * raw object. BAY_AGAIN: taken, wait for `drained`. BAY_CANCELLED: the peer is gone. Log messages
+ * below the wanted level are dropped here. */
+bay_err mcp_request_notify(mcp_request *self, mcp_method_id method, bay_str params);
+/* Progress with the client's own token; no-op without one or when it does not increase. `members`:
+ * the notification's other members ("progress":1,"total":2), raw, without braces. */
+bay_err mcp_request_progress(mcp_request *self, double progress, bay_str members);
+
+/* A request of ours to the client, on this request's stream (legacy only; BAY_UNSUPPORTED for modern
+ * clients: answer input_required instead; and for a client that lacks the capability). `answered` runs
+ * exactly once: `response` NULL with an error when the client is gone, cancelled or too slow. */
+bay_err mcp_request_ask(mcp_request *self, mcp_method_id method, bay_str params,
+                        void (*answered)(void *user, bay_err err, const rpc_message *response),
+                        void *user, uint64_t now_ms) BAY_MUST_CHECK;
+
+/* To everybody who asked for it: list_changed to legacy sessions and modern listeners … */
+void mcp_server_changed(mcp_server *self, mcp_change change);
+/* … and updates of one resource to its subscribers. `meta` raw or empty. */
+void mcp_server_resource_updated(mcp_server *self, bay_str uri);
+/* A log message to every legacy session whose level admits it (not tied to a request). */
+void mcp_server_log(mcp_server *self, mcp_log_level level, bay_str params);
+
+#endif

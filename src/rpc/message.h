@@ -1,0 +1,57 @@
+/* JSON-RPC 2.0 envelopes: reading one out of a JSON value, writing one into a buf.
+ * Ids are carried as their raw JSON bytes: 1, "1" and 1.0 are three different ids. */
+#ifndef RPC_MESSAGE_H
+#define RPC_MESSAGE_H
+
+#include "json/json.h"
+#include "json/writer.h"
+
+enum {
+    RPC_PARSE_ERROR = -32700,
+    RPC_INVALID_REQUEST = -32600,
+    RPC_METHOD_NOT_FOUND = -32601,
+    RPC_INVALID_PARAMS = -32602,
+    RPC_INTERNAL_ERROR = -32603,
+};
+
+typedef enum rpc_kind { RPC_REQUEST, RPC_NOTIFICATION, RPC_RESULT, RPC_ERROR } rpc_kind;
+
+/* Views into the document it was read from. */
+typedef struct rpc_message {
+    rpc_kind kind;
+    json_val root;
+    bay_str id;      /* raw JSON; empty for notifications and for errors without one */
+    bay_str method;  /* decoded */
+    json_val params; /* object, or (responses aside) missing; arrays are refused: MCP has none */
+    json_val result; /* RPC_RESULT: an object */
+    json_val error;  /* RPC_ERROR: an object with integer code and string message */
+} rpc_message;
+
+/* What to answer when a message cannot be read. */
+typedef struct rpc_fault {
+    int code;
+    bay_str id;       /* raw, "null" when unreadable; never points outside the input or static text */
+    const char *text; /* static */
+    size_t offset;    /* of the offending byte in the input, for -32700 */
+} rpc_fault;
+
+/* Bounds on ids and method names: 256 bytes each. */
+enum { RPC_MAX_ID_BYTES = 256, RPC_MAX_METHOD_BYTES = 256 };
+
+/* Reads the envelope in `root`. BAY_PROTOCOL with `fault` filled in, BAY_NOMEM. A member of the
+ * envelope that stands twice is refused: two readers must not disagree about it. */
+bay_err rpc_message_read(rpc_message *out, json_val root, arena *memory, rpc_fault *fault)
+    BAY_MUST_CHECK;
+
+/* Parses `text` and reads its envelope; a batch (array) is BAY_UNSUPPORTED with `out->root` set to it. */
+bay_err rpc_message_parse(rpc_message *out, json_doc *doc, bay_str text, const json_limits *limits,
+                          arena *memory, rpc_fault *fault) BAY_MUST_CHECK;
+
+/* Whole messages, appended to `out`, without a line end. `params`, `result` and `data` are raw JSON
+ * ("" leaves params or data out). The error's message is plain text. */
+void rpc_write_request(buf *out, bay_str id, bay_str method, bay_str params);
+void rpc_write_notification(buf *out, bay_str method, bay_str params);
+void rpc_write_result(buf *out, bay_str id, bay_str result);
+void rpc_write_error(buf *out, bay_str id, int code, bay_str message, bay_str data);
+
+#endif
