@@ -1,0 +1,171 @@
+/* A byte stream over TCP, or over a stream descriptor that is already open, with or without TLS.
+ *
+ *                 socket_connect                       accepted (listener)
+ *                       |                                     |
+ *                       v                                     v
+ *                  connecting  --failed-->  closing   handshaking (TLS only)
+ *                       |                      ^              |
+ *                       +------> connected <---|--------------+
+ *                                    |         |
+ *                     data* eof? drained*      |
+ *                                    |         |
+ *                     close / abort / error ---+---> closed (last event, exactly once)
+ *
+ * Invariants
+ * - Of `connected` and `failed` at most one comes, and before any other event but `closed`.
+ * - No event runs inside socket_connect, socket_write, socket_close, socket_abort or
+ *   socket_read_start: an owner may call them anywhere, also inside an event.
+ * - After socket_close or socket_abort no event but `closed` comes. `closed` is always the last and
+ *   comes exactly once, from a later point of the loop's turn; the socket is gone when it returns.
+ * - Nothing is read before socket_read_start. An idle connection holds no buffer: bytes are read
+ *   into one buffer of the loop and handed out as a borrowed span.
+ * - The callback of `data` may stop reading at any time: what was read already (TLS) is kept and
+ *   handed out after socket_read_start.
+ * - At loop_free every socket still open is aborted, so its `closed` runs then at the latest.
+ *
+ * Every function is for the thread of the socket's loop. */
+#ifndef NET_SOCKET_H
+#define NET_SOCKET_H
+
+#include "net/loop.h"
+#include "net/tls.h"
+
+/* `socket` itself is taken by the C library. */
+typedef struct net_socket net_socket;
+typedef struct socket_listener socket_listener;
+
+/* Every member may be NULL. */
+typedef struct socket_events {
+    /* The connection (and its TLS handshake) is made; start reading, start writing. */
+    void (*connected)(void *user);
+    /* It could not be made; `text` says why in words for a person. `closed` follows. */
+    void (*failed)(void *user, bay_err err, const char *text);
+    /* The next bytes, at least one; borrowed for the call. */
+    void (*data)(void *user, bay_str bytes);
+    /* The peer ended its half: no more `data`. Writing is still possible. */
+    void (*eof)(void *user);
+    /* The queue fell to half of its high-water mark after socket_write said BAY_AGAIN. */
+    void (*drained)(void *user);
+    /* The last event. BAY_OK: our close or abort; else what ended the connection (BAY_CLOSED: reset
+     * by the peer; BAY_TLS, BAY_IO, BAY_LIMIT: the write queue overflowed, BAY_TIMEOUT …). After
+     * `failed` it repeats that error. The socket is gone when this returns. */
+    void (*closed)(void *user, bay_err reason, const char *text);
+} socket_events;
+
+/* --- making one ------------------------------------------------------------------------------ */
+
+/* Resolves `host` (a name or a literal address, no brackets), tries each address in turn, then does
+ * the TLS handshake if `tls` is not NULL. `server_name` is what TLS asks for and verifies; empty:
+ * `host`. ALPN offers http/1.1.
+ * Owns: copies its strings; `tls` is borrowed for the call only; `events` must outlive the socket.
+ * Errors: BAY_NOMEM, BAY_INVALID at once; all else by `failed` (BAY_RESOLVE, BAY_CONNECT,
+ * BAY_TIMEOUT, BAY_TLS). Units: `timeout_ms` for everything until `connected`; 0: none.
+ * Threads: the loop's. Source: RFC 6066 section 3, RFC 6125, RFC 7301. */
+bay_err socket_connect(loop *loop, bay_str host, uint16_t port, tls_context *tls,
+                       bay_str server_name, uint32_t timeout_ms, const socket_events *events,
+                       void *user, net_socket **out) BAY_MUST_CHECK;
+
+/* A connected stream descriptor (a socketpair, an inherited connection). `connected` does not come:
+ * the socket is connected at once.
+ * Owns: takes `fd`, also on failure. Errors: BAY_NOMEM, BAY_IO. Units: none. Threads: the loop's.
+ * Source: none. */
+bay_err socket_open(loop *loop, int fd, const socket_events *events, void *user,
+                    net_socket **out) BAY_MUST_CHECK;
+
+/* Replaces events and user pointer; NULL silences the socket (its owner is gone). */
+void socket_set_events(net_socket *self, const socket_events *events, void *user);
+void *socket_user(const net_socket *self);
+loop *socket_loop(const net_socket *self);
+
+/* --- reading --------------------------------------------------------------------------------- */
+
+void socket_read_start(net_socket *self); /* idempotent */
+void socket_read_stop(net_socket *self);  /* idempotent: back-pressure to the peer */
+
+/* --- writing --------------------------------------------------------------------------------- */
+
+#define SOCKET_HIGH_BYTES ((size_t)256 * 1024)     /* default high-water mark */
+#define SOCKET_MAX_BYTES ((size_t)4 * 1024 * 1024) /* default hard maximum */
+
+/* BAY_AGAIN above `high_bytes` queued. A write that would bring the queue above `max_bytes` closes
+ * the connection, unless nothing was queued before it: one message may be larger than the maximum,
+ * whoever makes it bounds it. 0: the default. At most 4 GiB - 1. */
+void socket_set_limits(net_socket *self, size_t high_bytes, size_t max_bytes);
+
+/* Hands the spans to the kernel in one call; what it does not take is copied and queued.
+ * Owns: the spans are borrowed for the call. Errors: BAY_OK; BAY_AGAIN: taken, but stop until
+ * `drained`; BAY_CLOSED: not taken, the socket is closing or our half is shut; BAY_LIMIT: not
+ * taken, the queue is full and the connection is being aborted; BAY_STATE: not connected yet;
+ * BAY_NOMEM: not taken wholly, the connection is being aborted. Units: bytes. Threads: the loop's.
+ * Source: none. */
+bay_err socket_write(net_socket *self, const bay_str *spans, size_t count);
+bay_err socket_write_one(net_socket *self, bay_str bytes);
+
+/* Bytes the kernel has not taken yet (ciphertext under TLS); shrinks as the peer reads. */
+size_t socket_queued_bytes(const net_socket *self);
+
+/* --- ending ---------------------------------------------------------------------------------- */
+
+/* Ends our half once the queue is flushed (TLS: close_notify first). Reading goes on. Idempotent.
+ */
+void socket_shutdown(net_socket *self);
+
+/* Graceful: flushes the queue, ends our half, reads and drops what the peer still sends until it
+ * ends its half (so that it can read our last bytes), then closes. At most `timeout_ms` in all, and
+ * at most one second of it after the flush. 0: the default, 5,000. Idempotent; NULL is fine. */
+void socket_close(net_socket *self, uint32_t timeout_ms);
+
+/* At once: queued bytes are dropped. Idempotent; NULL is fine. */
+void socket_abort(net_socket *self);
+
+bool socket_is_connected(const net_socket *self); /* between `connected` and the begin of the end */
+
+/* --- about it -------------------------------------------------------------------------------- */
+
+#define SOCKET_ADDRESS_BYTES 48
+
+/* The peer's address without port ("127.0.0.1", "::1"; "" for something that is no IP socket), NUL
+ * ended. Remembered from the start: works after the peer is gone. Returns its length. */
+size_t socket_peer(const net_socket *self, char out[SOCKET_ADDRESS_BYTES]);
+uint16_t socket_peer_port(const net_socket *self);
+/* 16 bytes that are equal for equal addresses (IPv4 mapped into IPv6): a key for limits by peer. */
+void socket_peer_key(const net_socket *self, uint8_t out[16]);
+bool socket_is_tls(const net_socket *self);
+size_t socket_struct_bytes(void); /* the heap an idle connection without TLS costs */
+
+/* --- listening ------------------------------------------------------------------------------- */
+
+typedef struct socket_listener_options {
+    bool reuse_port;               /* several loops listen on one address */
+    int backlog;                   /* 0: 511 */
+    tls_context *tls;              /* NULL: clear text; borrowed for the call only */
+    uint32_t handshake_timeout_ms; /* 0: 10,000 */
+} socket_listener_options;
+
+/* A new connection: the callback gives it its events by socket_set_events (or aborts it).
+ * `connected` comes when the TLS handshake is done; without TLS right after this returns, in the
+ * same turn. */
+typedef void (*socket_accepted)(void *user, net_socket *socket);
+
+/* Binds and listens on "host:port", "[v6]:port" or ":port" (loopback only is the caller's choice:
+ * ":port" is every address); port 0 takes a free one; a name binds its first address that works.
+ * Running out of descriptors pauses accepting for a moment, with a warning in the log.
+ * Owns: copies the address. Errors: BAY_INVALID, BAY_RESOLVE, BAY_IO (in use, not permitted: `diag`
+ * says), BAY_NOMEM. Units: none. Threads: the loop's; a host name other than "localhost" blocks it.
+ * Source: none. */
+bay_err socket_listen(loop *loop, bay_str address, const socket_listener_options *options,
+                      socket_accepted accepted, void *user, socket_listener **out,
+                      bay_diag *diag) BAY_MUST_CHECK;
+uint16_t socket_listener_port(const socket_listener *self);
+
+/* The next connections use another context (a certificate was renewed); NULL is not allowed on a
+ * TLS listener. Borrowed for the call only. */
+void socket_listener_set_tls(socket_listener *self, tls_context *tls);
+
+void socket_listener_pause(socket_listener *self); /* new connections wait in the backlog */
+void socket_listener_resume(socket_listener *self);
+
+/* Stops listening at once; no `accepted` any more. Connections live on. NULL is fine. */
+void socket_listener_close(socket_listener *self);
+
+#endif
