@@ -1,0 +1,87 @@
+/* Server-sent events: a writer, and a decoder that is fed at any split. The HTML standard's rules:
+ * lines end in LF, CR or CRLF, one byte order mark may stand in front, a block without a data line
+ * is not an event but its id still counts. */
+#ifndef WIRE_SSE_H
+#define WIRE_SSE_H
+
+#include "base/buf.h"
+#include "patchbay/types.h"
+
+#define SSE_NO_RETRY (-1)
+#define SSE_NAME_BYTES 1024 /* longest event name taken */
+#define SSE_ID_BYTES 4096   /* longest id taken */
+
+/* One event to write. A part whose `at` is NULL is left out; STR("") writes it empty (an id alone
+ * with empty data is the priming event of a resumable stream). */
+typedef struct sse_event {
+    bay_str name;
+    bay_str id;
+    bay_str data;
+    int64_t retry_ms; /* SSE_NO_RETRY: left out */
+} sse_event;
+
+/* Appends the event with its empty line. Data is split at every line end, so it comes back with LF.
+ * Owns: nothing. Errors: BAY_INVALID: a line end or NUL in name or id, or nothing to write;
+ * BAY_NOMEM, BAY_LIMIT from `out`; `out` is then as long as before. Units: ms. Threads: any.
+ * Source: HTML standard, 9.2.5; mcp basic/transports. */
+bay_err sse_write_event(buf *out, const sse_event *event) BAY_MUST_CHECK;
+
+/* Appends a comment block (keep-alive). Owns: nothing. Errors: BAY_INVALID: a line end in the text;
+ * BAY_NOMEM, BAY_LIMIT from `out`. Units: none. Threads: any. Source: HTML standard, 9.2.7. */
+bay_err sse_write_comment(buf *out, bay_str text) BAY_MUST_CHECK;
+
+typedef enum sse_kind {
+    SSE_MORE,   /* all bytes are consumed, no block is complete */
+    SSE_EVENT,  /* a block with a data line. Its data may be empty: the standard dispatches it, and
+                   the priming event of a resumable stream looks like that */
+    SSE_UPDATE, /* a block without a data line that set the id or the retry time */
+} sse_kind;
+
+/* Views are valid until the next call on the decoder. */
+typedef struct sse_block {
+    sse_kind kind;
+    bool has_id;      /* this block set the id */
+    int64_t retry_ms; /* set by this block, or SSE_NO_RETRY */
+    bay_str name;     /* "message" when the block named none */
+    bay_str id;       /* the last id of the stream so far (empty: none) */
+    bay_str data;
+} sse_block;
+
+typedef struct sse_decoder {
+    size_t max_event_bytes;
+    buf line; /* a line cut by the end of the bytes given */
+    buf data;
+    buf name;
+    buf id;      /* what the next empty line makes the last id */
+    buf last_id; /* of the stream */
+    int64_t block_retry_ms;
+    int64_t retry_ms; /* of the stream, SSE_NO_RETRY while none was given */
+    uint8_t mark_at;  /* bytes of the byte order mark seen; 3: past it */
+    bool skips_lf;    /* the last line ended in CR */
+    bool has_data;
+    bool has_id;
+    bool is_done; /* the last call returned a block; the next one clears it away */
+} sse_decoder;
+
+/* max_event_bytes bounds the data of one event (joined) and any single line (plus its field name).
+ * Owns: buffers, from the heap; nothing is taken before the first byte. Errors: none.
+ * Units: bytes. Threads: one at a time. Source: HTML standard, 9.2.6. */
+void sse_decoder_init(sse_decoder *self, size_t max_event_bytes);
+void sse_decoder_fini(sse_decoder *self);
+
+/* Decodes from the front of `bytes` up to the end of one block, so the caller may stop between
+ * blocks: call again with what was not consumed. What is reported does not depend on how bytes were
+ * cut. Owns: `out` holds views, see sse_block. Errors: BAY_LIMIT: a bound was exceeded; BAY_NOMEM.
+ * After an error only fini is allowed. Units: bytes. Threads: one at a time. Source: HTML
+ * standard, 9.2.6. */
+bay_err sse_decoder_feed(sse_decoder *self, bay_str bytes, size_t *out_consumed,
+                         sse_block *out) BAY_MUST_CHECK;
+
+/* Gives back the memory of idle buffers, between blocks and when no line is cut; keeps the ids. */
+void sse_decoder_trim(sse_decoder *self);
+
+/* The last id of the stream, for Last-Event-ID; empty when there is none. Valid until the next
+ * call. */
+bay_str sse_decoder_last_id(const sse_decoder *self);
+
+#endif

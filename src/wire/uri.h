@@ -1,0 +1,70 @@
+/* URIs: taking them apart, joining a relative one to its base, comparing origins, percent encoding,
+ * and matching a URI against a URI template. Nothing here allocates except into a `buf`. */
+#ifndef WIRE_URI_H
+#define WIRE_URI_H
+
+#include "base/buf.h"
+#include "patchbay/types.h"
+
+/* The parts of a URI reference: views into its text. */
+typedef struct uri {
+    bay_str scheme; /* empty in a relative reference */
+    bay_str userinfo;
+    bay_str host; /* without the brackets of an IP literal */
+    bay_str path;
+    bay_str query;    /* without '?' */
+    bay_str fragment; /* without '#' */
+    uint16_t port;    /* 0: none given */
+    bool has_authority;
+    bool has_userinfo;
+    bool has_query;
+    bool has_fragment;
+    bool is_ip_literal; /* the host stood in brackets */
+} uri;
+
+/* Takes a URI reference apart. Only the characters of the grammar, and every '%' with two hex
+ * digits. Owns: views into `text`. Errors: BAY_SYNTAX; BAY_RANGE: a port above 65535. Units: none.
+ * Threads: any. Source: RFC 3986 sections 3 and 4. */
+bay_err uri_parse(uri *out, bay_str text) BAY_MUST_CHECK;
+
+/* The port that counts: the one given, else the scheme's (http, ws 80; https, wss 443), else 0. */
+uint16_t uri_port(const uri *self);
+
+/* Same scheme, host (any case) and port. False when either has no authority.
+ * Owns: nothing. Errors: none. Units: none. Threads: any. Source: RFC 6454 section 5. */
+bool uri_same_origin(const uri *a, const uri *b);
+
+/* Appends `reference`, resolved against `base` (absolute), with dot segments removed.
+ * out_is_same_origin (may be NULL): whether the result has the base's origin.
+ * Owns: nothing. Errors: BAY_SYNTAX, BAY_RANGE (either is no URI, or base is relative); BAY_NOMEM,
+ * BAY_LIMIT from `out`; `out` is then as long as before. Units: none. Threads: any.
+ * Source: RFC 3986 section 5.2; mcp 2024-11-05 basic/transports: the endpoint event. */
+bay_err uri_resolve(buf *out, bay_str base, bay_str reference,
+                    bool *out_is_same_origin) BAY_MUST_CHECK;
+
+/* Appends `text` with all but unreserved characters as %XX. Errors stick in `out`.
+ * Source: RFC 3986 section 2. */
+void uri_encode(buf *out, bay_str text);
+
+/* Appends `text` with every %XX replaced by its byte (which may be any, NUL included).
+ * Owns: nothing. Errors: BAY_SYNTAX: a '%' without two hex digits; BAY_NOMEM, BAY_LIMIT from `out`,
+ * which is then as long as before. Units: none. Threads: any. Source: RFC 3986 section 2.1. */
+bay_err uri_decode(buf *out, bay_str text) BAY_MUST_CHECK;
+
+#define URI_TEMPLATE_BYTES 2048     /* longest template and ... */
+#define URI_TEMPLATE_URI_BYTES 8192 /* ... longest URI that is matched */
+
+/* BAY_OK when the template is well formed: RFC 6570 levels 1 to 4.
+ * Owns: nothing. Errors: BAY_SYNTAX; BAY_LIMIT: too long. Units: none. Threads: any.
+ * Source: RFC 6570 section 2. */
+bay_err uri_template_check(bay_str text) BAY_MUST_CHECK;
+
+/* True when the URI can be an expansion of the template. `{x}` takes one or more characters other
+ * than
+ * '/', '?' and '#'; `{+x}` one or more of any; `{#x}` `{.x}` `{/x}` `{;x}` `{?x}` `{&x}` take their
+ * sign and what may follow it, or nothing. Malformed or too long: false. Time grows with
+ * template × URI at worst, never exponentially.
+ * Owns: nothing. Errors: none. Units: none. Threads: any. Source: RFC 6570 section 3. */
+bool uri_template_matches(bay_str text, bay_str uri_text);
+
+#endif
