@@ -15,11 +15,11 @@ extern "C" {
 #if defined(__GNUC__)
 #define BAY_API __attribute__((visibility("default")))
 #define BAY_MUST_CHECK __attribute__((warn_unused_result))
-#define BAY_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define BAY_PRINTF(text_at, first) __attribute__((format(printf, text_at, first)))
 #else
 #define BAY_API
 #define BAY_MUST_CHECK
-#define BAY_PRINTF(format, first)
+#define BAY_PRINTF(text_at, first)
 #endif
 
 /* Bytes that somebody else owns. Never assumed to end in NUL; `at` may be NULL when `len` is 0. */

@@ -1,47 +1,45 @@
 /* The HTTP/1.1 server: listeners, connections, exchanges. An exchange is one request and its reply;
- * it is handed over when the whole request is read (body within its bound) and lives until its reply
- * has ended or the peer is gone.
+ * it is handed over when the whole request is read (body within its bound) and lives until its
+ * reply has ended or the peer is gone.
  *
- * Exactly-once: every exchange given to `request` gets exactly one `closed`, after which it must not
- * be touched. `closed` comes after the reply was handed to the kernel, or early when the peer went
- * away (is_complete false).
+ * Exactly-once: every exchange given to `request` gets exactly one `closed`, after which it must
+ * not be touched. `closed` comes after the reply was handed to the kernel, or early when the peer
+ * went away (is_complete false).
  *
  * Memory: an idle connection and an idle stream hold no read buffer and no arena beyond a small
- * struct; the request's body and arena are freed by http_stream_open on request (release_request). */
+ * struct; the request's body and arena are freed by http_stream_open on request (release_request).
+ */
 #ifndef NET_HTTP_SERVER_H
 #define NET_HTTP_SERVER_H
 
 #include "net/loop.h"
 #include "net/tls.h"
+#include "wire/field.h" /* http_field */
 
 typedef struct http_server http_server;
 typedef struct http_exchange http_exchange;
 
-typedef struct http_field {
-    bay_str name;
-    bay_str value;
-} http_field;
-
 typedef struct http_handler {
     void (*request)(void *user, http_exchange *exchange);
     void (*closed)(void *user, http_exchange *exchange, bool is_complete);
-    void (*drained)(void *user, http_exchange *exchange); /* after http_stream_write said BAY_AGAIN */
+    void (*drained)(void *user,
+                    http_exchange *exchange); /* after http_stream_write said BAY_AGAIN */
 } http_handler;
 
 /* Every bound of the server, with its default. */
 typedef struct http_server_limits {
-    size_t head_bytes;          /* 32 KiB: request line and header fields */
-    uint32_t head_fields;       /* 100 */
-    size_t body_bytes;          /* 16 MiB */
-    uint32_t connections;       /* 10,000 per listener */
+    size_t head_bytes;           /* 32 KiB: request line and header fields */
+    uint32_t head_fields;        /* 100 */
+    size_t body_bytes;           /* 16 MiB */
+    uint32_t connections;        /* 10,000 per listener */
     uint32_t connections_per_ip; /* 0: no bound of its own */
-    uint32_t head_timeout_ms;   /* 10,000: from first byte to end of head */
-    uint32_t body_timeout_ms;   /* 30,000: between two reads of the body … */
-    uint32_t body_total_ms;     /* 300,000: … and for the whole of it */
-    uint32_t idle_timeout_ms;   /* 75,000: keep-alive connection without a request */
-    uint32_t write_timeout_ms;  /* 60,000: a peer that reads nothing while we have bytes for it */
-    size_t stream_high_bytes;   /* 256 KiB queued on a stream: BAY_AGAIN */
-    size_t stream_max_bytes;    /* 4 MiB queued: the connection is closed */
+    uint32_t head_timeout_ms;    /* 10,000: from first byte to end of head */
+    uint32_t body_timeout_ms;    /* 30,000: between two reads of the body … */
+    uint32_t body_total_ms;      /* 300,000: … and for the whole of it */
+    uint32_t idle_timeout_ms;    /* 75,000: keep-alive connection without a request */
+    uint32_t write_timeout_ms;   /* 60,000: a peer that reads nothing while we have bytes for it */
+    size_t stream_high_bytes;    /* 256 KiB queued on a stream: BAY_AGAIN */
+    size_t stream_max_bytes;     /* 4 MiB queued: the connection is closed */
 } http_server_limits;
 
 extern const http_server_limits http_server_default_limits;
@@ -50,12 +48,12 @@ typedef struct http_server_options {
     http_server_limits limits;
     const http_handler *handler;
     void *user;
-    tls_context *tls;  /* NULL: clear text; borrowed */
-    bool reuse_port;   /* several loops listen on one address */
+    tls_context *tls; /* NULL: clear text; borrowed */
+    bool reuse_port;  /* several loops listen on one address */
 } http_server_options;
 
-bay_err http_server_new(loop *loop, const http_server_options *options, http_server **out)
-    BAY_MUST_CHECK;
+bay_err http_server_new(loop *loop, const http_server_options *options,
+                        http_server **out) BAY_MUST_CHECK;
 /* "127.0.0.1:8930", "[::1]:0", "localhost:8080"; port 0 takes a free one. More than one is fine. */
 bay_err http_server_listen(http_server *self, bay_str address, bay_diag *diag) BAY_MUST_CHECK;
 uint16_t http_server_port(const http_server *self); /* of the first listener */
@@ -77,7 +75,7 @@ bay_str http_exchange_field(const http_exchange *self, bay_str name);
 /* How often the field stands there; `at` is NULL in the view above when 0. */
 size_t http_exchange_field_count(const http_exchange *self, bay_str name);
 const http_field *http_exchange_fields(const http_exchange *self, size_t *out_count);
-arena *http_exchange_arena(http_exchange *self); /* freed with the exchange */
+arena *http_exchange_arena(http_exchange *self);       /* freed with the exchange */
 bay_str http_exchange_peer(const http_exchange *self); /* address text without port */
 loop *http_exchange_loop(const http_exchange *self);
 
