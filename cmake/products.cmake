@@ -1,3 +1,91 @@
 # What is built from the rooms: the library, the binary, the examples, the benchmarks.
+# A product whose sources are not there is left out.
+
+include(GNUInstallDirs)
 
 set(bay_library_rooms base json wire net rpc mcp transport sdk)
+set(bay_library_objects)
+foreach(room ${bay_library_rooms})
+    get_target_property(kind room_${room} TYPE)
+    if(kind STREQUAL "STATIC_LIBRARY")
+        list(APPEND bay_library_objects $<TARGET_OBJECTS:room_${room}>)
+    endif()
+endforeach()
+set(bay_library_links PkgConfig::UV PkgConfig::OPENSSL Threads::Threads)
+
+# libpatchbay.so: hidden visibility leaves only BAY_API to its users.
+add_library(patchbay_shared SHARED ${bay_library_objects})
+set_target_properties(patchbay_shared PROPERTIES OUTPUT_NAME patchbay LINKER_LANGUAGE C
+    VERSION ${PROJECT_VERSION} SOVERSION 0)
+target_include_directories(patchbay_shared INTERFACE ${CMAKE_SOURCE_DIR}/include)
+target_link_libraries(patchbay_shared PRIVATE ${bay_library_links})
+if(NOT BAY_SANITIZE AND NOT BAY_FUZZ)
+    target_link_options(patchbay_shared PRIVATE LINKER:-z,defs)
+endif()
+
+# libpatchbay.a: one object in which everything but BAY_API has become local, so that an embedder's
+# names never meet ours.
+set(bay_archive ${CMAKE_BINARY_DIR}/libpatchbay.a)
+set(bay_object ${CMAKE_BINARY_DIR}/patchbay.o)
+add_custom_command(OUTPUT ${bay_archive}
+    COMMAND ${CMAKE_LINKER} -r -o ${bay_object} ${bay_library_objects}
+    COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${bay_object}
+    COMMAND ${CMAKE_COMMAND} -E rm -f ${bay_archive}
+    COMMAND ${CMAKE_AR} rcsD ${bay_archive} ${bay_object}
+    DEPENDS ${bay_library_objects}
+    COMMENT "Linking libpatchbay.a"
+    COMMAND_EXPAND_LISTS VERBATIM)
+add_custom_target(patchbay_archive ALL DEPENDS ${bay_archive})
+add_library(patchbay_static INTERFACE)
+add_dependencies(patchbay_static patchbay_archive)
+target_include_directories(patchbay_static INTERFACE ${CMAKE_SOURCE_DIR}/include)
+target_link_libraries(patchbay_static INTERFACE ${bay_archive} ${bay_library_links})
+
+set(bay_programs) # what scenarios start
+if(EXISTS ${CMAKE_SOURCE_DIR}/src/cli/main.c)
+    add_executable(patchbay ${CMAKE_SOURCE_DIR}/src/cli/main.c)
+    target_link_libraries(patchbay PRIVATE room_cli)
+    list(APPEND bay_programs patchbay)
+    install(TARGETS patchbay)
+endif()
+
+# examples/NAME.c: one program each, on the public headers and the static library.
+pkg_check_modules(SQLITE IMPORTED_TARGET sqlite3)
+file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/examples/*.c)
+foreach(file ${files})
+    get_filename_component(name ${file} NAME_WE)
+    if(name STREQUAL "database" AND NOT SQLITE_FOUND)
+        message(WARNING "examples/database needs libsqlite3-dev; left out")
+        continue()
+    endif()
+    add_executable(example_${name} ${file})
+    set_target_properties(example_${name} PROPERTIES OUTPUT_NAME ${name}
+        RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/examples)
+    set_property(TARGET example_${name} APPEND PROPERTY LINK_DEPENDS ${bay_archive})
+    target_link_libraries(example_${name} PRIVATE patchbay_static)
+    list(APPEND bay_programs example_${name})
+    if(name STREQUAL "database")
+        target_link_libraries(example_${name} PRIVATE PkgConfig::SQLITE)
+    endif()
+endforeach()
+
+# bench/NAME.c: built on demand (target "benches"), free to use every room.
+add_custom_target(benches)
+file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/*.c)
+foreach(file ${files})
+    get_filename_component(name ${file} NAME_WE)
+    add_executable(bench_${name} EXCLUDE_FROM_ALL ${file})
+    target_include_directories(bench_${name} PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
+    target_link_libraries(bench_${name} PRIVATE room_cli room_gateway room_sdk)
+    add_dependencies(benches bench_${name})
+endforeach()
+
+# What `cmake --install` lays down.
+file(RELATIVE_PATH bay_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" bay_pc_prefix ${bay_pc_prefix})
+configure_file(${CMAKE_SOURCE_DIR}/cmake/patchbay.pc.in ${CMAKE_BINARY_DIR}/patchbay.pc @ONLY)
+install(TARGETS patchbay_shared)
+install(FILES ${bay_archive} DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${CMAKE_BINARY_DIR}/patchbay.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/patchbay DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+    FILES_MATCHING PATTERN "*.h")

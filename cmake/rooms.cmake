@@ -3,6 +3,7 @@
 
 function(bay_room name)
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.c)
+    list(FILTER sources EXCLUDE REGEX "/cli/main\\.c$") # the binary's own
     if(NOT sources)
         add_library(room_${name} INTERFACE)
         target_link_libraries(room_${name} INTERFACE ${ARGN})

@@ -1,7 +1,12 @@
 # tests/unit/ROOM/test_*.c: one executable each, linked to its room and the rooms below it.
-# tests/contract and tests/scenario link everything.
+# tests/contract and tests/scenario link everything. tests/fuzz/fuzz_*.c: with BAY_FUZZ.
 
 include(CTest)
+
+# The tests of the rooms that run threads; what ThreadSanitizer is for.
+add_custom_target(threaded_tests)
+set(bay_threaded net transport sdk gateway contract scenario)
+
 find_library(CMOCKA cmocka)
 if(CMOCKA)
     function(bay_test file room)
@@ -12,6 +17,11 @@ if(CMOCKA)
         target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/include
             ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/tests)
         target_link_libraries(${target} PRIVATE ${ARGN} ${CMOCKA})
+        target_compile_definitions(${target} PRIVATE
+            BAY_TEST_BINARY_DIR="${CMAKE_BINARY_DIR}" BAY_TEST_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+        if(room IN_LIST bay_threaded)
+            add_dependencies(threaded_tests ${target})
+        endif()
         add_test(NAME ${room}/${short} COMMAND ${target} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
         set_tests_properties(${room}/${short} PROPERTIES TIMEOUT 120)
     endfunction()
@@ -28,14 +38,26 @@ if(CMOCKA)
             bay_test(${file} ${kind} room_cli room_gateway room_sdk)
         endforeach()
     endforeach()
+    # Scenarios start the programs themselves.
+    if(bay_programs)
+        add_dependencies(threaded_tests ${bay_programs})
+    endif()
 endif()
 
+add_test(NAME house/symbols COMMAND ${CMAKE_SOURCE_DIR}/tools/check-symbols
+    $<TARGET_FILE:patchbay_shared> ${bay_archive})
+
 if(BAY_FUZZ)
+    find_library(HTTP_PARSER http_parser) # the other reading of HTTP/1.1, to differ from
     file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
     foreach(file ${files})
         get_filename_component(name ${file} NAME_WE)
         add_executable(${name} ${file})
+        target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
         target_link_libraries(${name} PRIVATE room_gateway room_sdk)
+        if(HTTP_PARSER)
+            target_link_libraries(${name} PRIVATE ${HTTP_PARSER})
+        endif()
         target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     endforeach()
 endif()

@@ -1,0 +1,51 @@
+# The Debian packages of each purpose, and how they get here. Sourced by ./dev.
+# An entry "package:command" is content with any provider of that command, since Node and Python
+# often come from elsewhere.
+
+DEPS_RUN=(gcc libc6-dev cmake ninja-build pkg-config
+    libuv1-dev libssl-dev libyaml-dev libsqlite3-dev ca-certificates)
+DEPS_TEST=(clang clang-format cppcheck libclang-rt-14-dev libcmocka-dev libhttp-parser-dev
+    g++ git curl openssl python3:python3 nodejs:node npm:npm)
+
+# Prints the packages of the arguments that are not here.
+deps_missing() {
+    local entry packages=()
+    for entry in "$@"; do
+        case $entry in
+        *:*) command -v "${entry#*:}" >/dev/null 2>&1 || printf '%s\n' "${entry%%:*}" ;;
+        *) packages+=("$entry") ;;
+        esac
+    done
+    local installed
+    installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${packages[@]}" 2>/dev/null |
+        sed -n 's/^installed //p')
+    for entry in "${packages[@]}"; do
+        grep -qxF -- "$entry" <<<"$installed" || printf '%s\n' "$entry"
+    done
+}
+
+# deps run|test: installs what is missing; silent and quick when nothing is.
+deps() {
+    local wanted=("${DEPS_RUN[@]}") missing
+    case $1 in
+    run) ;;
+    test) wanted+=("${DEPS_TEST[@]}") ;;
+    *) die "deps: '$1' is neither run nor test" ;;
+    esac
+    if ! command -v dpkg-query >/dev/null 2>&1; then
+        say "not a Debian system: please provide what these packages hold: ${wanted[*]%%:*}"
+        return 0
+    fi
+    mapfile -t missing < <(deps_missing "${wanted[@]}")
+    [ ${#missing[@]} -gt 0 ] || return 0
+    say "installing ${missing[*]}"
+    local as_root=(env DEBIAN_FRONTEND=noninteractive)
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null 2>&1 ||
+            die "these packages are missing and neither root nor sudo is at hand; as root: apt-get install ${missing[*]}"
+        as_root=(sudo "${as_root[@]}")
+    fi
+    "${as_root[@]}" apt-get update -qq </dev/null >&2
+    "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" </dev/null >&2 ||
+        die "apt-get could not install ${missing[*]}"
+}

@@ -1,0 +1,1 @@
+command_fresh() { die "fresh: not there yet"; }

@@ -1,0 +1,127 @@
+# Testing and fuzzing. Sourced by ./dev. Every phase adds "phase passed failed skipped" to one file;
+# the last line printed is their sum.
+
+TALLY=build/tally
+
+# tally PHASE PASSED FAILED [SKIPPED]
+tally() {
+    printf '%s %s %s %s\n' "$1" "$2" "$3" "${4:-0}" >>"$TALLY"
+    printf '   %s: %s passed, %s failed%s\n' "$1" "$2" "$3" "$([ "${4:-0}" = 0 ] || echo ", $4 skipped")"
+}
+
+# tally_command PHASE COMMAND…: one case, by its exit status.
+tally_command() {
+    local phase=$1
+    shift
+    if "$@"; then tally "$phase" 1 0; else tally "$phase" 0 1; fi
+}
+
+# ctest in build/KIND; the cases inside each cmocka program are counted, not the programs.
+test_ctest() {
+    local kind=$1 phase=$2
+    shift 2
+    local status=0 runner=()
+    # ThreadSanitizer wants its addresses where it left them.
+    if [ "$kind" = tsan ] && setarch "$(uname -m)" -R true 2>/dev/null; then
+        runner=(setarch "$(uname -m)" -R)
+    fi
+    say "$phase"
+    "${runner[@]}" ctest --test-dir "build/$kind" --parallel "$(cores)" --output-on-failure \
+        --no-tests=ignore "$@" >"build/$kind.ctest.log" 2>&1 </dev/null || status=$?
+    [ "$status" -eq 0 ] || sed -n '/\*\*\*/,$p' "build/$kind.ctest.log"
+    local counts
+    counts=$(tools/count-cases "build/$kind/Testing/Temporary/LastTest.log")
+    # shellcheck disable=SC2086  # three words on purpose
+    tally "$phase" $counts
+    if [ "$status" -ne 0 ] && [ "$(cut -d' ' -f2 <<<"$counts")" = 0 ]; then
+        tally "$phase-run" 0 1
+    fi
+}
+
+# A phase whose build breaks is one failed case, and the other phases still run.
+test_build() {
+    local phase=$1
+    shift
+    if (build_kind "$@"); then return 0; fi
+    tally "$phase-build" 0 1
+    return 1
+}
+
+# Every seed of every fuzz target once.
+test_seeds() {
+    local target passed=0 failed=0 log=build/seeds.log
+    for target in build/fuzz/fuzz_*; do
+        [ -x "$target" ] && [ -f "$target" ] || continue
+        local seeds=tests/fuzz/seeds/${target##*/fuzz_}
+        [ -d "$seeds" ] || seeds=/dev/null
+        if "$target" -runs=0 "$seeds" >"$log" 2>&1; then
+            passed=$((passed + 1))
+        else
+            failed=$((failed + 1))
+            tail -n 60 "$log"
+        fi
+    done
+    tally seeds "$passed" "$failed"
+}
+
+# Foreign suites end with "N passed, N failed[, N skipped]".
+test_foreign() {
+    local name=$1 status=0 log=build/$1.log line
+    say "$name"
+    "tests/$name/run" </dev/null >"$log" 2>&1 || status=$?
+    line=$(grep -oE '[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?' "$log" | tail -n 1) || true
+    if [ -z "$line" ]; then
+        tail -n 40 "$log"
+        tally "$name" 0 1
+        return
+    fi
+    local numbers
+    read -r -a numbers <<<"$(tr -dc '0-9 \n' <<<"$line" | tr -s ' ')"
+    [ "${numbers[1]}" = 0 ] && [ "$status" -eq 0 ] || tail -n 60 "$log"
+    tally "$name" "${numbers[0]}" "${numbers[1]}" "${numbers[2]:-0}"
+    if [ "$status" -ne 0 ] && [ "${numbers[1]}" = 0 ]; then
+        tally "$name-run" 0 1
+    fi
+}
+
+command_test() {
+    deps test
+    mkdir -p build
+    : >"$TALLY"
+    export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1}
+    export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+    export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1}
+    say "lint"
+    tools/lint "$TALLY" || true
+    if test_build asan test all benches; then test_ctest test asan; fi
+    if test_build clang fuzz all benches; then test_seeds; fi
+    if test_build tsan tsan threaded_tests; then
+        test_ctest tsan tsan -R '^(net|transport|sdk|gateway|contract|scenario)/'
+    fi
+    if [ -x tests/interop/run ]; then
+        if test_build release release; then test_foreign interop; fi
+    fi
+    awk '{ passed += $2; failed += $3; skipped += $4 }
+        END {
+            printf "%d passed, %d failed", passed, failed
+            if (skipped) printf ", %d skipped", skipped
+            printf "\n"
+            exit failed > 0 || passed == 0
+        }' "$TALLY"
+}
+
+command_fuzz() {
+    local seconds=$1 targets=() target
+    [[ $seconds =~ ^[0-9]+$ ]] || die "fuzz: '$seconds' is no number of seconds"
+    deps test
+    build_kind fuzz
+    for target in build/fuzz/fuzz_*; do
+        if [ -f "$target" ] && [ -x "$target" ]; then targets+=("$target"); fi
+    done
+    [ ${#targets[@]} -gt 0 ] || die "there is no tests/fuzz/fuzz_*.c"
+    # Two at a time, so each may run for twice its share.
+    local each=$((seconds * 2 / ${#targets[@]}))
+    [ "$each" -gt 0 ] || each=1
+    say "${#targets[@]} targets, $each seconds each, two at a time"
+    printf '%s\n' "${targets[@]}" | xargs -P 2 -I{} tests/fuzz/run {} "$each"
+}
