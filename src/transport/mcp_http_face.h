@@ -1,0 +1,47 @@
+/* The HTTP face of a server role: routes the paths of one http_server to MCP engines (Streamable
+ * HTTP), to the deprecated HTTP+SSE pair, and to plain handlers. One face per loop.
+ *
+ * The face checks what is the transport's to check: Host and Origin against the allow-lists (DNS
+ * rebinding: 403), keeps streams alive by comments, and hands a legacy session's exchange to the loop
+ * that owns the session when it arrived on another one. */
+#ifndef TRANSPORT_MCP_HTTP_FACE_H
+#define TRANSPORT_MCP_HTTP_FACE_H
+
+#include "mcp/server.h"
+#include "net/http_server.h"
+
+typedef struct http_face http_face;
+
+typedef struct http_face_options {
+    /* Host and Origin that may be named. Empty lists: when the listener is on a loopback address,
+     * any loopback name; else Host is free and Origin must be absent or same-origin. Entries are
+     * "name" or "name:port" for hosts, whole origins for origins; "*" allows all. */
+    const bay_str *hosts;
+    size_t host_count;
+    const bay_str *origins;
+    size_t origin_count;
+    bool is_loopback;
+    uint32_t keep_alive_ms; /* comment on quiet streams; 0: 15,000 */
+    uint32_t worker;        /* this loop's number; equals mcp_server_options.worker of its engines */
+    /* The engine for a path such as "/mcp" or "/mcp/files"; NULL: 404. */
+    mcp_server *(*engine)(void *user, bay_str path);
+    /* Any other path; returns false when it is none of its own (404). May be NULL. */
+    bool (*plain)(void *user, http_exchange *exchange);
+    void *user;
+    const char *sse_path;      /* "/sse"; NULL: the deprecated transport is not served */
+    const char *messages_path; /* "/messages" */
+} http_face_options;
+
+bay_err http_face_new(loop *loop, const http_face_options *options, http_face **out) BAY_MUST_CHECK;
+void http_face_free(http_face *self);
+
+/* For http_server_options: handler and user. */
+extern const http_handler http_face_handler;
+
+/* Lets faces of several loops hand over exchanges; the array outlives them all. */
+void http_face_set_peers(http_face *self, http_face *const *faces, size_t count);
+
+/* Open streams get their graceful end (before a drain). */
+void http_face_close_streams(http_face *self);
+
+#endif

@@ -1,0 +1,45 @@
+/* A client engine on a carrier: one link to one server, by URL, by command or in process. A link lives
+ * one life: when its client breaks, the owner frees it and makes another. */
+#ifndef TRANSPORT_MCP_LINK_H
+#define TRANSPORT_MCP_LINK_H
+
+#include "mcp/client.h"
+#include "mcp/server.h"
+#include "net/http_client.h"
+#include "net/process.h"
+
+typedef struct mcp_link mcp_link;
+
+/* What both kinds need. `client.link_kind` is set by the opener. */
+typedef struct mcp_link_options {
+    mcp_client_options client;
+    const mcp_client_events *events;
+    void *user;
+} mcp_link_options;
+
+/* Streamable HTTP, falling back to HTTP+SSE where the server has only that; `is_sse_2024` goes there
+ * at once. `fields` (Authorization …) go with every request; copied, wiped at the end. */
+bay_err mcp_link_open_http(loop *loop, http_client *http, bay_str url, const http_field *fields,
+                           size_t count, bool is_sse_2024, const mcp_link_options *options,
+                           mcp_link **out, bay_diag *diag) BAY_MUST_CHECK;
+
+/* Starts the process and speaks lines. Its stderr goes to the log, line by line, as component `name`. */
+bay_err mcp_link_open_stdio(loop *loop, const process_options *process, bay_str name,
+                            const mcp_link_options *options, mcp_link **out, bay_diag *diag)
+    BAY_MUST_CHECK;
+
+/* To a server engine of the same loop, without a carrier: messages are handed over whole, each in a
+ * later turn of the loop, so neither engine re-enters the other. */
+bay_err mcp_link_open_local(loop *loop, mcp_server *server, const mcp_link_options *options,
+                            mcp_link **out) BAY_MUST_CHECK;
+
+mcp_client *mcp_link_client(mcp_link *self);
+int mcp_link_process_id(const mcp_link *self); /* 0 when there is none (any more) */
+
+/* Ends politely (DELETE, close stdin, SIGTERM, SIGKILL); `done` runs once when nothing is left (the
+ * child is reaped). Then free. Open calls fail at once. */
+void mcp_link_close(mcp_link *self, void (*done)(void *user), void *user);
+/* At once: kills what is left. */
+void mcp_link_free(mcp_link *self);
+
+#endif
