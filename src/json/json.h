@@ -76,7 +76,8 @@ bay_err json_pick(json_val object, const bay_str *keys, size_t count, json_val *
  * twice. */
 bay_err json_check_duplicates(json_val value, bay_diag *diag) BAY_MUST_CHECK;
 
-/* Walks members or elements:  json_iter it = json_iter_of(v); while (json_next(&it)) … it.key, it.value */
+/* Walks members or elements:  json_iter it = json_iter_of(v); while (json_next(&it)) … it.key,
+ * it.value */
 typedef struct json_iter {
     json_val key; /* a string value; JSON_MISSING in arrays */
     json_val value;
@@ -103,7 +104,8 @@ bay_err json_int64(json_val value, int64_t *out) BAY_MUST_CHECK;
 bay_err json_uint64(json_val value, uint64_t *out) BAY_MUST_CHECK;
 bay_err json_double(json_val value, double *out) BAY_MUST_CHECK;
 bool json_is_integer(json_val value); /* mathematically: 1.0 and 10e-1 too */
-/* Mathematical equality of two numbers' texts, whatever their size ("1.0" and "1", "1e400" and "10e399"). */
+/* Mathematical equality of two numbers' texts, whatever their size ("1.0" and "1", "1e400" and
+ * "10e399"). */
 bool json_number_eq(bay_str a, bay_str b);
 bool json_true(json_val value); /* is it the literal true? */
 

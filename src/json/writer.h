@@ -27,7 +27,8 @@ void json_key(json_writer *self, bay_str key);
 void json_put_str(json_writer *self, bay_str text); /* invalid UTF-8 becomes U+FFFD */
 void json_put_int(json_writer *self, int64_t number);
 void json_put_uint(json_writer *self, uint64_t number);
-void json_put_double(json_writer *self, double number); /* shortest that reads back; null if not finite */
+void json_put_double(json_writer *self,
+                     double number); /* shortest that reads back; null if not finite */
 void json_put_bool(json_writer *self, bool value);
 void json_put_null(json_writer *self);
 

@@ -1,0 +1,157 @@
+/* Strings: decoding and comparing what the reader left as it stood. */
+#include <string.h>
+
+#include "base/str.h"
+#include "json/escape.h"
+#include "json/json.h"
+#include "json/scan.h"
+#include "json/tape.h"
+#include "json/utf8.h"
+
+static uint32_t read_hex(const char *at)
+{
+    uint32_t code = 0;
+    for (size_t i = 0; i < 4; i++) {
+        unsigned char c = (unsigned char)at[i];
+        code = code << 4 | (c <= '9' ? c - (unsigned)'0' : (c | 0x20U) - 'a' + 10U);
+    }
+    return code;
+}
+
+uint32_t json_escape_read(const char **at, const char *end)
+{
+    const char *escape = *at;
+    *at = escape + 2;
+    switch (escape[1]) {
+    case 'b':
+        return '\b';
+    case 'f':
+        return '\f';
+    case 'n':
+        return '\n';
+    case 'r':
+        return '\r';
+    case 't':
+        return '\t';
+    case 'u':
+        break;
+    default:
+        return (unsigned char)escape[1];
+    }
+    *at = escape + 6;
+    uint32_t high = read_hex(escape + 2);
+    if (high < 0xd800 || high > 0xdbff || end - *at < 6 || (*at)[0] != '\\' || (*at)[1] != 'u') {
+        return high;
+    }
+    uint32_t low = read_hex(*at + 2);
+    if (low < 0xdc00 || low > 0xdfff) {
+        return high;
+    }
+    *at += 6;
+    return 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+}
+
+int json_chars_next(json_chars *self)
+{
+    if (self->used < self->len) {
+        return (unsigned char)self->bytes[self->used++];
+    }
+    if (self->at == self->end) {
+        return -1;
+    }
+    if (*self->at != '\\') {
+        return (unsigned char)*self->at++;
+    }
+    uint32_t code = json_escape_read(&self->at, self->end);
+    self->is_broken |= json_is_surrogate(code);
+    self->len = (uint8_t)json_utf8_put(self->bytes, code);
+    self->used = 1;
+    return (unsigned char)self->bytes[0];
+}
+
+bool json_chars_eq(bay_str a, bay_str b)
+{
+    json_chars left = json_chars_of(a);
+    json_chars right = json_chars_of(b);
+    int c;
+    do {
+        c = json_chars_next(&left);
+        if (c != json_chars_next(&right)) {
+            return false;
+        }
+    } while (c >= 0);
+    return true;
+}
+
+/* Decodes into `out`, which has room for all of `inside` (no escape is shorter than its text). */
+static bay_err decode(bay_str inside, char *out, size_t *out_len)
+{
+    const json_scan *scan = json_scan_current();
+    const char *at = inside.at;
+    const char *end = at + inside.len;
+    size_t len = 0;
+    for (;;) {
+        const char *stop =
+            (const char *)scan->string((const unsigned char *)at, (const unsigned char *)end);
+        memcpy(out + len, at, (size_t)(stop - at));
+        len += (size_t)(stop - at);
+        at = stop;
+        if (at == end) {
+            *out_len = len;
+            return BAY_OK;
+        }
+        uint32_t code = json_escape_read(&at, end);
+        if (json_is_surrogate(code)) {
+            return BAY_UTF8;
+        }
+        char encoded[4];
+        size_t encoded_len = json_utf8_put(encoded, code);
+        memcpy(out + len, encoded, encoded_len);
+        len += encoded_len;
+    }
+}
+
+bay_err json_str(json_val value, arena *memory, bay_str *out)
+{
+    if (!json_is(value, JSON_STRING)) {
+        return BAY_TYPE;
+    }
+    const json_tape *entry = &value.doc->tape[value.at];
+    bay_str inside = tape_inside(value.doc, entry);
+    if (!tape_is_escaped(entry)) {
+        *out = inside;
+        return BAY_OK;
+    }
+    char *text = arena_alloc(memory, inside.len);
+    if (text == NULL) {
+        return memory->is_full ? BAY_LIMIT : BAY_NOMEM;
+    }
+    size_t len;
+    bay_err err = decode(inside, text, &len);
+    if (err == BAY_OK) {
+        *out = (bay_str){text, len};
+    }
+    return err;
+}
+
+bool json_str_eq(json_val value, bay_str text)
+{
+    if (!json_is(value, JSON_STRING)) {
+        return false;
+    }
+    const json_tape *entry = &value.doc->tape[value.at];
+    bay_str inside = tape_inside(value.doc, entry);
+    if (!tape_is_escaped(entry)) {
+        return str_eq(inside, text);
+    }
+    if (text.len > inside.len) {
+        return false;
+    }
+    json_chars chars = json_chars_of(inside);
+    for (size_t i = 0; i < text.len; i++) {
+        if (json_chars_next(&chars) != (unsigned char)text.at[i]) {
+            return false;
+        }
+    }
+    return json_chars_next(&chars) < 0 && !chars.is_broken;
+}

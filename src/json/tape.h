@@ -1,0 +1,42 @@
+/* The tape: one 16-byte entry for every value and every key, in document order. A container's entry
+ * comes before its members; `next` is the entry after the whole value, so a walk skips subtrees.
+ * Private to json/.
+ *
+ * While a container is open, its `end` counts members and its `next` is the entry of the container
+ * around it: the nesting needs no stack of its own. */
+#ifndef JSON_TAPE_H
+#define JSON_TAPE_H
+
+#include "json/json.h"
+
+struct json_tape {
+    uint32_t head;  /* kind, flags, and the members of a container (saturated) */
+    uint32_t start; /* offset of the first byte */
+    uint32_t end;   /* offset after the last byte */
+    uint32_t next;
+};
+
+enum {
+    TAPE_KIND = 0x07,
+    TAPE_ESCAPED = 0x08, /* a string with at least one backslash */
+    TAPE_COUNT_SHIFT = 8,
+    TAPE_COUNT_MAX = 0xffffff, /* this many or more: count by walking */
+};
+
+static inline json_kind tape_kind(const json_tape *entry)
+{
+    return (json_kind)(entry->head & TAPE_KIND);
+}
+
+static inline bool tape_is_escaped(const json_tape *entry)
+{
+    return (entry->head & TAPE_ESCAPED) != 0;
+}
+
+/* The bytes between a string's quotes. */
+static inline bay_str tape_inside(const json_doc *doc, const json_tape *entry)
+{
+    return (bay_str){doc->text.at + entry->start + 1, entry->end - entry->start - 2};
+}
+
+#endif

@@ -1,0 +1,281 @@
+/* The writer. It keeps one bit a level (is a comma due?); everything else is in the buf, whose
+ * first error stays. */
+#include "json/writer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/str.h"
+#include "json/scan.h"
+#include "json/utf8.h"
+
+void json_writer_init(json_writer *self, buf *out)
+{
+    *self = (json_writer){.out = out};
+}
+
+static uint64_t level_bit(const json_writer *self)
+{
+    return self->depth > 0 && self->depth <= JSON_WRITER_DEPTH ? (uint64_t)1 << (self->depth - 1)
+                                                               : 0;
+}
+
+/* What stands before a value or a key. */
+static void separate(json_writer *self)
+{
+    if (self->after_key) {
+        self->after_key = false;
+        return;
+    }
+    uint64_t bit = level_bit(self);
+    if ((self->has_member & bit) != 0) {
+        buf_char(self->out, ',');
+    }
+    self->has_member |= bit;
+}
+
+static void open_container(json_writer *self, char bracket)
+{
+    separate(self);
+    self->depth++;
+    if (self->depth > JSON_WRITER_DEPTH && self->out->err == BAY_OK) {
+        self->out->err = BAY_LIMIT;
+    }
+    self->has_member &= ~level_bit(self);
+    buf_char(self->out, bracket);
+}
+
+static void close_container(json_writer *self, char bracket)
+{
+    CHECK(self->depth > 0 && !self->after_key);
+    self->depth--;
+    buf_char(self->out, bracket);
+}
+
+void json_open_object(json_writer *self)
+{
+    open_container(self, '{');
+}
+
+void json_close_object(json_writer *self)
+{
+    close_container(self, '}');
+}
+
+void json_open_array(json_writer *self)
+{
+    open_container(self, '[');
+}
+
+void json_close_array(json_writer *self)
+{
+    close_container(self, ']');
+}
+
+void json_key(json_writer *self, bay_str key)
+{
+    separate(self);
+    json_quote(self->out, key);
+    buf_char(self->out, ':');
+    self->after_key = true;
+}
+
+void json_put_str(json_writer *self, bay_str text)
+{
+    separate(self);
+    json_quote(self->out, text);
+}
+
+void json_put_int(json_writer *self, int64_t number)
+{
+    separate(self);
+    buf_int(self->out, number);
+}
+
+void json_put_uint(json_writer *self, uint64_t number)
+{
+    separate(self);
+    buf_uint(self->out, number);
+}
+
+void json_put_bool(json_writer *self, bool value)
+{
+    separate(self);
+    buf_str(self->out, value ? STR("true") : STR("false"));
+}
+
+void json_put_null(json_writer *self)
+{
+    separate(self);
+    buf_lit(self->out, "null");
+}
+
+void json_put_raw(json_writer *self, bay_str value)
+{
+    separate(self);
+    buf_str(self->out, value);
+}
+
+/* The `count` most significant digits of a finite positive number (the last one rounded), and its
+ * exponent: d.ddd × 10^exponent. Whatever the locale puts for a point is left out. */
+static int digits_of(double number, int count, char *out)
+{
+    char text[48];
+    snprintf(text, sizeof(text), "%.*e", count - 1, number);
+    char *exponent = strchr(text, 'e');
+    CHECK(exponent != NULL);
+    int len = 0;
+    for (const char *at = text; at < exponent; at++) {
+        if (*at >= '0' && *at <= '9') {
+            out[len++] = *at;
+        }
+    }
+    return (int)strtol(exponent + 1, NULL, 10);
+}
+
+static bool reads_back(const char *digits, int count, int exponent, double number)
+{
+    char text[64];
+    snprintf(text, sizeof(text), "%.*se%d", count, digits, exponent - (count - 1));
+    return strtod(text, NULL) == number;
+}
+
+/* Lays digits out as ECMAScript does: plain between 1e-7 and 1e21, else with an exponent. */
+static void put_digits(buf *out, const char *digits, int count, int exponent)
+{
+    if (exponent >= 21 || exponent < -6) {
+        buf_append(out, digits, 1);
+        if (count > 1) {
+            buf_char(out, '.');
+            buf_append(out, digits + 1, (size_t)count - 1);
+        }
+        buf_str(out, exponent < 0 ? STR("e") : STR("e+"));
+        buf_int(out, exponent);
+        return;
+    }
+    if (exponent < 0) {
+        buf_lit(out, "0.");
+        buf_append(out, "000000", (size_t)(-exponent - 1));
+        buf_append(out, digits, (size_t)count);
+        return;
+    }
+    for (int i = 0; i < count || i <= exponent; i++) {
+        if (i == exponent + 1) {
+            buf_char(out, '.');
+        }
+        buf_char(out, i < count ? digits[i] : '0');
+    }
+}
+
+void json_put_double(json_writer *self, double number)
+{
+    separate(self);
+    if (!isfinite(number)) {
+        buf_lit(self->out, "null");
+        return;
+    }
+    if (signbit(number)) {
+        buf_char(self->out, '-');
+        number = -number;
+    }
+    if (number == 0) {
+        buf_char(self->out, '0');
+        return;
+    }
+    /* fifteen digits find every shorter form too, once their zeros are gone; only numbers that have
+     * lost precision (subnormals) must be tried from one digit on */
+    char digits[24];
+    int count = isnormal(number) ? 15 : 1;
+    int exponent = digits_of(number, count, digits);
+    while (count < 17 && !reads_back(digits, count, exponent, number)) {
+        count++;
+        exponent = digits_of(number, count, digits);
+    }
+    while (count > 1 && digits[count - 1] == '0') {
+        count--;
+    }
+    put_digits(self->out, digits, count, exponent);
+}
+
+static bool is_excepted(json_val key, const bay_str *except, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (json_str_eq(key, except[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void json_put_members(json_writer *self, json_val object, const bay_str *except, size_t count)
+{
+    if (!json_is(object, JSON_OBJECT)) {
+        return;
+    }
+    json_iter iter = json_iter_of(object);
+    while (json_next(&iter)) {
+        if (is_excepted(iter.key, except, count)) {
+            continue;
+        }
+        separate(self);
+        buf_str(self->out, json_raw(iter.key));
+        buf_char(self->out, ':');
+        buf_str(self->out, json_raw(iter.value));
+    }
+}
+
+static void escape(buf *out, unsigned char c)
+{
+    static const char hex[] = "0123456789abcdef";
+    static const char letters[] = "btn-fr"; /* 0x08 to 0x0d; vertical tab has none */
+    char text[6] = {'\\', 'u', '0', '0', hex[c >> 4 & 0xf], hex[c & 0xf]};
+    if (c == '"' || c == '\\') {
+        text[1] = (char)c;
+        buf_append(out, text, 2);
+    } else if (c >= 0x08 && c <= 0x0d && c != 0x0b) {
+        text[1] = letters[c - 0x08];
+        buf_append(out, text, 2);
+    } else {
+        buf_append(out, text, sizeof(text));
+    }
+}
+
+/* A span of well-formed UTF-8. */
+static void quote_span(buf *out, const json_scan *scan, const unsigned char *at,
+                       const unsigned char *end)
+{
+    for (;;) {
+        const unsigned char *stop = scan->string(at, end);
+        buf_append(out, at, (size_t)(stop - at));
+        if (stop == end) {
+            return;
+        }
+        escape(out, *stop);
+        at = stop + 1;
+    }
+}
+
+void json_quote(buf *out, bay_str text)
+{
+    const json_scan *scan = json_scan_current();
+    const unsigned char *at =
+        text.len > 0 ? (const unsigned char *)text.at : (const unsigned char *)"";
+    const unsigned char *end = at + text.len;
+    if (text.len < SIZE_MAX - 2) {
+        buf_reserve(out, text.len + 2); /* most texts need no more */
+    }
+    buf_char(out, '"');
+    while (at < end) {
+        const unsigned char *valid = scan->utf8(at, end);
+        quote_span(out, scan, at, valid);
+        at = valid;
+        if (at < end) {
+            buf_lit(out, "\xef\xbf\xbd");
+            at += json_utf8_broken(at, end);
+        }
+    }
+    buf_char(out, '"');
+}
