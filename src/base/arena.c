@@ -55,7 +55,10 @@ void arena_reset(arena *self)
 
 static void *arena_grow(arena *self, size_t bytes)
 {
-    size_t size = bytes > ARENA_CHUNK ? bytes : ARENA_CHUNK;
+    /* A large one beside a chunk in use gets memory of its own, and that chunk is filled further.
+     */
+    bool is_aside = bytes > ARENA_CHUNK / 2 && self->chunk != NULL;
+    size_t size = bytes > ARENA_CHUNK || is_aside ? bytes : ARENA_CHUNK;
     if (size > self->max || self->used > self->max - size) {
         size = bytes; /* a last small chunk may still fit */
     }
@@ -65,13 +68,12 @@ static void *arena_grow(arena *self, size_t bytes)
     }
     arena_chunk *chunk = mem_alloc(sizeof(arena_chunk) + size);
     if (chunk == NULL) {
+        self->is_full = false;
         return NULL;
     }
     chunk->size = size;
     self->used += size;
-    bool is_large = bytes > ARENA_CHUNK / 2 && self->chunk != NULL;
-    if (is_large) {
-        /* keep filling the current chunk */
+    if (is_aside) {
         chunk->next = self->chunk->next;
         self->chunk->next = chunk;
         return chunk_data(chunk);
@@ -93,7 +95,7 @@ void *arena_alloc(arena *self, size_t bytes)
     if (rounded == 0) {
         rounded = ARENA_ALIGN;
     }
-    if ((size_t)(self->end - self->at) >= rounded && self->at != NULL) {
+    if (self->at != NULL && (size_t)(self->end - self->at) >= rounded) {
         void *at = self->at;
         self->at += rounded;
         return at;

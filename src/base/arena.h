@@ -14,7 +14,7 @@ typedef struct arena {
     char *end;
     size_t used;
     size_t max;
-    bool is_full;
+    bool is_full; /* the last failure was the maximum, not a lack of memory */
 } arena;
 
 /* `max_bytes` bounds the sum of all chunks. No memory is taken before the first allocation. */

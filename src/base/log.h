@@ -7,10 +7,11 @@
 
 typedef enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG } log_level;
 
-/* `text` ends in NUL and is at most 1,023 bytes; control bytes are already replaced. May be called
- * from any thread. */
+/* `text` ends in NUL and is at most 1,023 bytes; control characters are already replaced. May be
+ * called from any thread. */
 typedef void (*log_sink)(void *user, log_level level, const char *component, const char *text);
 
+/* Before the first thread that may log starts; NULL: lines are dropped. */
 void log_set_sink(log_sink sink, void *user, log_level most_verbose);
 bool log_wants(log_level level);
 void log_write(log_level level, const char *component, const char *format, ...) BAY_PRINTF(3, 4);

@@ -64,17 +64,18 @@ static bay_err map_grow(map *self)
 bay_err map_put(map *self, bay_str key, void *value, void **out_old)
 {
     CHECK(value != NULL);
-    if (self->len * 4 >= self->cap * 3) {
-        bay_err err = map_grow(self);
-        if (err != BAY_OK) {
-            return err;
-        }
-    }
     uint64_t hash = str_hash(key, self->seed);
-    map_slot *slot = map_slot_of(self, key, hash);
-    if (slot->value == NULL) {
+    map_slot *slot = self->cap > 0 ? map_slot_of(self, key, hash) : NULL;
+    if (slot == NULL || slot->value == NULL) {
         if (self->len >= self->max) {
             return BAY_LIMIT;
+        }
+        if (self->len * 4 >= self->cap * 3) {
+            bay_err err = map_grow(self);
+            if (err != BAY_OK) {
+                return err;
+            }
+            slot = map_slot_of(self, key, hash);
         }
         self->len++;
     }

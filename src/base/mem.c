@@ -79,6 +79,9 @@ char *mem_dup(const char *at, size_t len)
 
 void mem_wipe(void *at, size_t len)
 {
+    if (len == 0) {
+        return;
+    }
     memset(at, 0, len);
     __asm__ volatile("" : : "r"(at) : "memory");
 }

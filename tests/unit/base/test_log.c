@@ -1,0 +1,111 @@
+/* The log: nothing without a sink, levels, lines that a peer cannot forge. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/log.h"
+
+static struct {
+    size_t lines;
+    log_level level;
+    char component[32];
+    char text[1024];
+} seen;
+
+static void remember(void *user, log_level level, const char *component, const char *text)
+{
+    assert_ptr_equal(user, &seen);
+    seen.lines++;
+    seen.level = level;
+    strncpy(seen.component, component, sizeof(seen.component) - 1);
+    assert_true(strlen(text) < sizeof(seen.text));
+    memcpy(seen.text, text, strlen(text) + 1);
+}
+
+static int listen_to_info(void **state)
+{
+    (void)state;
+    memset(&seen, 0, sizeof(seen));
+    log_set_sink(remember, &seen, LOG_INFO);
+    return 0;
+}
+
+static int listen_to_nothing(void **state)
+{
+    (void)state;
+    log_set_sink(NULL, NULL, LOG_DEBUG);
+    return 0;
+}
+
+static int evaluated;
+
+static int evaluate(void)
+{
+    return ++evaluated;
+}
+
+static void without_a_sink_nothing_happens(void **state)
+{
+    (void)state;
+    log_set_sink(NULL, NULL, LOG_DEBUG);
+    assert_false(log_wants(LOG_ERROR));
+    evaluated = 0;
+    LOG(LOG_ERROR, "test", "%d", evaluate());
+    log_write(LOG_ERROR, "test", "dropped");
+    assert_int_equal(evaluated, 0);
+    assert_int_equal(seen.lines, 0);
+}
+
+static void too_verbose_is_not_even_formatted(void **state)
+{
+    (void)state;
+    evaluated = 0;
+    LOG(LOG_DEBUG, "test", "%d", evaluate());
+    log_write(LOG_DEBUG, "test", "dropped");
+    assert_int_equal(evaluated, 0);
+    assert_int_equal(seen.lines, 0);
+    LOG(LOG_INFO, "test", "%d", evaluate());
+    LOG(LOG_ERROR, "test", "%d", evaluate());
+    assert_int_equal(seen.lines, 2);
+    assert_int_equal(seen.level, LOG_ERROR);
+    assert_string_equal(seen.component, "test");
+    assert_string_equal(seen.text, "2");
+}
+
+static void control_characters_are_replaced(void **state)
+{
+    (void)state;
+    LOG(LOG_WARN, "test", "%s",
+        "a\nb\rc\x1b[2Jd\x7f e\xc2\x9b"
+        "f\xc2\xa0\xc3\xa9 \xc2");
+    assert_string_equal(seen.text, "a?b?c?[2Jd? e??f\xc2\xa0\xc3\xa9 \xc2");
+}
+
+static void a_long_line_is_cut(void **state)
+{
+    (void)state;
+    char text[3000];
+    memset(text, 'x', sizeof(text));
+    text[sizeof(text) - 1] = '\0';
+    LOG(LOG_WARN, "test", "%s", text);
+    assert_int_equal(strlen(seen.text), 1023);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(without_a_sink_nothing_happens, listen_to_info,
+                                        listen_to_nothing),
+        cmocka_unit_test_setup_teardown(too_verbose_is_not_even_formatted, listen_to_info,
+                                        listen_to_nothing),
+        cmocka_unit_test_setup_teardown(control_characters_are_replaced, listen_to_info,
+                                        listen_to_nothing),
+        cmocka_unit_test_setup_teardown(a_long_line_is_cut, listen_to_info, listen_to_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
