@@ -15,7 +15,8 @@ typedef enum mcp_revision_id {
     MCP_REVISION_COUNT
 } mcp_revision_id;
 
-enum { MCP_LATEST = MCP_REVISION_COUNT - 1, MCP_LATEST_LEGACY = MCP_REV_2025_11_25 };
+#define MCP_LATEST ((mcp_revision_id)(MCP_REVISION_COUNT - 1))
+#define MCP_LATEST_LEGACY MCP_REV_2025_11_25
 
 typedef struct mcp_revision {
     mcp_revision_id id;
