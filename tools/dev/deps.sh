@@ -17,6 +17,7 @@ deps_missing() {
         esac
     done
     local installed
+    [ ${#packages[@]} -gt 0 ] || return 0
     installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${packages[@]}" 2>/dev/null |
         sed -n 's/^installed //p')
     for entry in "${packages[@]}"; do
@@ -24,28 +25,38 @@ deps_missing() {
     done
 }
 
-# deps run|test: installs what is missing; silent and quick when nothing is.
-deps() {
-    local wanted=("${DEPS_RUN[@]}") missing
-    case $1 in
-    run) ;;
-    test) wanted+=("${DEPS_TEST[@]}") ;;
-    *) die "deps: '$1' is neither run nor test" ;;
-    esac
+# deps_install PACKAGE…: installs what is missing; silent and quick when nothing is.
+deps_install() {
+    local missing
     if ! command -v dpkg-query >/dev/null 2>&1; then
-        say "not a Debian system: please provide what these packages hold: ${wanted[*]%%:*}"
+        say "not a Debian system: please provide what these packages hold: ${*%%:*}"
         return 0
     fi
-    mapfile -t missing < <(deps_missing "${wanted[@]}")
+    mapfile -t missing < <(deps_missing "$@")
     [ ${#missing[@]} -gt 0 ] || return 0
     say "installing ${missing[*]}"
     local as_root=(env DEBIAN_FRONTEND=noninteractive)
     if [ "$(id -u)" -ne 0 ]; then
         command -v sudo >/dev/null 2>&1 ||
-            die "these packages are missing and neither root nor sudo is at hand; as root: apt-get install ${missing[*]}"
+            die "packages are missing, and neither root nor sudo is at hand; as root: apt-get install ${missing[*]}"
         as_root=(sudo "${as_root[@]}")
     fi
-    "${as_root[@]}" apt-get update -qq </dev/null >&2
-    "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" </dev/null >&2 ||
+    local log
+    log=$(mktemp)
+    if ! { "${as_root[@]}" apt-get update -q && "${as_root[@]}" apt-get install -y -q \
+        --no-install-recommends "${missing[@]}"; } >"$log" 2>&1 </dev/null; then
+        tail -n 20 "$log" >&2
+        rm -f "$log"
         die "apt-get could not install ${missing[*]}"
+    fi
+    rm -f "$log"
+}
+
+# deps run|test
+deps() {
+    case $1 in
+    run) deps_install "${DEPS_RUN[@]}" ;;
+    test) deps_install "${DEPS_RUN[@]}" "${DEPS_TEST[@]}" ;;
+    *) die "deps: '$1' is neither run nor test" ;;
+    esac
 }
