@@ -93,29 +93,24 @@ void buf_int(buf *self, int64_t number)
     buf_uint(self, (uint64_t)number);
 }
 
-void buf_printf(buf *self, const char *format, ...)
+void buf_vprintf(buf *self, const char *format, va_list arguments)
 {
-    char text[256];
-    va_list arguments;
-    va_start(arguments, format);
     va_list again;
     va_copy(again, arguments);
-    int len = vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
-    if (len >= 0 && (size_t)len < sizeof(text)) {
-        buf_append(self, text, (size_t)len);
-    } else if (len >= 0 && buf_reserve(self, (size_t)len)) {
-        /* The NUL it writes has no place when the text fills the buffer to its maximum. */
-        char *whole = mem_alloc((size_t)len + 1);
-        if (whole == NULL) {
-            self->err = BAY_NOMEM;
-        } else {
-            vsnprintf(whole, (size_t)len + 1, format, again);
-            buf_append(self, whole, (size_t)len);
-            mem_free(whole);
-        }
+    int len = vsnprintf(NULL, 0, format, arguments);
+    if (len >= 0 && buf_reserve(self, (size_t)len + 1)) {
+        vsnprintf(self->at + self->len, (size_t)len + 1, format, again);
+        self->len += (size_t)len;
     }
     va_end(again);
+}
+
+void buf_printf(buf *self, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    buf_vprintf(self, format, arguments);
+    va_end(arguments);
 }
 
 void buf_consume(buf *self, size_t len)

@@ -3,6 +3,8 @@
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
 
+#include <stdarg.h>
+
 #include "base/str.h"
 #include "patchbay/types.h"
 
@@ -29,6 +31,7 @@ void buf_char(buf *self, char c);
 void buf_int(buf *self, int64_t number);
 void buf_uint(buf *self, uint64_t number);
 void buf_printf(buf *self, const char *format, ...) BAY_PRINTF(2, 3);
+void buf_vprintf(buf *self, const char *format, va_list arguments) BAY_PRINTF(2, 0);
 #define buf_lit(self, literal) buf_append((self), "" literal "", sizeof(literal) - 1)
 
 /* Drops `len` bytes from the front. */

@@ -1,0 +1,245 @@
+/* One call of a handler: what it carries, how long it lasts, how it ends. A call ends exactly once;
+ * ending it from another thread posts the finished bytes to the server's loop. */
+#include "sdk/server_parts.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "wire/uri.h"
+
+enum { CALL_MEMORY = 64 << 20 };
+
+bay_err call_new(bay_server *server, const entry *item, mcp_request *request, bay_call **out)
+{
+    bay_call *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        return BAY_NOMEM;
+    }
+    atomic_init(&self->references, 1);
+    self->server = server;
+    self->entry = item;
+    self->request = request;
+    atomic_init(&self->is_cancelled, request->is_cancelled);
+    arena_init(&self->memory, CALL_MEMORY);
+    request->user = self;
+    server->calls_under_way++;
+    *out = self;
+    return BAY_OK;
+}
+
+void call_unref(bay_call *self)
+{
+    if (atomic_fetch_sub(&self->references, 1) == 1) {
+        arena_fini(&self->memory);
+        mem_free(self);
+    }
+}
+
+bool call_on_loop(const bay_call *self)
+{
+    return pthread_equal(pthread_self(), self->server->loop_thread) != 0;
+}
+
+/* A handler that neither answers nor defers would leave its client waiting for ever. */
+static void call_settle(bay_call *self)
+{
+    if (!atomic_load(&self->is_finished) && !self->is_deferred) {
+        LOG(LOG_ERROR, "server", "the handler of \"%.*s\" returned without an answer",
+            BAY_STR(self->entry->key));
+        bay_call_error(self, RPC_INTERNAL_ERROR, "The handler returned without an answer");
+    }
+    call_unref(self);
+}
+
+static void call_work(void *argument)
+{
+    bay_call *self = argument;
+    self->entry->handler(self, self->entry->user);
+    call_settle(self);
+}
+
+static void call_worked(void *argument)
+{
+    (void)argument; /* the worker let go of the call itself */
+}
+
+void call_run(bay_call *self)
+{
+    atomic_fetch_add(&self->references, 1); /* the handler's, until call_settle */
+    if (!self->entry->is_blocking) {
+        call_work(self);
+        return;
+    }
+    if (loop_work(self->server->loop, call_work, call_worked, self) != BAY_OK) {
+        bay_call_error(self, RPC_INTERNAL_ERROR, "The server is shutting down");
+        call_unref(self);
+    }
+}
+
+bay_call *bay_call_defer(bay_call *self)
+{
+    self->is_deferred = true;
+    return self;
+}
+
+bool bay_call_is_cancelled(const bay_call *self)
+{
+    return atomic_load(&self->is_cancelled);
+}
+
+/* ---- what it carries --------------------------------------------------------------------------
+ */
+
+static json_val call_argument(const bay_call *self, const char *name)
+{
+    return json_get(self->arguments, str_of(name));
+}
+
+bay_str bay_call_str(bay_call *self, const char *name)
+{
+    json_val value = call_argument(self, name);
+    bay_str text = {NULL, 0};
+    if (!json_is(value, JSON_STRING)) {
+        return json_raw(value);
+    }
+    return json_str(value, &self->memory, &text) == BAY_OK ? text : (bay_str){NULL, 0};
+}
+
+bay_err bay_call_int(bay_call *self, const char *name, int64_t *out)
+{
+    json_val value = call_argument(self, name);
+    return json_is(value, JSON_MISSING) ? BAY_NOTFOUND : json_int64(value, out);
+}
+
+bay_err bay_call_double(bay_call *self, const char *name, double *out)
+{
+    json_val value = call_argument(self, name);
+    return json_is(value, JSON_MISSING) ? BAY_NOTFOUND : json_double(value, out);
+}
+
+bool bay_call_true(bay_call *self, const char *name)
+{
+    return json_true(call_argument(self, name));
+}
+
+bool bay_call_has(bay_call *self, const char *name)
+{
+    return !json_is(call_argument(self, name), JSON_MISSING);
+}
+
+bay_str bay_call_arguments(bay_call *self)
+{
+    return json_is(self->arguments, JSON_MISSING) ? STR("{}") : json_raw(self->arguments);
+}
+
+bay_str bay_call_name(bay_call *self)
+{
+    return self->request->name;
+}
+
+bay_str bay_call_revision(bay_call *self)
+{
+    return self->request->revision->text;
+}
+
+/* Reads what stands where {name} stands in a level 1 template: up to the next literal byte. */
+bay_str bay_call_variable(bay_call *self, const char *variable)
+{
+    bay_str text = self->entry->key;
+    bay_str read = self->request->name;
+    size_t at = 0;
+    for (size_t i = 0; i < text.len;) {
+        if (text.at[i] != '{') {
+            i++;
+            at++;
+            continue;
+        }
+        size_t end = i + str_find(str_from(text, i), '}');
+        bay_str name = str_head(str_from(text, i + 1), end - i - 1);
+        bay_str rest = str_from(read, at);
+        size_t len = end + 1 < text.len ? str_find(rest, text.at[end + 1]) : rest.len;
+        if (str_eq(name, str_of(variable))) {
+            buf decoded;
+            bay_str value = {NULL, 0};
+            buf_init(&decoded, URI_TEMPLATE_URI_BYTES);
+            if (uri_decode(&decoded, str_head(rest, len)) != BAY_OK ||
+                arena_dup(&self->memory, buf_view(&decoded), &value) != BAY_OK) {
+                value = (bay_str){NULL, 0};
+            }
+            buf_fini(&decoded);
+            return value;
+        }
+        at += len;
+        i = end + 1;
+    }
+    return (bay_str){NULL, 0};
+}
+
+/* ---- how it ends
+ * ---------------------------------------------------------------------------------- */
+
+void bay_call_reply_str(bay_call *self, bay_str text)
+{
+    bay_result result;
+    result_init(&result, self);
+    bay_result_text_str(&result, text);
+    call_send(self, &result);
+    result_fini(&result);
+}
+
+void bay_call_reply(bay_call *self, const char *text)
+{
+    bay_call_reply_str(self, str_of(text));
+}
+
+/* Texts are formatted whole; past SERVER_MAX_RESULT the call fails. */
+static void call_reply_formatted(bay_call *self, bool is_error, const char *format,
+                                 va_list arguments)
+{
+    buf text;
+    buf_init(&text, SERVER_MAX_RESULT);
+    buf_vprintf(&text, format, arguments);
+    if (is_error && self->entry->kind != ENTRY_TOOL) {
+        buf_char(&text, '\0');
+        bay_call_error(self, RPC_INTERNAL_ERROR, text.err == BAY_OK ? text.at : "Failed");
+    } else {
+        bay_result result;
+        result_init(&result, self);
+        bay_result_text_str(&result, buf_view(&text));
+        result.items.err = text.err != BAY_OK ? text.err : result.items.err;
+        result.is_error = is_error;
+        call_send(self, &result);
+        result_fini(&result);
+    }
+    buf_fini(&text);
+}
+
+void bay_call_replyf(bay_call *self, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    call_reply_formatted(self, false, format, arguments);
+    va_end(arguments);
+}
+
+void bay_call_failf(bay_call *self, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    call_reply_formatted(self, true, format, arguments);
+    va_end(arguments);
+}
+
+void bay_call_fail(bay_call *self, const char *text)
+{
+    bay_call_failf(self, "%s", text);
+}
+
+void bay_call_finish(bay_call *self, bay_result *result)
+{
+    call_send(self, result);
+    bay_result_free(result);
+}

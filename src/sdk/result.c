@@ -1,0 +1,282 @@
+/* Results: content is put together element by element, wrapped as the kind of call wants it, and
+ * sent from whatever thread finished the call. */
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "sdk/server_parts.h"
+#include "wire/base64.h"
+
+void result_init(bay_result *self, bay_call *call)
+{
+    *self = (bay_result){.call = call, .role = STR_INIT("user")};
+    buf_init(&self->items, SERVER_MAX_RESULT);
+    buf_init(&self->structured, SERVER_MAX_RESULT);
+}
+
+void result_fini(bay_result *self)
+{
+    buf_fini(&self->items);
+    buf_fini(&self->structured);
+}
+
+bay_result *bay_result_new(bay_call *call)
+{
+    bay_result *self = mem_alloc(sizeof(*self));
+    if (self != NULL) {
+        result_init(self, call);
+    }
+    return self;
+}
+
+void bay_result_free(bay_result *self)
+{
+    if (self != NULL) {
+        result_fini(self);
+        mem_free(self);
+    }
+}
+
+static entry_kind result_kind(const bay_result *self)
+{
+    return self->call->entry->kind;
+}
+
+static bool result_is_resource(const bay_result *self)
+{
+    return result_kind(self) == ENTRY_RESOURCE || result_kind(self) == ENTRY_TEMPLATE;
+}
+
+/* Opens the next element: a comma, and for prompts the message around the content. */
+static void item_open(bay_result *self)
+{
+    if (self->count++ > 0) {
+        buf_char(&self->items, ',');
+    }
+    if (result_kind(self) == ENTRY_PROMPT) {
+        buf_lit(&self->items, "{\"role\":");
+        json_quote(&self->items, self->role);
+        buf_lit(&self->items, ",\"content\":");
+    }
+}
+
+static void item_close(bay_result *self)
+{
+    if (result_kind(self) == ENTRY_PROMPT) {
+        buf_char(&self->items, '}');
+    }
+}
+
+static void put_quoted(buf *out, const char *key, bay_str text)
+{
+    buf_str(out, str_of(key));
+    json_quote(out, text);
+}
+
+/* {"uri":…,"mimeType":…, as resources/read wants it; the caller adds text or blob */
+static void put_resource_head(bay_result *self)
+{
+    put_quoted(&self->items, "{\"uri\":", self->call->request->name);
+    if (self->call->entry->mime_type.len > 0) {
+        put_quoted(&self->items, ",\"mimeType\":", self->call->entry->mime_type);
+    }
+}
+
+void bay_result_text_str(bay_result *self, bay_str text)
+{
+    if (self == NULL) {
+        return;
+    }
+    item_open(self);
+    if (result_is_resource(self)) {
+        put_resource_head(self);
+        put_quoted(&self->items, ",\"text\":", text);
+    } else {
+        put_quoted(&self->items, "{\"type\":\"text\",\"text\":", text);
+    }
+    buf_char(&self->items, '}');
+    item_close(self);
+}
+
+void bay_result_text(bay_result *self, const char *text)
+{
+    bay_result_text_str(self, str_of(text));
+}
+
+void bay_result_textf(bay_result *self, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    buf text;
+    buf_init(&text, SERVER_MAX_RESULT);
+    buf_vprintf(&text, format, arguments);
+    va_end(arguments);
+    bay_result_text_str(self, buf_view(&text));
+    buf_fini(&text);
+}
+
+static void put_base64(bay_result *self, const void *bytes, size_t len)
+{
+    buf_char(&self->items, '"');
+    base64_encode(&self->items, (bay_str){bytes, len}, BASE64_STANDARD);
+    buf_char(&self->items, '"');
+}
+
+static void put_media(bay_result *self, const char *type, const void *bytes, size_t len,
+                      const char *mime_type)
+{
+    if (self == NULL) {
+        return;
+    }
+    item_open(self);
+    put_quoted(&self->items, "{\"type\":", str_of(type));
+    put_quoted(&self->items, ",\"mimeType\":", str_of(mime_type));
+    buf_lit(&self->items, ",\"data\":");
+    put_base64(self, bytes, len);
+    buf_char(&self->items, '}');
+    item_close(self);
+}
+
+void bay_result_image(bay_result *self, const void *bytes, size_t len, const char *mime_type)
+{
+    put_media(self, "image", bytes, len, mime_type);
+}
+
+/* Audio content exists since 2025-03-26; before that the bytes travel as an embedded resource. */
+void bay_result_audio(bay_result *self, const void *bytes, size_t len, const char *mime_type)
+{
+    if (self == NULL || self->call->request->revision->id >= MCP_REV_2025_03_26) {
+        put_media(self, "audio", bytes, len, mime_type);
+        return;
+    }
+    item_open(self);
+    put_quoted(&self->items, "{\"type\":\"resource\",\"resource\":{\"uri\":", STR("data:audio"));
+    put_quoted(&self->items, ",\"mimeType\":", str_of(mime_type));
+    buf_lit(&self->items, ",\"blob\":");
+    put_base64(self, bytes, len);
+    buf_lit(&self->items, "}}");
+    item_close(self);
+}
+
+void bay_result_resource(bay_result *self, const char *uri, const char *mime_type, const char *text)
+{
+    if (self == NULL) {
+        return;
+    }
+    item_open(self);
+    put_quoted(&self->items, "{\"type\":\"resource\",\"resource\":{\"uri\":", str_of(uri));
+    put_quoted(&self->items, ",\"mimeType\":", str_of(mime_type));
+    put_quoted(&self->items, ",\"text\":", str_of(text));
+    buf_lit(&self->items, "}}");
+    item_close(self);
+}
+
+/* Resource links exist since 2025-06-18; before that the link is a line of text. */
+void bay_result_link(bay_result *self, const char *uri, const char *name, const char *mime_type)
+{
+    if (self == NULL) {
+        return;
+    }
+    if (self->call->request->revision->id < MCP_REV_2025_06_18) {
+        bay_result_textf(self, "%s: %s", name, uri);
+        return;
+    }
+    item_open(self);
+    put_quoted(&self->items, "{\"type\":\"resource_link\",\"uri\":", str_of(uri));
+    put_quoted(&self->items, ",\"name\":", str_of(name));
+    if (mime_type != NULL) {
+        put_quoted(&self->items, ",\"mimeType\":", str_of(mime_type));
+    }
+    buf_char(&self->items, '}');
+    item_close(self);
+}
+
+void bay_result_blob(bay_result *self, const void *bytes, size_t len)
+{
+    if (self == NULL) {
+        return;
+    }
+    item_open(self);
+    put_resource_head(self);
+    buf_lit(&self->items, ",\"blob\":");
+    put_base64(self, bytes, len);
+    buf_char(&self->items, '}');
+    item_close(self);
+}
+
+void bay_result_structured(bay_result *self, const char *json)
+{
+    if (self != NULL) {
+        buf_clear(&self->structured);
+        buf_str(&self->structured, str_of(json));
+    }
+}
+
+void bay_result_error(bay_result *self)
+{
+    if (self != NULL) {
+        self->is_error = true;
+    }
+}
+
+void bay_result_message(bay_result *self, const char *role)
+{
+    if (self != NULL) {
+        self->role = strcmp(role, "assistant") == 0 ? STR("assistant") : STR("user");
+    }
+}
+
+void bay_result_value(bay_result *self, const char *value)
+{
+    enum { MOST_VALUES = 100 }; /* mcp server/utilities/completion: at most 100 */
+    if (self == NULL || self->count++ >= MOST_VALUES) {
+        return;
+    }
+    if (self->items.len > 0) {
+        buf_char(&self->items, ',');
+    }
+    json_quote(&self->items, str_of(value));
+}
+
+static void write_tool(const bay_result *self, const mcp_revision *revision, buf *out)
+{
+    buf_lit(out, "\"content\":[");
+    buf_str(out, buf_view(&self->items));
+    buf_char(out, ']');
+    if (self->structured.len > 0 && revision->structured) {
+        buf_lit(out, ",\"structuredContent\":");
+        buf_str(out, buf_view(&self->structured));
+    }
+    if (self->is_error) {
+        buf_lit(out, ",\"isError\":true");
+    }
+}
+
+void result_write_members(const bay_result *self, const mcp_revision *revision, buf *out)
+{
+    switch (result_kind(self)) {
+    case ENTRY_TOOL:
+        write_tool(self, revision, out);
+        return;
+    case ENTRY_PROMPT:
+        if (self->call->entry->description.len > 0) {
+            put_quoted(out, "\"description\":", self->call->entry->description);
+            buf_char(out, ',');
+        }
+        buf_lit(out, "\"messages\":[");
+        buf_str(out, buf_view(&self->items));
+        buf_char(out, ']');
+        return;
+    case ENTRY_COMPLETION:
+        buf_lit(out, "\"completion\":{\"values\":[");
+        buf_str(out, buf_view(&self->items));
+        buf_printf(out, "],\"total\":%zu,\"hasMore\":%s}", self->count,
+                   self->count > 100 ? "true" : "false");
+        return;
+    default:
+        buf_lit(out, "\"contents\":[");
+        buf_str(out, buf_view(&self->items));
+        buf_char(out, ']');
+    }
+}

@@ -1,0 +1,134 @@
+/* The inside of a bay_server: what was registered, rendered once for the lists, and the calls under
+ * way. Shared by the sdk's server files only.
+ *
+ * Lifetimes: entries live as long as the server. A bay_call is counted: the engine's side holds one
+ * reference until the call is finished, a handler on another thread holds one until it returns or
+ * finishes. The mcp_request behind it lives until the loop has finished it, so its views stay good
+ * while any thread still works on the call. */
+#ifndef SDK_SERVER_PARTS_H
+#define SDK_SERVER_PARTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/map.h"
+#include "mcp/server.h"
+#include "net/loop.h"
+#include "patchbay/server.h"
+#include "json/writer.h"
+
+enum {
+    SERVER_MAX_ENTRIES = 100000, /* of each kind */
+    SERVER_MAX_SCHEMA = 1 << 20, /* bytes of one schema */
+    SERVER_MAX_RESULT = 64 << 20,
+    SERVER_MAX_ERRORS = 16, /* registration errors kept */
+    SERVER_LIST_TTL_MS = 300000,
+};
+
+typedef enum entry_kind {
+    ENTRY_TOOL,
+    ENTRY_RESOURCE,
+    ENTRY_TEMPLATE,
+    ENTRY_PROMPT,
+    ENTRY_COMPLETION,
+    ENTRY_KINDS
+} entry_kind;
+
+/* One registration. bay_tool is the public name of a pointer to one. */
+struct bay_tool {
+    bay_server *server;
+    entry_kind kind;
+    bay_str key; /* name, URI or template: owned */
+    bay_str title;
+    bay_str description;
+    bay_str mime_type;
+    bay_str schema;        /* input schema, or a prompt's arguments: raw JSON */
+    bay_str output_schema; /* raw JSON or empty */
+    bay_str annotations;   /* raw JSON or empty */
+    bay_str requires;      /* client capability or empty */
+    json_doc schema_doc;   /* of `schema` */
+    mcp_param_table param_table;
+    bay_handler handler;
+    void *user;
+    bool is_blocking;
+};
+typedef struct bay_tool entry;
+
+typedef struct entry_list {
+    entry **items;
+    size_t len;
+    size_t cap;
+    map by_key;
+    bay_str rendered; /* members of the list result: "tools":[…] */
+} entry_list;
+
+struct bay_server {
+    char *name;
+    char *version;
+    char *title;
+    char *instructions;
+    arena memory; /* everything that was registered */
+    entry_list lists[ENTRY_KINDS];
+    bay_diag errors[SERVER_MAX_ERRORS];
+    size_t error_count; /* may exceed what is kept */
+    bool is_out_of_memory;
+    loop *loop;         /* while serving */
+    mcp_server *engine; /* while serving */
+    pthread_t loop_thread;
+    /* Changes announced from other threads, collected for the loop. */
+    atomic_uint changes;
+    size_t calls_under_way; /* loop only */
+    buf scratch;            /* the loop's, for results */
+};
+
+struct bay_call {
+    atomic_int references;
+    atomic_bool is_cancelled;
+    atomic_bool is_finished;
+    bool is_deferred;
+    bay_server *server;
+    const entry *entry;
+    mcp_request *request;
+    json_val arguments;
+    arena memory; /* decoded strings: the thread that has the call */
+};
+
+struct bay_result {
+    bay_call *call;
+    buf items;      /* content, contents, messages or values: elements without brackets */
+    buf structured; /* raw object or empty */
+    bay_str role;   /* of prompt messages */
+    size_t count;
+    bool is_error;
+};
+
+/* server.c */
+void server_error(bay_server *self, const char *format, ...) BAY_PRINTF(2, 3);
+
+/* server_lists.c: renders every list; BAY_NOMEM. */
+bay_err server_render(bay_server *self);
+void server_write_capabilities(void *self, const mcp_revision *revision, json_writer *out);
+
+/* server_service.c: what the engine calls. */
+extern const mcp_service server_service;
+
+/* call.c */
+bay_err call_new(bay_server *server, const entry *entry, mcp_request *request,
+                 bay_call **out) BAY_MUST_CHECK;
+void call_run(bay_call *self);
+void call_unref(bay_call *self);
+bool call_on_loop(const bay_call *self);
+
+/* arguments.c: a first check of required members and primitive types against the input schema. On
+ * failure writes a text a model can act on and returns false. */
+bool arguments_check(const entry *tool, json_val arguments, buf *out_text);
+
+/* result.c: the members of the wire result. */
+void result_write_members(const bay_result *self, const mcp_revision *revision, buf *out);
+void result_init(bay_result *self, bay_call *call);
+void result_fini(bay_result *self);
+/* Sends it, from whatever thread, exactly once; the call is gone afterwards. NULL: out of memory.
+ */
+void call_send(bay_call *call, const bay_result *result);
+
+#endif

@@ -1,0 +1,261 @@
+/* What stands behind the engine of an SDK server: finds the registration a request means and runs
+ * its handler. */
+#include "base/mem.h"
+#include "base/str.h"
+#include "sdk/server_parts.h"
+#include "wire/uri.h"
+
+static void answer_list(bay_server *self, entry_kind kind, mcp_request *request)
+{
+    if (!json_is(json_get(request->message.params, STR("cursor")), JSON_MISSING)) {
+        /* one page holds everything, so no cursor was ever given out */
+        mcp_request_error(request, RPC_INVALID_PARAMS, STR("Invalid cursor: list from the start"),
+                          (bay_str){NULL, 0});
+        return;
+    }
+    request->ttl_ms = SERVER_LIST_TTL_MS;
+    request->is_cache_public = true;
+    mcp_request_result_members(request, self->lists[kind].rendered);
+}
+
+static void refuse(mcp_request *request, const char *what, bay_str name)
+{
+    buf text;
+    buf_init(&text, 1024);
+    buf_printf(&text, "%s: %.*s", what, (int)(name.len < 200 ? name.len : 200), name.at);
+    mcp_request_error(request, RPC_INVALID_PARAMS, buf_view(&text), (bay_str){NULL, 0});
+    buf_fini(&text);
+}
+
+static void start(bay_server *self, const entry *item, mcp_request *request, json_val arguments)
+{
+    bay_call *call;
+    if (call_new(self, item, request, &call) != BAY_OK) {
+        mcp_request_error(request, RPC_INTERNAL_ERROR, STR("Out of memory"), (bay_str){NULL, 0});
+        return;
+    }
+    call->arguments = arguments;
+    call_run(call);
+}
+
+/* A failure the model can act on, without a handler. */
+static void fail_tool(bay_server *self, const entry *tool, mcp_request *request, const char *text)
+{
+    bay_call *call;
+    if (call_new(self, tool, request, &call) != BAY_OK) {
+        mcp_request_error(request, RPC_INTERNAL_ERROR, STR("Out of memory"), (bay_str){NULL, 0});
+        return;
+    }
+    bay_call_fail(call, text);
+}
+
+/* mcp 2026-07-28 basic: a missing client capability is -32021 with data.requiredCapabilities */
+static void refuse_capability(bay_server *self, const entry *tool, mcp_request *request)
+{
+    buf text;
+    buf_init(&text, 4096);
+    if (request->revision->era == MCP_MODERN) {
+        buf_lit(&text, "{\"requiredCapabilities\":{");
+        json_quote(&text, tool->requires);
+        buf_lit(&text, ":{}}}");
+        mcp_request_error(request, MCP_MISSING_CAPABILITY,
+                          STR("Missing required client capability"), buf_view(&text));
+    } else {
+        buf_printf(&text, "This tool needs a client with the capability \"%.*s\".",
+                   BAY_STR(tool->requires));
+        buf_char(&text, '\0');
+        fail_tool(self, tool, request, text.err == BAY_OK ? text.at : "Missing capability");
+    }
+    buf_fini(&text);
+}
+
+static void call_tool(bay_server *self, mcp_request *request)
+{
+    const entry *tool = map_get(&self->lists[ENTRY_TOOL].by_key, request->name);
+    if (tool == NULL) {
+        refuse(request, "Unknown tool", request->name);
+        return;
+    }
+    if (tool->requires.len > 0 &&
+        json_is(json_get(request->client_capabilities, tool->requires), JSON_MISSING)) {
+        refuse_capability(self, tool, request);
+        return;
+    }
+    json_val arguments = json_get(request->message.params, STR("arguments"));
+    if (!json_is(arguments, JSON_MISSING) && !json_is(arguments, JSON_OBJECT)) {
+        refuse(request, "The arguments must be an object; tool", request->name);
+        return;
+    }
+    buf complaint;
+    buf_init(&complaint, 4096);
+    if (arguments_check(tool, arguments, &complaint)) {
+        start(self, tool, request, arguments);
+    } else {
+        buf_char(&complaint, '\0');
+        fail_tool(self, tool, request,
+                  complaint.err == BAY_OK ? complaint.at : "The arguments do not fit the schema.");
+    }
+    buf_fini(&complaint);
+}
+
+static const entry *find_template(const bay_server *self, bay_str name)
+{
+    const entry_list *templates = &self->lists[ENTRY_TEMPLATE];
+    for (size_t i = 0; i < templates->len; i++) {
+        if (uri_template_matches(templates->items[i]->key, name)) {
+            return templates->items[i];
+        }
+    }
+    return NULL;
+}
+
+static void answer_not_found(mcp_request *request)
+{
+    buf data;
+    buf_init(&data, 16384);
+    buf_lit(&data, "{\"uri\":");
+    json_quote(&data, request->name);
+    buf_char(&data, '}');
+    /* mcp 2026-07-28 server/resources: -32602; earlier revisions: -32002 */
+    int code = request->revision->era == MCP_MODERN ? RPC_INVALID_PARAMS : MCP_RESOURCE_NOT_FOUND;
+    mcp_request_error(request, code, STR("Resource not found"),
+                      data.err == BAY_OK ? buf_view(&data) : (bay_str){NULL, 0});
+    buf_fini(&data);
+}
+
+static void read_resource(bay_server *self, mcp_request *request)
+{
+    const entry *item = map_get(&self->lists[ENTRY_RESOURCE].by_key, request->name);
+    if (item == NULL) {
+        item = find_template(self, request->name);
+    }
+    if (item == NULL) {
+        answer_not_found(request);
+        return;
+    }
+    start(self, item, request, JSON_NONE);
+}
+
+/* The first required argument that is missing, or missing itself. */
+static json_val missing_argument(const entry *prompt, json_val arguments)
+{
+    json_iter iter = json_iter_of(json_root(&prompt->schema_doc));
+    while (json_next(&iter)) {
+        json_val name = json_get(iter.value, STR("name"));
+        bay_str raw = json_raw(name);
+        if (json_true(json_get(iter.value, STR("required"))) && json_is(name, JSON_STRING) &&
+            !json_is(json_get(arguments, (bay_str){raw.at + 1, raw.len - 2}), JSON_STRING)) {
+            return name;
+        }
+    }
+    return JSON_NONE;
+}
+
+static void get_prompt(bay_server *self, mcp_request *request)
+{
+    const entry *prompt = map_get(&self->lists[ENTRY_PROMPT].by_key, request->name);
+    if (prompt == NULL) {
+        refuse(request, "Unknown prompt", request->name);
+        return;
+    }
+    json_val arguments = json_get(request->message.params, STR("arguments"));
+    json_val missing = prompt->schema.len > 0 ? missing_argument(prompt, arguments) : JSON_NONE;
+    if (!json_is(missing, JSON_MISSING)) {
+        refuse(request, "Missing prompt argument", json_raw(missing));
+        return;
+    }
+    start(self, prompt, request, arguments);
+}
+
+static void complete(bay_server *self, mcp_request *request)
+{
+    json_val reference = json_get(request->message.params, STR("ref"));
+    bool is_prompt = json_str_eq(json_get(reference, STR("type")), STR("ref/prompt"));
+    json_val name = json_get(reference, is_prompt ? STR("name") : STR("uri"));
+    json_val argument = json_get(request->message.params, STR("argument"));
+    bay_str key;
+    if (json_str(name, request->memory, &key) != BAY_OK ||
+        !json_is(json_get(argument, STR("name")), JSON_STRING) ||
+        !json_is(json_get(argument, STR("value")), JSON_STRING)) {
+        refuse(request, "completion/complete needs ref and argument; got",
+               json_raw(request->message.params));
+        return;
+    }
+    const entry *target =
+        map_get(&self->lists[is_prompt ? ENTRY_PROMPT : ENTRY_TEMPLATE].by_key, key);
+    if (target == NULL && !is_prompt) {
+        target = map_get(&self->lists[ENTRY_RESOURCE].by_key, key);
+    }
+    if (target == NULL || self->lists[ENTRY_COMPLETION].len == 0) {
+        refuse(request, "Nothing to complete for", key);
+        return;
+    }
+    request->name = key;
+    start(self, self->lists[ENTRY_COMPLETION].items[0], request, argument);
+}
+
+static void service_request(void *user, mcp_request *request)
+{
+    bay_server *self = user;
+    switch (request->method != NULL ? request->method->id : MCP_METHOD_COUNT) {
+    case MCP_TOOLS_LIST:
+        answer_list(self, ENTRY_TOOL, request);
+        return;
+    case MCP_RESOURCES_LIST:
+        answer_list(self, ENTRY_RESOURCE, request);
+        return;
+    case MCP_RESOURCES_TEMPLATES_LIST:
+        answer_list(self, ENTRY_TEMPLATE, request);
+        return;
+    case MCP_PROMPTS_LIST:
+        answer_list(self, ENTRY_PROMPT, request);
+        return;
+    case MCP_TOOLS_CALL:
+        call_tool(self, request);
+        return;
+    case MCP_RESOURCES_READ:
+        read_resource(self, request);
+        return;
+    case MCP_PROMPTS_GET:
+        get_prompt(self, request);
+        return;
+    case MCP_COMPLETE:
+        complete(self, request);
+        return;
+    default:
+        mcp_request_error(request, RPC_METHOD_NOT_FOUND, STR("Method not found"),
+                          (bay_str){NULL, 0});
+    }
+}
+
+static void service_cancelled(void *user, mcp_request *request)
+{
+    (void)user;
+    bay_call *call = request->user;
+    if (call != NULL) {
+        atomic_store(&call->is_cancelled, true);
+    }
+}
+
+static const mcp_param_table *service_param_table(void *user, bay_str tool)
+{
+    const bay_server *self = user;
+    const entry *item = map_get(&self->lists[ENTRY_TOOL].by_key, tool);
+    return item != NULL ? &item->param_table : NULL;
+}
+
+static bay_err service_subscribe(void *user, bay_str name, bool is_wanted)
+{
+    const bay_server *self = user;
+    bool is_known = map_get(&self->lists[ENTRY_RESOURCE].by_key, name) != NULL ||
+                    find_template(self, name) != NULL;
+    return is_known || !is_wanted ? BAY_OK : BAY_NOTFOUND;
+}
+
+const mcp_service server_service = {
+    .request = service_request,
+    .cancelled = service_cancelled,
+    .capabilities = server_write_capabilities,
+    .param_table = service_param_table,
+    .subscribe = service_subscribe,
+};
