@@ -19,6 +19,11 @@ void loop_stop(loop *self); /* any thread */
  * for one event, 0 does not wait. True while something is alive. */
 bool loop_turn(loop *self, int64_t timeout_ms);
 
+/* While held, loop_run waits for posts even when nothing else is open. Counts; the loop's thread,
+ * or any before the loop runs. */
+void loop_hold(loop *self);
+void loop_release(loop *self);
+
 uint64_t loop_now_ms(const loop *self); /* monotonic, cached per turn */
 uint64_t loop_time_ms(void);            /* wall clock, ms since 1970 */
 uv_loop_t *loop_uv(loop *self);         /* for this floor only */
@@ -37,16 +42,18 @@ typedef struct loop_task {
 void loop_defer(loop *self, loop_task *task); /* no-op while it is queued already */
 void loop_undefer(loop *self, loop_task *task);
 
-/* A timer lives in its owner; it costs nothing while it is not armed. All timers of a loop share one
- * kernel timer (a heap or wheel), so thousands are cheap. */
+/* A timer lives in its owner; it costs nothing while it is not armed. All timers of a loop share
+ * one kernel timer (a heap or wheel), so thousands are cheap. */
 typedef struct loop_timer {
     void (*function)(void *argument);
     void *argument;
     uint64_t due_ms;
     size_t heap_index; /* 0: not armed; for the heap only */
+    uint64_t sequence; /* timers due at one time run in the order they were armed */
 } loop_timer;
 void loop_timer_init(loop_timer *self, void (*function)(void *argument), void *argument);
-bay_err loop_timer_start(loop *loop, loop_timer *self, uint64_t after_ms) BAY_MUST_CHECK; /* re-arms */
+bay_err loop_timer_start(loop *loop, loop_timer *self,
+                         uint64_t after_ms) BAY_MUST_CHECK; /* re-arms */
 void loop_timer_stop(loop *loop, loop_timer *self);
 
 /* Runs `work` on the pool's threads, then `done` on the loop. Both always run. */

@@ -1,0 +1,192 @@
+#include "net/stream_queue.h"
+
+#include <string.h>
+
+#include "base/check.h"
+#include "base/mem.h"
+#include "net/loop_internal.h"
+
+#define DEFAULT_HIGH_BYTES ((uint32_t)256 * 1024)
+#define DEFAULT_MAX_BYTES ((uint32_t)4 * 1024 * 1024)
+#define FIRST_BLOCK_BYTES ((size_t)1024)
+#define SPANS_AT_ONCE 16
+
+struct stream_block {
+    uv_write_t request;
+    stream_queue *queue;
+    size_t len;
+    size_t cap;
+    char bytes[];
+};
+
+void stream_queue_init(stream_queue *self, uv_stream_t *stream,
+                       void (*landed)(stream_queue *self, int status))
+{
+    *self = (stream_queue){.stream = stream,
+                           .landed = landed,
+                           .high_bytes = DEFAULT_HIGH_BYTES,
+                           .max_bytes = DEFAULT_MAX_BYTES};
+}
+
+void stream_queue_set_limits(stream_queue *self, size_t high_bytes, size_t max_bytes)
+{
+    size_t high = high_bytes == 0 ? DEFAULT_HIGH_BYTES : high_bytes;
+    size_t max = max_bytes == 0 ? DEFAULT_MAX_BYTES : max_bytes;
+    self->high_bytes = high > UINT32_MAX ? UINT32_MAX : (uint32_t)high;
+    self->max_bytes = max > UINT32_MAX ? UINT32_MAX : (uint32_t)max;
+}
+
+size_t stream_queue_bytes(const stream_queue *self)
+{
+    size_t bytes = self->waiting != NULL ? self->waiting->len : 0;
+    return bytes + (self->flying != NULL ? uv_stream_get_write_queue_size(self->stream) : 0);
+}
+
+bool stream_queue_has_room(const stream_queue *self, size_t bytes)
+{
+    size_t queued = stream_queue_bytes(self);
+    return queued == 0 || (queued <= self->max_bytes && bytes <= self->max_bytes - queued);
+}
+
+bool stream_queue_take_drained(stream_queue *self)
+{
+    if (!self->is_above_high || stream_queue_bytes(self) > self->high_bytes / 2) {
+        return false;
+    }
+    self->is_above_high = false;
+    return true;
+}
+
+void stream_queue_drop(stream_queue *self)
+{
+    self->is_broken = true;
+    mem_free(self->waiting);
+    self->waiting = NULL;
+}
+
+static void on_written(uv_write_t *request, int status);
+
+static int fly(stream_queue *self)
+{
+    stream_block *block = self->waiting;
+    self->waiting = NULL;
+    uv_buf_t bytes = {.base = block->bytes, .len = block->len};
+    block->queue = self;
+    self->flying = block;
+    int failure = uv_write(&block->request, self->stream, &bytes, 1, on_written);
+    if (failure != 0) {
+        self->flying = NULL;
+        mem_free(block);
+        stream_queue_drop(self);
+    }
+    return failure;
+}
+
+static void on_written(uv_write_t *request, int status)
+{
+    stream_block *block = CONTAINER_OF(request, stream_block, request);
+    stream_queue *self = block->queue;
+    self->flying = NULL;
+    mem_free(block);
+    if (status != 0) {
+        stream_queue_drop(self);
+    } else if (self->waiting != NULL) {
+        status = fly(self);
+    }
+    self->landed(self, status);
+}
+
+/* Room for `bytes` more in the waiting block. */
+static bool reserve(stream_queue *self, size_t bytes)
+{
+    stream_block *block = self->waiting;
+    size_t len = block != NULL ? block->len : 0;
+    if (bytes > SIZE_MAX / 4 - len) {
+        return false;
+    }
+    if (block != NULL && len + bytes <= block->cap) {
+        return true;
+    }
+    size_t cap = block != NULL ? block->cap * 2 : FIRST_BLOCK_BYTES;
+    if (cap < len + bytes) {
+        cap = len + bytes;
+    }
+    stream_block *grown = mem_resize(block, sizeof(stream_block) + cap);
+    if (grown == NULL) {
+        return false;
+    }
+    grown->len = len;
+    grown->cap = cap;
+    self->waiting = grown;
+    return true;
+}
+
+/* What the kernel takes at once; negative: an error of libuv. */
+static int64_t write_now(stream_queue *self, const bay_str *spans, size_t count)
+{
+    uv_buf_t bytes[SPANS_AT_ONCE];
+    unsigned used = 0;
+    for (size_t i = 0; i < count && used < SPANS_AT_ONCE; i++) {
+        if (spans[i].len > 0) {
+            bytes[used++] = (uv_buf_t){.base = (char *)(uintptr_t)spans[i].at, .len = spans[i].len};
+        }
+    }
+    int taken = uv_try_write(self->stream, bytes, used);
+    return taken == UV_EAGAIN ? 0 : taken;
+}
+
+static bay_err queue_rest(stream_queue *self, const bay_str *spans, size_t count, size_t skip,
+                          size_t rest)
+{
+    if (!reserve(self, rest)) {
+        stream_queue_drop(self);
+        return BAY_NOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t from = skip < spans[i].len ? skip : spans[i].len;
+        skip -= from;
+        if (from < spans[i].len) {
+            stream_block *block = self->waiting;
+            memcpy(block->bytes + block->len, spans[i].at + from, spans[i].len - from);
+            block->len += spans[i].len - from;
+        }
+    }
+    if (self->flying == NULL) {
+        int failure = fly(self);
+        if (failure != 0) {
+            return loop_error_of(failure);
+        }
+    }
+    if (stream_queue_bytes(self) > self->high_bytes) {
+        self->is_above_high = true;
+        return BAY_AGAIN;
+    }
+    return BAY_OK;
+}
+
+bay_err stream_queue_write(stream_queue *self, const bay_str *spans, size_t count)
+{
+    if (self->is_broken) {
+        return BAY_CLOSED;
+    }
+    size_t total = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (spans[i].len > SIZE_MAX / 4 - total) {
+            return BAY_NOMEM;
+        }
+        total += spans[i].len;
+    }
+    if (total == 0) {
+        return BAY_OK;
+    }
+    size_t taken = 0;
+    if (self->flying == NULL) {
+        int64_t written = write_now(self, spans, count);
+        if (written < 0) {
+            stream_queue_drop(self);
+            return loop_error_of((int)written);
+        }
+        taken = (size_t)written;
+    }
+    return taken == total ? BAY_OK : queue_rest(self, spans, count, taken, total - taken);
+}

@@ -1,0 +1,39 @@
+/* One TLS connection, bytes in and bytes out: it never touches a descriptor. socket_tls.c carries
+ * its bytes. */
+#ifndef NET_TLS_SESSION_H
+#define NET_TLS_SESSION_H
+
+#include <openssl/ssl.h>
+
+#include "net/tls.h"
+
+struct tls_context {
+    SSL_CTX *ssl;
+    bool is_server;
+    bool verifies; /* a client: the peer's certificate and name */
+};
+
+typedef struct tls_session tls_session;
+
+/* Takes ciphertext on its way to the peer; false: it could not. Runs inside the calls below. */
+typedef bool (*tls_emit)(void *user, bay_str ciphertext);
+
+/* `server_name` (a client's): asked for by SNI when it is a name, verified in any case.
+ * Errors: BAY_NOMEM, BAY_INVALID (a name that cannot be one). */
+bay_err tls_session_new(const tls_context *context, bay_str server_name, tls_emit emit, void *user,
+                        tls_session **out, bay_diag *diag) BAY_MUST_CHECK;
+void tls_session_free(tls_session *self);
+
+/* Ciphertext from the peer, borrowed until tls_session_left says nothing is left of it. */
+void tls_session_give(tls_session *self, bay_str ciphertext);
+bay_str tls_session_left(const tls_session *self);
+
+/* BAY_OK: done; BAY_AGAIN: needs more ciphertext; BAY_TLS: failed, `diag` says why. */
+bay_err tls_session_handshake(tls_session *self, bay_diag *diag) BAY_MUST_CHECK;
+/* BAY_OK with at least one byte; BAY_AGAIN; BAY_EOF: close_notify came; BAY_TLS. */
+bay_err tls_session_read(tls_session *self, char *at, size_t cap, size_t *out_len,
+                         bay_diag *diag) BAY_MUST_CHECK;
+bay_err tls_session_write(tls_session *self, bay_str bytes, bay_diag *diag) BAY_MUST_CHECK;
+void tls_session_end(tls_session *self); /* close_notify */
+
+#endif
