@@ -19,7 +19,7 @@ deps_missing() {
     local installed
     [ ${#packages[@]} -gt 0 ] || return 0
     installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${packages[@]}" 2>/dev/null |
-        sed -n 's/^installed //p')
+        sed -n 's/^installed //p') || true # it fails when it does not know one of them
     for entry in "${packages[@]}"; do
         grep -qxF -- "$entry" <<<"$installed" || printf '%s\n' "$entry"
     done
