@@ -8,7 +8,8 @@
 
 /* The parts of a URI reference: views into its text. */
 typedef struct uri {
-    bay_str scheme; /* empty in a relative reference */
+    bay_str scheme;    /* empty in a relative reference */
+    bay_str authority; /* userinfo, host and port as written */
     bay_str userinfo;
     bay_str host; /* without the brackets of an IP literal */
     bay_str path;
@@ -26,6 +27,11 @@ typedef struct uri {
  * digits. Owns: views into `text`. Errors: BAY_SYNTAX; BAY_RANGE: a port above 65535. Units: none.
  * Threads: any. Source: RFC 3986 sections 3 and 4. */
 bay_err uri_parse(uri *out, bay_str text) BAY_MUST_CHECK;
+
+/* Takes `[userinfo@]host[:port]` apart and fills the parts from authority to is_ip_literal of
+ * `out`, leaving the others alone. The host may be empty. Errors: as uri_parse; `out` is then
+ * unspecified. */
+bay_err uri_authority_parse(uri *out, bay_str text) BAY_MUST_CHECK;
 
 /* The port that counts: the one given, else the scheme's (http, ws 80; https, wss 443), else 0. */
 uint16_t uri_port(const uri *self);
@@ -51,12 +57,13 @@ void uri_encode(buf *out, bay_str text);
  * which is then as long as before. Units: none. Threads: any. Source: RFC 3986 section 2.1. */
 bay_err uri_decode(buf *out, bay_str text) BAY_MUST_CHECK;
 
+#define URI_TEMPLATE_EXPRESSIONS 32 /* in one template */
 #define URI_TEMPLATE_BYTES 2048     /* longest template and ... */
 #define URI_TEMPLATE_URI_BYTES 8192 /* ... longest URI that is matched */
 
 /* BAY_OK when the template is well formed: RFC 6570 levels 1 to 4.
- * Owns: nothing. Errors: BAY_SYNTAX; BAY_LIMIT: too long. Units: none. Threads: any.
- * Source: RFC 6570 section 2. */
+ * Owns: nothing. Errors: BAY_SYNTAX; BAY_LIMIT: too long or too many expressions. Units: none.
+ * Threads: any. Source: RFC 6570 section 2. */
 bay_err uri_template_check(bay_str text) BAY_MUST_CHECK;
 
 /* True when the URI can be an expansion of the template. `{x}` takes one or more characters other

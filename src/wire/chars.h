@@ -1,0 +1,70 @@
+/* Which byte may stand where: one table for all codecs of this floor. */
+#ifndef WIRE_CHARS_H
+#define WIRE_CHARS_H
+
+#include "patchbay/types.h"
+
+enum {
+    CHAR_TOKEN = 0x01,      /* tchar: RFC 9110 section 5.6.2 */
+    CHAR_VALUE = 0x02,      /* in a field value: tab, space, visible, obs-text */
+    CHAR_PATH = 0x04,       /* pchar, '/', '?' and '%': RFC 3986 section 3.3 */
+    CHAR_REG_NAME = 0x08,   /* unreserved and sub-delims */
+    CHAR_UNRESERVED = 0x10, /* RFC 3986 section 2.3 */
+    CHAR_ALPHA = 0x20,
+    CHAR_DIGIT = 0x40,
+    CHAR_LOWER = 0x80,
+};
+
+extern const uint8_t wire_chars[256];
+
+static inline bool char_is(char c, unsigned classes)
+{
+    return (wire_chars[(unsigned char)c] & classes) != 0;
+}
+
+static inline char char_lower(char c)
+{
+    return (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+}
+
+/* 0 to 15, or -1. */
+static inline int char_hex(char c)
+{
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    char low = (char)(c | 0x20);
+    return low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
+}
+
+/* True when every byte is of one of the classes. */
+static inline bool chars_are(bay_str text, unsigned classes)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        if (!char_is(text.at[i], classes)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* True when every '%' is followed by two hex digits. */
+static inline bool chars_escapes_are_whole(bay_str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.at[i] != '%') {
+            continue;
+        }
+        if (text.len - i < 3 || char_hex(text.at[i + 1]) < 0 || char_hex(text.at[i + 2]) < 0) {
+            return false;
+        }
+        i += 2;
+    }
+    return true;
+}
+
+/* True when no byte of a field value is a control byte (tab aside). Eight at a time: this is the
+ * most of what reading a head costs. */
+bool chars_value_is_clean(bay_str value);
+
+#endif
