@@ -1,0 +1,560 @@
+/* One connection of the server, from its first byte to its end: reads requests one at a time, hands
+ * them over, waits for their replies, and ends when anything is wrong. The states and invariants
+ * stand in http_internal.h. */
+#include "base/mem.h"
+#include "net/http_internal.h"
+
+enum { LINGER_MS = 3000, CORK_KEPT = 32 * 1024 };
+
+/* --- states ---------------------------------------------------------------------------------- */
+
+void connection_set_state(http_connection *self, http_state state)
+{
+#define TO(name) (1u << HTTP_##name)
+    static const unsigned allowed[] = {
+        [HTTP_IDLE] = TO(HEAD) | TO(CLOSING) | TO(DEAD),
+        [HTTP_HEAD] = TO(BODY) | TO(PENDING) | TO(CLOSING) | TO(DEAD),
+        [HTTP_BODY] = TO(PENDING) | TO(CLOSING) | TO(DEAD),
+        [HTTP_PENDING] = TO(STREAMING) | TO(REPLYING) | TO(CLOSING) | TO(DEAD),
+        [HTTP_STREAMING] = TO(REPLYING) | TO(CLOSING) | TO(DEAD),
+        [HTTP_REPLYING] = TO(IDLE) | TO(CLOSING) | TO(DEAD),
+        [HTTP_CLOSING] = TO(CLOSING) | TO(DEAD),
+        [HTTP_DEAD] = 0,
+    };
+#undef TO
+    CHECK((allowed[self->state] >> state & 1u) != 0);
+    self->state = state;
+    if (state > HTTP_BODY) {
+        self->deadline_ms = 0;
+    }
+}
+
+static uint64_t now_ms(const http_connection *self)
+{
+    return loop_now_ms(self->server->loop);
+}
+
+static void set_deadline(http_connection *self, uint32_t after_ms)
+{
+    self->deadline_ms = after_ms > 0 ? now_ms(self) + after_ms : 0;
+}
+
+static const http_server_limits *limits_of(const http_connection *self)
+{
+    return &self->server->options.limits;
+}
+
+/* --- the end --------------------------------------------------------------------------------- */
+
+/* Tells the owner that the exchange is over. Nothing of the connection may be relied on after it
+ * but its memory and its state. */
+static void deliver_closed(http_connection *self)
+{
+    http_exchange *exchange = &self->exchange;
+    if (!exchange->is_given) {
+        return;
+    }
+    http_server *server = self->server;
+    exchange->is_given = false;
+    server->options.handler->closed(server->options.user, exchange,
+                                    exchange->outcome == HTTP_COMPLETE);
+    exchange_release_memory(exchange);
+}
+
+static void give_cork(http_connection *self)
+{
+    buf *spare = &self->server->spare_cork;
+    if (self->cork.cap > spare->cap && self->cork.cap <= CORK_KEPT) {
+        buf_fini(spare);
+        *spare = self->cork;
+        buf_init(&self->cork, SIZE_MAX / 2);
+    }
+    buf_fini(&self->cork);
+}
+
+static void let_go(http_connection *self)
+{
+    loop_undefer(self->server->loop, &self->task);
+    self->socket = NULL;
+    connection_set_state(self, HTTP_DEAD);
+    server_forget(self);
+    give_cork(self);
+    buf_fini(&self->held);
+    if (self->exchange.outcome == HTTP_UNDECIDED) {
+        self->exchange.outcome = HTTP_CUT;
+    }
+    deliver_closed(self);
+    exchange_release_memory(&self->exchange);
+}
+
+void connection_cut(http_connection *self)
+{
+    socket_set_events(self->socket, NULL, NULL);
+    socket_abort(self->socket);
+    let_go(self);
+}
+
+void connection_free(http_connection *self)
+{
+    mem_free(self);
+}
+
+static void close_gently(http_connection *self)
+{
+    connection_set_state(self, HTTP_CLOSING);
+    socket_close(self->socket, LINGER_MS);
+}
+
+void connection_refuse(http_connection *self, int status, const char *text)
+{
+    static const http_field plain[] = {
+        {STR_INIT("Content-Type"), STR_INIT("text/plain; charset=utf-8")}};
+    bay_str body[3] = {{NULL, 0}, str_of(text), STR("\n")};
+    int64_t length = (int64_t)(body[1].len + body[2].len);
+    if (exchange_write_head(self, status, plain, 1, length, false, true) == BAY_OK) {
+        body[0] = buf_view(&self->server->head);
+        (void)socket_write(self->socket, body, 3); /* a peer that is gone needs no answer */
+    }
+    close_gently(self);
+    exchange_release_memory(&self->exchange);
+}
+
+/* --- handing over ---------------------------------------------------------------------------- */
+
+/* After a whole reply: the next request, or the end. */
+static void settle(http_connection *self)
+{
+    if (!self->exchange.is_given || self->exchange.outcome != HTTP_COMPLETE) {
+        return;
+    }
+    loop_undefer(self->server->loop, &self->task);
+    deliver_closed(self);
+    if (self->state != HTTP_REPLYING) {
+        return; /* the server was freed in there */
+    }
+    give_cork(self);
+    if (!self->keep_alive || self->server->is_draining) {
+        close_gently(self);
+        return;
+    }
+    connection_set_state(self, HTTP_IDLE);
+    set_deadline(self, limits_of(self)->idle_timeout_ms);
+}
+
+static void dispatch(http_connection *self)
+{
+    http_server *server = self->server;
+    http_exchange *exchange = &self->exchange;
+    http1_head *head = &exchange->memory->head;
+    connection_set_state(self, HTTP_PENDING);
+    self->keep_alive = head->keep_alive;
+    exchange->user = NULL;
+    exchange->outcome = HTTP_UNDECIDED;
+    exchange->is_head_method = str_eq(head->method, STR("HEAD"));
+    exchange->is_chunked = false;
+    exchange->wants_drained = false;
+    exchange->minor = head->minor;
+    exchange->is_given = true;
+    exchange->is_dispatching = true;
+    server->options.handler->request(server->options.user, exchange);
+    exchange->is_dispatching = false;
+    settle(self);
+}
+
+void connection_settle_later(http_connection *self)
+{
+    if (!self->exchange.is_dispatching) {
+        loop_defer(self->server->loop, &self->task);
+    }
+}
+
+/* --- reading --------------------------------------------------------------------------------- */
+
+/* The views of the head follow its bytes when the buffer that holds them has moved. */
+static void rebase_view(bay_str *view, const char *from, size_t len, ptrdiff_t by)
+{
+    if (view->at >= from && view->at <= from + len) {
+        view->at += by;
+    }
+}
+
+static void rebase(http_memory *memory, const char *from)
+{
+    ptrdiff_t by = memory->input.at - from;
+    size_t len = memory->head_len;
+    http1_head *head = &memory->head;
+    if (by == 0) {
+        return;
+    }
+    rebase_view(&head->method, from, len, by);
+    rebase_view(&head->target, from, len, by);
+    rebase_view(&head->path, from, len, by);
+    rebase_view(&head->query, from, len, by);
+    rebase_view(&head->authority, from, len, by);
+    for (uint32_t i = 0; i < head->field_count; i++) {
+        rebase_view(&head->fields[i].name, from, len, by);
+        rebase_view(&head->fields[i].value, from, len, by);
+    }
+}
+
+static void set_body_deadline(http_connection *self)
+{
+    uint64_t now = now_ms(self);
+    uint32_t between = limits_of(self)->body_timeout_ms;
+    self->deadline_ms = between > 0 ? now + between : self->body_end_ms;
+    if (self->body_end_ms > 0 && self->body_end_ms < self->deadline_ms) {
+        self->deadline_ms = self->body_end_ms;
+    }
+}
+
+/* More bytes of the body's buffer; false: the connection has been refused. */
+static bool body_append(http_connection *self, bay_str bytes)
+{
+    http_memory *memory = self->exchange.memory;
+    const char *before = memory->input.at;
+    buf_append(&memory->input, bytes.at, bytes.len);
+    if (memory->input.err != BAY_OK) {
+        connection_refuse(self, 503, "no memory for the request");
+        return false;
+    }
+    rebase(memory, before);
+    return true;
+}
+
+/* Takes bytes of the body; returns how many. */
+static size_t read_body(http_connection *self, bay_str bytes)
+{
+    http_memory *memory = self->exchange.memory;
+    size_t used = 0;
+    for (;;) {
+        size_t consumed = 0;
+        bay_str data = {NULL, 0};
+        http1_body_event event;
+        if (http1_body_feed(&memory->body, str_from(bytes, used), &consumed, &data, &event) !=
+            BAY_OK) {
+            connection_refuse(self, memory->body.refusal.status, memory->body.refusal.text);
+            return bytes.len;
+        }
+        used += consumed;
+        if (event == HTTP1_BODY_DATA) {
+            if (!body_append(self, data)) {
+                return bytes.len;
+            }
+            continue;
+        }
+        if (event == HTTP1_BODY_END) {
+            dispatch(self);
+        } else {
+            set_body_deadline(self);
+        }
+        return used;
+    }
+}
+
+static void expect_body(http_connection *self)
+{
+    connection_set_state(self, HTTP_BODY);
+    uint32_t total = limits_of(self)->body_total_ms;
+    self->body_end_ms = total > 0 ? now_ms(self) + total : 0;
+    set_body_deadline(self);
+}
+
+static void invite_body(http_connection *self)
+{
+    static const char invitation[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    (void)socket_write_one(self->socket, (bay_str){invitation, sizeof(invitation) - 1});
+}
+
+/* The head is there and ends `used` bytes into `bytes`; the body follows. */
+static size_t begin_body(http_connection *self, bay_str bytes, size_t used)
+{
+    http_memory *memory = self->exchange.memory;
+    http1_head *head = &memory->head;
+    if (head->framing == HTTP1_FRAMING_NONE) {
+        memory->input.len = memory->head_len;
+        dispatch(self);
+        return used;
+    }
+    size_t have = memory->input.len - memory->head_len;
+    if (head->framing == HTTP1_FRAMING_LENGTH) {
+        if (head->content_length > self->server->limits.body_bytes) {
+            connection_refuse(self, 413, "the body is larger than this server takes");
+            return bytes.len;
+        }
+        if (have >= head->content_length) {
+            memory->input.len = memory->head_len + (size_t)head->content_length;
+            dispatch(self);
+            return used + (size_t)head->content_length;
+        }
+    }
+    memory->input.len = memory->head_len; /* what lies behind it is read again from `bytes` */
+    http1_body_init(&memory->body, HTTP1_REQUEST, head, &self->server->limits);
+    expect_body(self);
+    if (head->expects_continue && have == 0) {
+        invite_body(self);
+    }
+    return have > 0 ? used + read_body(self, str_from(bytes, used)) : used;
+}
+
+/* Takes bytes of a head, and of the body behind it; returns how many. */
+static size_t read_head(http_connection *self, bay_str bytes)
+{
+    http_memory *memory = self->exchange.memory;
+    size_t before = memory->input.len;
+    buf_append(&memory->input, bytes.at, bytes.len);
+    if (memory->input.err != BAY_OK) {
+        connection_refuse(self, 503, "no memory for the request");
+        return bytes.len;
+    }
+    bay_err err = http1_head_parse(&memory->parser, buf_view(&memory->input), &memory->head,
+                                   &memory->head_len);
+    if (err == BAY_AGAIN) {
+        return bytes.len;
+    }
+    if (err != BAY_OK) {
+        connection_refuse(self, memory->parser.refusal.status, memory->parser.refusal.text);
+        return bytes.len;
+    }
+    return begin_body(self, bytes, memory->head_len - before);
+}
+
+static bool begin_request(http_connection *self)
+{
+    http_memory *memory = server_memory_take(self->server);
+    self->exchange.memory = memory;
+    connection_set_state(self, HTTP_HEAD);
+    if (memory == NULL) {
+        connection_refuse(self, 503, "no memory for the request");
+        return false;
+    }
+    http1_parser_init(&memory->parser, HTTP1_REQUEST, &self->server->limits, memory->fields, false);
+    set_deadline(self, limits_of(self)->head_timeout_ms);
+    return true;
+}
+
+/* Keeps what came too early; reading stops, so that this is one read at most. */
+static void hold(http_connection *self, bay_str bytes)
+{
+    buf_append(&self->held, bytes.at, bytes.len);
+    if (self->held.err != BAY_OK) {
+        socket_abort(self->socket);
+        return;
+    }
+    socket_read_stop(self->socket);
+}
+
+static void feed(http_connection *self, bay_str bytes)
+{
+    while (bytes.len > 0 && self->state <= HTTP_BODY) {
+        size_t used = 0;
+        if (self->state == HTTP_IDLE && !begin_request(self)) {
+            return;
+        }
+        used = self->state == HTTP_HEAD ? read_head(self, bytes) : read_body(self, bytes);
+        bytes = str_from(bytes, used);
+    }
+    if (bytes.len > 0 && self->state < HTTP_CLOSING) {
+        hold(self, bytes);
+    }
+}
+
+/* What was held back, once the exchange before it is over. */
+static void feed_held(http_connection *self)
+{
+    while (self->state == HTTP_IDLE && self->held.len > 0) {
+        buf held = self->held;
+        buf_init(&self->held, SIZE_MAX / 2);
+        feed(self, buf_view(&held));
+        buf_fini(&held);
+    }
+    if (self->state < HTTP_CLOSING && self->held.len == 0) {
+        socket_read_start(self->socket);
+    }
+}
+
+/* --- events ---------------------------------------------------------------------------------- */
+
+static void on_connected(void *user)
+{
+    http_connection *self = user;
+    if (self->state != HTTP_IDLE) {
+        return;
+    }
+    server_enter(self->server);
+    if (self->refused != NULL) {
+        connection_refuse(self, 503, self->refused);
+    } else if (self->server->is_draining) {
+        close_gently(self);
+    } else {
+        set_deadline(self, limits_of(self)->idle_timeout_ms);
+        socket_read_start(self->socket);
+    }
+    server_leave(self->server);
+}
+
+static void on_data(void *user, bay_str bytes)
+{
+    http_connection *self = user;
+    http_server *server = self->server;
+    server_enter(server);
+    feed(self, bytes);
+    server_leave(server);
+}
+
+/* The peer ended its half. A reply under way is still finished; an exchange that waits is over: its
+ * peer has gone, as far as anyone can tell, and is told so in case it has not. */
+static void on_eof(void *user)
+{
+    http_connection *self = user;
+    http_server *server = self->server;
+    server_enter(server);
+    self->keep_alive = false;
+    switch (self->state) {
+    case HTTP_IDLE:
+        close_gently(self);
+        break;
+    case HTTP_HEAD:
+    case HTTP_BODY:
+        connection_refuse(self, 400, "the request ended before it was complete");
+        break;
+    case HTTP_PENDING:
+        self->exchange.outcome = HTTP_CUT;
+        connection_set_state(self, HTTP_CLOSING);
+        deliver_closed(self);
+        if (self->state == HTTP_CLOSING) {
+            connection_refuse(self, 400, "the connection was ended before the reply");
+        }
+        break;
+    case HTTP_STREAMING:
+        self->exchange.outcome = HTTP_CUT;
+        connection_set_state(self, HTTP_CLOSING);
+        socket_abort(self->socket);
+        deliver_closed(self);
+        break;
+    case HTTP_REPLYING:
+    case HTTP_CLOSING:
+    case HTTP_DEAD:
+        break;
+    }
+    server_leave(server);
+}
+
+static void on_drained(void *user)
+{
+    http_connection *self = user;
+    http_server *server = self->server;
+    http_exchange *exchange = &self->exchange;
+    server_enter(server);
+    if (self->state == HTTP_REPLYING && exchange->outcome == HTTP_UNDECIDED) {
+        exchange->outcome = HTTP_COMPLETE;
+        settle(self);
+        feed_held(self);
+    } else if (self->state == HTTP_STREAMING && exchange->wants_drained) {
+        exchange->wants_drained = false;
+        if (server->options.handler->drained != NULL) {
+            server->options.handler->drained(server->options.user, exchange);
+        }
+    }
+    server_leave(server);
+}
+
+static void on_closed(void *user, bay_err reason, const char *text)
+{
+    http_connection *self = user;
+    http_server *server = self->server;
+    (void)reason;
+    (void)text;
+    server_enter(server);
+    let_go(self);
+    server_leave(server);
+}
+
+/* The end of the turn: a corked stream is sent, an exchange that ended is told so. */
+static void on_task(void *argument)
+{
+    http_connection *self = argument;
+    http_server *server = self->server;
+    server_enter(server);
+    if (self->state == HTTP_STREAMING) {
+        exchange_flush(&self->exchange);
+        give_cork(self);
+    }
+    settle(self);
+    feed_held(self);
+    server_leave(server);
+}
+
+http_connection *connection_new(http_server *server, http_listener *listener, net_socket *socket)
+{
+    static const socket_events events = {
+        .connected = on_connected,
+        .data = on_data,
+        .eof = on_eof,
+        .drained = on_drained,
+        .closed = on_closed,
+    };
+    http_connection *self = mem_zalloc(sizeof(http_connection));
+    if (self == NULL) {
+        return NULL;
+    }
+    self->server = server;
+    self->listener = listener;
+    self->socket = socket;
+    self->task = (loop_task){.function = on_task, .argument = self};
+    buf_init(&self->held, SIZE_MAX / 2);
+    buf_init(&self->cork, SIZE_MAX / 2);
+    (void)socket_peer(socket, self->peer);
+    socket_set_events(socket, &events, self);
+    socket_set_limits(socket, 1, limits_of(self)->stream_max_bytes);
+    return self;
+}
+
+/* --- limits in time -------------------------------------------------------------------------- */
+
+/* A peer that takes none of our bytes for too long is cut. */
+static void sweep_writing(http_connection *self, uint64_t now)
+{
+    size_t queued = socket_queued_bytes(self->socket);
+    uint64_t taken = self->written > queued ? self->written - queued : 0;
+    uint32_t most = limits_of(self)->write_timeout_ms;
+    if (queued == 0 || most == 0) {
+        self->deadline_ms = 0;
+    } else if (self->deadline_ms == 0 || taken > self->taken) {
+        self->deadline_ms = now + most;
+    } else if (now >= self->deadline_ms) {
+        socket_abort(self->socket);
+        return;
+    }
+    self->taken = taken;
+}
+
+void connection_sweep(http_connection *self, uint64_t now)
+{
+    if (self->state == HTTP_STREAMING || self->state == HTTP_REPLYING) {
+        sweep_writing(self, now);
+        return;
+    }
+    if (self->deadline_ms == 0 || now < self->deadline_ms) {
+        return;
+    }
+    switch (self->state) {
+    case HTTP_IDLE:
+        close_gently(self);
+        break;
+    case HTTP_HEAD:
+        connection_refuse(self, 408, "the request's head took too long");
+        break;
+    case HTTP_BODY:
+        connection_refuse(self, 408, "the request's body took too long");
+        break;
+    default:
+        break;
+    }
+}
+
+void connection_drain(http_connection *self)
+{
+    if (self->state == HTTP_IDLE) {
+        close_gently(self);
+    }
+}

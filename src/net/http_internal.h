@@ -1,0 +1,164 @@
+/* What http_server.c, http_connection.c and http_exchange.c share. Nobody else includes this.
+ *
+ *                 data               head and body read
+ *     IDLE ----------------> HEAD --------+------------> PENDING --reply--> REPLYING
+ *      ^                      | \         |                 |                 ^  |
+ *      |                      |  +--> BODY+                 +--> STREAMING ---+  |
+ *      |                      |                                             end  |
+ *      +--------- keep-alive: the reply is with the kernel ----------------------+
+ *     every state --refusal, time-out, close--> CLOSING --the socket is gone--> DEAD
+ *
+ * Invariants
+ * - A connection carries one exchange at a time. What the peer sends meanwhile is held (one read at
+ *   most) and reading stops until the exchange is over.
+ * - `is_given` is true from the call of `request` to the call of `closed`; both come once.
+ * - `closed` and `drained` never run inside a call of the handler's owner, except http_server_free.
+ * - A reply leaves REPLYING only when its last byte is with the kernel (the socket's high-water
+ * mark is one byte except while streaming), so the next request starts with an empty queue.
+ * - `memory` is there while the request's bytes are: not in IDLE, not in a stream that released it.
+ * - Connections that ended, and a server that was freed inside a callback, are given back when the
+ *   outermost entry point is left (`depth` 0). */
+#ifndef NET_HTTP_INTERNAL_H
+#define NET_HTTP_INTERNAL_H
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "net/http_server.h"
+#include "net/socket.h"
+#include "wire/http1.h"
+
+enum {
+    HTTP_LISTENERS_MAX = 16,
+    HTTP_DATE_LINE = 37 /* "Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n" */
+};
+
+typedef enum http_state {
+    HTTP_IDLE,
+    HTTP_HEAD,
+    HTTP_BODY,
+    HTTP_PENDING,
+    HTTP_STREAMING,
+    HTTP_REPLYING,
+    HTTP_CLOSING,
+    HTTP_DEAD,
+} http_state;
+
+/* What one request needs while its bytes are there; recycled. `input` holds the head and, behind
+ * it, the decoded body. */
+typedef struct http_memory {
+    struct http_memory *next;
+    http1_parser parser;
+    http1_body body;
+    http1_head head;
+    size_t head_len;
+    buf input;
+    arena arena;
+    http_field fields[];
+} http_memory;
+
+typedef enum http_outcome { HTTP_UNDECIDED, HTTP_COMPLETE, HTTP_CUT } http_outcome;
+
+struct http_exchange {
+    void *user;
+    http_memory *memory;
+    http_outcome outcome;
+    bool is_given;
+    bool is_dispatching; /* inside `request`: the end is noticed when it returns */
+    bool is_head_method;
+    bool is_chunked;
+    bool wants_drained;
+    uint8_t minor;
+};
+
+typedef struct http_listener {
+    http_server *server;
+    socket_listener *socket;
+    uint32_t connections;
+} http_listener;
+
+typedef struct http_address {
+    uint8_t key[16];
+    uint32_t connections;
+} http_address;
+
+typedef struct http_connection {
+    list_link link;
+    http_server *server;
+    http_listener *listener;
+    http_address *address; /* NULL: no bound by address */
+    net_socket *socket;    /* NULL: gone */
+    http_exchange exchange;
+    buf held; /* came while an exchange was under way */
+    buf cork; /* the start of a stream, until the end of the turn */
+    loop_task task;
+    uint64_t deadline_ms; /* of the state; 0: none */
+    uint64_t body_end_ms;
+    uint64_t written; /* all bytes handed to the socket … */
+    uint64_t taken;   /* … and what the kernel had of them when it last took some */
+    http_state state;
+    bool keep_alive;
+    bool is_counted;
+    const char *refused; /* why this connection is over a limit; NULL: it is not */
+    char peer[SOCKET_ADDRESS_BYTES];
+} http_connection;
+
+struct http_server {
+    loop *loop;
+    http_server_options options;
+    http1_limits limits;
+    http_listener listeners[HTTP_LISTENERS_MAX];
+    size_t listener_count;
+    list connections;
+    list dead;
+    map addresses;
+    uint16_t port;
+    uint32_t connection_count;
+    uint32_t refused_count; /* over a limit, being told so */
+    uint32_t sweep_ms;
+    loop_timer sweep;
+    http_memory *spare;
+    uint32_t spare_count;
+    buf spare_cork;
+    buf head; /* scratch for the heads of replies */
+    char date[HTTP_DATE_LINE + 1];
+    uint64_t date_until_ms;
+    uint32_t depth;
+    bool is_freed;
+    bool is_draining;
+    loop_timer grace;
+    loop_task drain_task;
+    void (*drain_done)(void *argument);
+    void *drain_argument;
+};
+
+/* http_server.c */
+void server_enter(http_server *self);
+void server_leave(http_server *self);               /* may free `self` */
+http_memory *server_memory_take(http_server *self); /* NULL: out of memory */
+void server_memory_give(http_server *self, http_memory *memory);
+bay_str server_date(http_server *self);          /* the whole line; until the next call */
+void server_forget(http_connection *connection); /* counts down, moves it to the dead */
+
+/* http_connection.c */
+http_connection *connection_new(http_server *server, http_listener *listener, net_socket *socket);
+void connection_free(http_connection *self);
+void connection_set_state(http_connection *self, http_state state);
+void connection_sweep(http_connection *self, uint64_t now);
+void connection_drain(http_connection *self);
+/* Ends it now: `closed` runs inside. The socket is silenced. */
+void connection_cut(http_connection *self);
+/* Answers with a status and a sentence, then closes so that the peer can read it. */
+void connection_refuse(http_connection *self, int status, const char *text);
+/* The exchange's end will be noticed at the end of the turn, or when `request` returns. */
+void connection_settle_later(http_connection *self);
+
+/* http_exchange.c */
+http_connection *exchange_connection(const http_exchange *self);
+void exchange_release_memory(http_exchange *self);
+void exchange_flush(http_exchange *self); /* sends what is corked */
+/* Writes a head into server->head; falls back to nothing (false) on a field nobody may send. */
+bay_err exchange_write_head(http_connection *connection, int status, const http_field *fields,
+                            size_t count, int64_t content_length, bool is_chunked, bool will_close);
+
+#endif
