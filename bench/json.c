@@ -1,6 +1,7 @@
 /* How fast the reader indexes: a 300-byte tools/call, a 203 KB tool result (long texts with escapes
- * and some characters beyond ASCII, and the structure around them), and 203 KB of small values.
- * Each on every variant of the byte loops this machine can run. Prints the median of many rounds.
+ * and some characters beyond ASCII, and the structure around them), 203 KB of text beyond ASCII and
+ * 203 KB of small values. Each on every variant of the byte loops this machine can run. Prints the
+ * median of many rounds.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,6 +73,21 @@ static void write_result(buf *out)
     buf_fini(&page);
 }
 
+/* Text in which nearly every character takes two or three bytes. */
+static void write_beyond_ascii(buf *out)
+{
+    buf text;
+    buf_init(&text, RESULT_BYTES);
+    while (text.len < RESULT_BYTES - 256) {
+        buf_lit(&text, "\xd0\xa1\xd0\xb5\xd1\x80\xd0\xb2\xd0\xb5\xd1\x80 "
+                       "\xd0\xbe\xd1\x82\xd0\xb2\xd0\xb5\xd1\x82\xd0\xb8\xd0\xbb, "
+                       "\xe6\x9c\x8d\xe5\x8a\xa1\xe5\x99\xa8\xe5\xb7\xb2\xe7\xbb\x8f"
+                       "\xe5\x9b\x9e\xe7\xad\x94\xe3\x80\x82\n");
+    }
+    json_quote(out, buf_view(&text));
+    buf_fini(&text);
+}
+
 static void write_small_values(buf *out)
 {
     json_writer writer;
@@ -135,12 +151,15 @@ static void report(const char *scan, const char *name, bay_str text)
 int main(void)
 {
     buf result;
+    buf beyond;
     buf small;
     buf_init(&result, 1U << 20);
+    buf_init(&beyond, 1U << 20);
     buf_init(&small, 1U << 20);
     write_result(&result);
+    write_beyond_ascii(&beyond);
     write_small_values(&small);
-    if (result.err != BAY_OK || small.err != BAY_OK) {
+    if (result.err != BAY_OK || beyond.err != BAY_OK || small.err != BAY_OK) {
         fputs("no memory\n", stderr);
         return 1;
     }
@@ -150,9 +169,11 @@ int main(void)
         json_scan_use(scans[i]);
         report(scans[i]->name, "call", (bay_str){call, sizeof(call) - 1});
         report(scans[i]->name, "result", buf_view(&result));
+        report(scans[i]->name, "beyond ASCII", buf_view(&beyond));
         report(scans[i]->name, "small values", buf_view(&small));
     }
     buf_fini(&result);
+    buf_fini(&beyond);
     buf_fini(&small);
     return 0;
 }

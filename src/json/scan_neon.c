@@ -31,24 +31,13 @@ static const byte *string_neon(const byte *at, const byte *end)
     return json_scan_portable.string(at, end);
 }
 
+/* Text that begins with ASCII is often all ASCII; what is not is left to the portable loop. */
 static const byte *utf8_neon(const byte *at, const byte *end)
 {
-    while (at < end) {
-        while (end - at >= 16 && vmaxvq_u8(vld1q_u8(at)) < 0x80) {
-            at += 16;
-        }
-        while (at < end && *at < 0x80) {
-            at++;
-        }
-        while (at < end && *at >= 0x80) {
-            size_t len = json_utf8_sequence(at, end);
-            if (len == 0) {
-                return at;
-            }
-            at += len;
-        }
+    while (end - at >= 16 && vmaxvq_u8(vld1q_u8(at)) < 0x80) {
+        at += 16;
     }
-    return at;
+    return json_utf8_skip(at, end);
 }
 
 static const json_scan scan_neon = {"neon", string_neon, utf8_neon};

@@ -34,29 +34,13 @@ static const byte *string_sse2(const byte *at, const byte *end)
     return json_scan_portable.string(at, end);
 }
 
+/* Text that begins with ASCII is often all ASCII; what is not is left to the portable loop. */
 static const byte *utf8_sse2(const byte *at, const byte *end)
 {
-    while (at < end) {
-        while (end - at >= 16) {
-            int mask = _mm_movemask_epi8(_mm_loadu_si128((const __m128i *)at));
-            if (mask != 0) {
-                at += __builtin_ctz((unsigned)mask);
-                break;
-            }
-            at += 16;
-        }
-        if (end - at < 16) {
-            return json_utf8_skip(at, end);
-        }
-        while (at < end && *at >= 0x80) {
-            size_t len = json_utf8_sequence(at, end);
-            if (len == 0) {
-                return at;
-            }
-            at += len;
-        }
+    while (end - at >= 16 && _mm_movemask_epi8(_mm_loadu_si128((const __m128i *)at)) == 0) {
+        at += 16;
     }
-    return at;
+    return json_utf8_skip(at, end);
 }
 
 static const json_scan scan_sse2 = {"sse2", string_sse2, utf8_sse2};

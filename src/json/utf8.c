@@ -63,6 +63,25 @@ size_t json_utf8_broken(const unsigned char *at, const unsigned char *end)
     return fitting(at, end, &is_whole);
 }
 
+static inline bool is_continuation(unsigned char byte)
+{
+    return (byte & 0xc0) == 0x80;
+}
+
+/* Most text beyond ASCII is made of these two forms, whose second byte has no narrower range. */
+static inline size_t common_sequence(const unsigned char *at, const unsigned char *end)
+{
+    if (end - at >= 3 && is_continuation(at[1])) {
+        if (is_between(at[0], 0xc2, 0xdf)) {
+            return 2;
+        }
+        if (is_between(at[0], 0xe1, 0xef) && at[0] != 0xed && is_continuation(at[2])) {
+            return 3;
+        }
+    }
+    return json_utf8_sequence(at, end);
+}
+
 const unsigned char *json_utf8_skip(const unsigned char *at, const unsigned char *end)
 {
     while (at < end) {
@@ -78,7 +97,7 @@ const unsigned char *json_utf8_skip(const unsigned char *at, const unsigned char
             at++;
         }
         while (at < end && *at >= 0x80) {
-            size_t len = json_utf8_sequence(at, end);
+            size_t len = common_sequence(at, end);
             if (len == 0) {
                 return at;
             }
