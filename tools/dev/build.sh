@@ -18,14 +18,15 @@ build_configure() {
     }
 }
 
-# build_kind KIND [TARGET…]: builds it; prints the compiler's words only when they matter.
+# build_kind KIND [TARGET…]: builds as much of it as can be; prints the compiler's words only when
+# they matter.
 build_kind() {
     local kind=$1
     shift
     mkdir -p build
     build_configure "$kind"
     say "building build/$kind"
-    ninja -C "build/$kind" "$@" >"build/$kind.log" 2>&1 || {
+    ninja -k 0 -C "build/$kind" "$@" >"build/$kind.log" 2>&1 || {
         grep -E -A12 'FAILED:|error:|warning:' "build/$kind.log" | head -n 120 >&2
         die "building build/$kind failed; the whole record is build/$kind.log"
     }
