@@ -50,7 +50,9 @@ test_seeds() {
     local target passed=0 failed=0 log=build/seeds.log
     for target in build/fuzz/fuzz_*; do
         [ -x "$target" ] && [ -f "$target" ] || continue
-        local seeds=tests/fuzz/seeds/${target##*/fuzz_}
+        local name=${target##*/fuzz_}
+        local seeds=tests/fuzz/seeds/$name
+        [ -d "$seeds" ] || seeds=tests/fuzz/seeds/${name%_*}
         [ -d "$seeds" ] || seeds=/dev/null
         if "$target" -runs=0 "$seeds" >"$log" 2>&1; then
             passed=$((passed + 1))
