@@ -48,6 +48,7 @@ add_test(NAME house/symbols COMMAND ${CMAKE_SOURCE_DIR}/tools/check-symbols
     $<TARGET_FILE:patchbay_shared> ${bay_archive})
 
 if(BAY_FUZZ)
+    add_custom_target(fuzzers)
     find_library(HTTP_PARSER http_parser) # the other reading of HTTP/1.1, to differ from
     file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
     foreach(file ${files})
@@ -59,5 +60,6 @@ if(BAY_FUZZ)
             target_link_libraries(${name} PRIVATE ${HTTP_PARSER})
         endif()
         target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+        add_dependencies(fuzzers ${name})
     endforeach()
 endif()

@@ -27,7 +27,8 @@ build_kind() {
     build_configure "$kind"
     say "building build/$kind"
     ninja -k 0 -C "build/$kind" "$@" >"build/$kind.log" 2>&1 || {
-        grep -E -A12 'FAILED:|error:|warning:' "build/$kind.log" | head -n 120 >&2
+        grep -E -A12 'FAILED:|error:|warning:' "build/$kind.log" | grep -vE '^(/usr/bin/|: &&|\[[0-9]+/)' |
+            head -n 120 >&2
         die "building build/$kind failed; the whole record is build/$kind.log"
     }
     ! grep -E 'warning:' "build/$kind.log" >&2 || say "there were warnings (above)"

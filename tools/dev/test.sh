@@ -116,7 +116,7 @@ command_fuzz() {
     local seconds=$1 targets=() target
     [[ $seconds =~ ^[0-9]+$ ]] || die "fuzz: '$seconds' is no number of seconds"
     deps test
-    build_kind fuzz
+    build_kind fuzz fuzzers
     for target in build/fuzz/fuzz_*; do
         if [ -f "$target" ] && [ -x "$target" ]; then targets+=("$target"); fi
     done
