@@ -1,0 +1,337 @@
+/* Between fork and exec only async-signal-safe calls are made: everything the child needs (the
+ * path, the arrays) is prepared before. All signals are blocked around the fork, so no handler of
+ * ours runs in the child. How exec went comes back through a close-on-exec pipe: end of file means
+ * that the program runs. */
+#include "net/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "net/loop_internal.h"
+
+#define PATH_BYTES 4096
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+
+extern char **environ;
+
+typedef enum child_stage { STAGE_SETUP, STAGE_CHDIR, STAGE_EXEC } child_stage;
+
+typedef struct child_report {
+    int stage;
+    int error;
+} child_report;
+
+/* --- finding the program --------------------------------------------------------------------- */
+
+static const char *search_path(const char *const *env)
+{
+    const char *const *entry = env != NULL ? env : (const char *const *)environ;
+    for (; entry != NULL && *entry != NULL; entry++) {
+        if (strncmp(*entry, "PATH=", 5) == 0) {
+            return *entry + 5;
+        }
+    }
+    return DEFAULT_PATH;
+}
+
+static bool is_program(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISREG(about.st_mode) && access(path, X_OK) == 0;
+}
+
+/* Relative entries of PATH are left out: what runs must not depend on where we were started. */
+static bay_err find_program(const child_plan *plan, char out[PATH_BYTES], bay_diag *diag)
+{
+    const char *name = plan->argv[0];
+    if (strlen(name) >= PATH_BYTES) {
+        return diag_set(diag, BAY_INVALID, "the command's name is too long");
+    }
+    if (strchr(name, '/') != NULL) {
+        snprintf(out, PATH_BYTES, "%s", name);
+        return BAY_OK;
+    }
+    for (const char *at = search_path(plan->env); name[0] != '\0' && *at != '\0';) {
+        size_t len = strcspn(at, ":");
+        int written = snprintf(out, PATH_BYTES, "%.*s/%s", (int)len, at, name);
+        if (at[0] == '/' && written > 0 && written < PATH_BYTES && is_program(out)) {
+            return BAY_OK;
+        }
+        at += at[len] == ':' ? len + 1 : len;
+    }
+    return diag_set(diag, BAY_SPAWN,
+                    "cannot start \"%.100s\": no such program (is it installed and on PATH?)",
+                    name);
+}
+
+/* --- the child ------------------------------------------------------------------------------- */
+
+static _Noreturn void give_up(int report_fd, child_stage stage)
+{
+    child_report report = {.stage = (int)stage, .error = errno};
+    ssize_t written = write(report_fd, &report, sizeof(report));
+    (void)written; /* nobody is left to tell */
+    _exit(127);
+}
+
+static void reset_signals(void)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof(action));
+    action.sa_handler = SIG_DFL;
+    for (int number = 1; number < NSIG; number++) {
+        sigaction(number, &action, NULL);
+    }
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static _Noreturn void be_child(const child_plan *plan, const char *path, pid_t parent,
+                               int report_fd)
+{
+    if (setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
+        give_up(report_fd, STAGE_SETUP);
+    }
+    if (getppid() != parent) { /* it died before the line above */
+        _exit(127);
+    }
+    for (int i = 0; i < 3; i++) {
+        if (dup2(plan->fds[i], i) < 0) {
+            give_up(report_fd, STAGE_SETUP);
+        }
+    }
+    /* Ours are close-on-exec already; an embedding program's may not be. */
+    (void)syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
+    reset_signals();
+    if (plan->cwd != NULL && chdir(plan->cwd) != 0) {
+        give_up(report_fd, STAGE_CHDIR);
+    }
+    char *const *env = plan->env != NULL ? (char *const *)(uintptr_t)plan->env : environ;
+    execve(path, (char *const *)(uintptr_t)plan->argv, env);
+    give_up(report_fd, STAGE_EXEC);
+}
+
+/* --- the parent ------------------------------------------------------------------------------ */
+
+static bay_err explain(const child_plan *plan, child_report report, bay_diag *diag)
+{
+    const char *reason = strerror(report.error);
+    switch ((child_stage)report.stage) {
+    case STAGE_CHDIR:
+        return diag_set(diag, BAY_SPAWN, "cannot start \"%.60s\": its directory %.100s: %s",
+                        plan->argv[0], plan->cwd, reason);
+    case STAGE_EXEC:
+        return diag_set(diag, BAY_SPAWN, "cannot start \"%.100s\": %s%s", plan->argv[0], reason,
+                        report.error == ENOENT ? " (is it installed and on PATH?)" : "");
+    default:
+        return diag_set(diag, BAY_SPAWN, "cannot start \"%.100s\": %s", plan->argv[0], reason);
+    }
+}
+
+static void wait_for(pid_t pid)
+{
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+    }
+}
+
+static pid_t fork_quietly(const child_plan *plan, const char *path, int report_fd)
+{
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pid_t parent = getpid();
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid_t pid = fork();
+    if (pid == 0) {
+        be_child(plan, path, parent, report_fd);
+    }
+    int error = errno;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return pid;
+}
+
+bay_err child_start(const child_plan *plan, pid_t *out_pid, bay_diag *diag)
+{
+    char path[PATH_BYTES];
+    bay_err err = find_program(plan, path, diag);
+    if (err != BAY_OK) {
+        return err;
+    }
+    int report_pipe[2];
+    err = child_pipe(report_pipe);
+    if (err != BAY_OK) {
+        return diag_set(diag, err, "cannot start \"%.100s\": %s", plan->argv[0], strerror(errno));
+    }
+    pid_t pid = fork_quietly(plan, path, report_pipe[1]);
+    child_report report = {.stage = STAGE_SETUP, .error = errno};
+    close(report_pipe[1]);
+    if (pid < 0) {
+        close(report_pipe[0]);
+        return explain(plan, report, diag);
+    }
+    ssize_t got;
+    do {
+        got = read(report_pipe[0], &report, sizeof(report));
+    } while (got < 0 && errno == EINTR);
+    close(report_pipe[0]);
+    if (got != 0) {
+        wait_for(pid);
+        return explain(plan, report, diag);
+    }
+    *out_pid = pid;
+    return BAY_OK;
+}
+
+static int above_standard(int fd)
+{
+    if (fd > STDERR_FILENO) {
+        return fd;
+    }
+    int moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    close(fd);
+    return moved;
+}
+
+bay_err child_pipe(int out_ends[2])
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return BAY_IO;
+    }
+    ends[0] = above_standard(ends[0]);
+    ends[1] = above_standard(ends[1]);
+    if (ends[0] < 0 || ends[1] < 0) {
+        close(ends[0] >= 0 ? ends[0] : ends[1]);
+        return BAY_IO;
+    }
+    out_ends[0] = ends[0];
+    out_ends[1] = ends[1];
+    return BAY_OK;
+}
+
+/* --- its death ------------------------------------------------------------------------------- */
+
+static atomic_bool prefers_signals;
+
+void child_watch_prefer_signals(bool prefers)
+{
+    atomic_store(&prefers_signals, prefers);
+}
+
+static bool is_dead(pid_t pid)
+{
+    siginfo_t about;
+    memset(&about, 0, sizeof(about));
+    int result = waitid(P_PID, (id_t)pid, &about, WEXITED | WNOHANG | WNOWAIT);
+    return result != 0 || about.si_pid == pid; /* an error: somebody else has reaped it */
+}
+
+static void look(child_watch *self)
+{
+    if (self->died == NULL || !is_dead(self->pid)) {
+        return;
+    }
+    void (*died)(void *user) = self->died;
+    self->died = NULL;
+    if (self->pidfd >= 0) {
+        uv_poll_stop(&self->as.poll);
+    } else {
+        uv_signal_stop(&self->as.signal);
+    }
+    died(self->user);
+}
+
+static void on_pidfd(uv_poll_t *handle, int status, int events)
+{
+    (void)status;
+    (void)events;
+    look(handle->data);
+}
+
+static void on_child_signal(uv_signal_t *handle, int number)
+{
+    (void)number;
+    look(handle->data);
+}
+
+static void on_first_look(void *argument)
+{
+    look(argument);
+}
+
+static int open_pidfd(pid_t pid)
+{
+    return atomic_load(&prefers_signals) ? -1 : (int)syscall(SYS_pidfd_open, pid, 0U);
+}
+
+bay_err child_watch_start(loop *on_loop, child_watch *self, pid_t pid, void (*died)(void *user),
+                          void *user)
+{
+    *self = (child_watch){.loop = on_loop, .died = died, .user = user, .pid = pid};
+    self->first_look = (loop_task){.function = on_first_look, .argument = self};
+    self->pidfd = open_pidfd(pid);
+    if (self->pidfd >= 0 && uv_poll_init(&on_loop->uv, &self->as.poll, self->pidfd) != 0) {
+        close(self->pidfd);
+        self->pidfd = -1;
+    }
+    int failure = 0;
+    if (self->pidfd >= 0) {
+        failure = uv_poll_start(&self->as.poll, UV_READABLE, on_pidfd);
+    } else {
+        failure = uv_signal_init(&on_loop->uv, &self->as.signal);
+        if (failure != 0) {
+            return loop_error_of(failure);
+        }
+        failure = uv_signal_start(&self->as.signal, on_child_signal, SIGCHLD);
+        loop_defer(on_loop, &self->first_look); /* it may have died before the handler stood */
+    }
+    self->as.handle.data = self;
+    CHECK(failure == 0); /* the handle is fresh and the descriptor was accepted above */
+    return BAY_OK;
+}
+
+static void on_watch_closed(uv_handle_t *handle)
+{
+    child_watch *self = handle->data;
+    if (self->pidfd >= 0) {
+        close(self->pidfd);
+    }
+    self->closed(self->user);
+}
+
+void child_watch_stop(child_watch *self, void (*closed)(void *user))
+{
+    if (uv_is_closing(&self->as.handle)) {
+        return;
+    }
+    self->died = NULL;
+    self->closed = closed;
+    loop_undefer(self->loop, &self->first_look);
+    uv_close(&self->as.handle, on_watch_closed);
+}
+
+void child_reap(pid_t pid, int *out_status, int *out_signal)
+{
+    int status = 0;
+    pid_t reaped;
+    do {
+        reaped = waitpid(pid, &status, 0);
+    } while (reaped < 0 && errno == EINTR);
+    *out_status = reaped == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    *out_signal = reaped == pid && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}

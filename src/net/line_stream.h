@@ -1,0 +1,63 @@
+/* Lines over a descriptor: a child's pipes, and our own stdin and stdout, whatever those are (pipe,
+ * socket, terminal, file).
+ *
+ * The reader hands out one line at a time, borrowed, without its "\n" or "\r\n"; a last line
+ * without an end is handed out before the end. A line above the bound is reported and ends the
+ * stream (or, where the owner prefers, is cut).
+ *
+ * No event runs inside a call of the owner; every function is for the loop's thread. */
+#ifndef NET_LINE_STREAM_H
+#define NET_LINE_STREAM_H
+
+#include "net/loop.h"
+
+typedef struct line_reader line_reader;
+typedef struct line_writer line_writer;
+
+typedef struct line_reader_events {
+    void (*line)(void *user, bay_str line);
+    /* A line of more than the bound: `end` follows with BAY_LIMIT. May be NULL. */
+    void (*overflow)(void *user, size_t line_bytes);
+    /* The last event, exactly once unless line_reader_free came first: BAY_EOF, BAY_LIMIT or an
+     * error. */
+    void (*end)(void *user, bay_err err);
+} line_reader_events;
+
+typedef struct line_reader_options {
+    size_t line_bytes;  /* bound of one line; 0: 64 MiB */
+    bool cuts_overlong; /* hand out the first `line_bytes` and drop the rest, instead of ending */
+} line_reader_options;
+
+/* Reading does not begin before line_reader_resume.
+ * Owns: takes `fd`, also on failure (0 to 2 are never closed, but set back to how they were).
+ * Errors: BAY_NOMEM, BAY_IO. Units: bytes. Threads: the loop's. Source: none. */
+bay_err line_reader_new(loop *loop, int fd, const line_reader_options *options,
+                        const line_reader_events *events, void *user,
+                        line_reader **out) BAY_MUST_CHECK;
+void line_reader_pause(line_reader *self);
+void line_reader_resume(line_reader *self);
+bool line_reader_is_paused(const line_reader *self);
+void line_reader_free(line_reader *self); /* no more events; NULL is fine */
+
+typedef struct line_writer_events {
+    void (*drained)(void *user); /* after line_writer_write said BAY_AGAIN; may be NULL */
+    void (*closed)(void *user, bay_err err); /* the other end is gone; may be NULL */
+} line_writer_events;
+
+/* `high_bytes`: BAY_AGAIN above it; `max_bytes`: the bound of what waits; 0: 256 KiB and 64 MiB.
+ * Owns, Errors, Units, Threads: as line_reader_new. */
+bay_err line_writer_new(loop *loop, int fd, size_t high_bytes, size_t max_bytes,
+                        const line_writer_events *events, void *user,
+                        line_writer **out) BAY_MUST_CHECK;
+
+/* Writes `line` and a newline. BAY_OK; BAY_AGAIN: taken, stop until drained; BAY_LIMIT: not taken,
+ * the queue is full; BAY_CLOSED: not taken. The line must hold no newline of its own. */
+bay_err line_writer_write(line_writer *self, bay_str line);
+size_t line_writer_queued_bytes(const line_writer *self);
+
+/* Flushes what is queued, then closes and frees. No more events; `self` is gone for the caller.
+ * A reader that never reads is cut off after `timeout_ms`. NULL is fine. */
+void line_writer_close(line_writer *self, uint32_t timeout_ms);
+void line_writer_free(line_writer *self); /* drops what is queued; NULL is fine */
+
+#endif
