@@ -33,7 +33,8 @@ typedef struct mcp_carrier_ops {
      * Mcp-Session-Id. `allow` non-empty: send it as Allow. Last call on the carrier. HTTP only. */
     void (*answer)(mcp_carrier *self, int status, bay_str json, bay_str session, bay_str allow);
     /* One message on the stream (HTTP: opens text/event-stream first) or line. `event_id` empty: none;
-     * `json` empty: a priming event. BAY_AGAIN: taken, slow down until mcp_server_drained. */
+     * `json` empty: a priming event; both empty: opens the stream (the reply's head goes out now) and
+     * sends nothing. BAY_AGAIN: taken, slow down until mcp_server_drained. */
     bay_err (*event)(mcp_carrier *self, bay_str json, bay_str event_id);
     /* The stream ends after what was sent. Last call on the carrier. HTTP only. */
     void (*end)(mcp_carrier *self);
