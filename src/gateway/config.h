@@ -1,0 +1,200 @@
+/* The configuration of the gateway: read from YAML or JSON once, checked whole, then never changed.
+ * A reload loads a second object and compares. The keys stand in config_keys.def, which also makes
+ * docs/config.md and docs/config.schema.json.
+ *
+ * Threads: a loaded config is immutable and may be read from any thread that holds a reference; the
+ * count is atomic. Every string ends in a NUL that its length does not count and holds no other.
+ * Secrets (values of env and headers, and whatever came from the environment) live only in the
+ * object, which wipes its memory at the end; no message of the report ever quotes a value. */
+#ifndef GATEWAY_CONFIG_H
+#define GATEWAY_CONFIG_H
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "mcp/protocol.h"
+#include "patchbay/types.h"
+
+enum {
+    CONFIG_FILE_BYTES = 4 * 1024 * 1024,
+    CONFIG_DEPTH = 32,
+    CONFIG_SERVERS = 1024,
+    CONFIG_ITEMS = 4096, /* of one list or map */
+    CONFIG_NAME_BYTES = 64,
+    CONFIG_ERRORS = 20, /* kept in a report, and as many warnings; the others are counted */
+};
+
+typedef struct config_list {
+    const bay_str *at;
+    size_t count;
+} config_list;
+
+typedef struct config_pair {
+    bay_str name;
+    bay_str value;
+} config_pair;
+
+typedef struct config_map { /* in the order of the file */
+    const config_pair *at;
+    size_t count;
+} config_map;
+
+typedef enum config_transport {
+    CONFIG_TRANSPORT_AUTO, /* a url: Streamable HTTP, then HTTP+SSE if the server has only that */
+    CONFIG_TRANSPORT_STDIO,
+    CONFIG_TRANSPORT_HTTP,
+    CONFIG_TRANSPORT_SSE,
+} config_transport;
+
+/* Which protocol is spoken to a server; from FIRST_REVISION on: that mcp_revision_id and no other.
+ */
+typedef enum config_protocol {
+    CONFIG_PROTOCOL_AUTO,
+    CONFIG_PROTOCOL_LEGACY,
+    CONFIG_PROTOCOL_MODERN,
+    CONFIG_PROTOCOL_FIRST_REVISION,
+} config_protocol;
+
+typedef enum config_log_format { CONFIG_LOG_TEXT, CONFIG_LOG_JSON } config_log_format;
+
+typedef struct config_tls {
+    bay_str certificate;
+    bay_str key;
+    bay_str client_ca;
+    bool require_client_certificate;
+} config_tls;
+
+typedef struct config_log {
+    log_level level;
+    config_log_format format;
+} config_log;
+
+typedef struct config_limits {
+    size_t head_bytes;
+    uint32_t head_fields;
+    size_t body_bytes;
+    uint32_t connections;
+    uint32_t connections_per_ip; /* 0: no bound of its own */
+    uint32_t head_timeout_ms;
+    uint32_t body_timeout_ms;
+    uint32_t body_total_ms;
+    uint32_t idle_timeout_ms;
+    uint32_t write_timeout_ms;
+    size_t stream_bytes;
+    uint32_t sessions;
+    uint32_t session_idle_ms;
+    uint32_t requests_per_session;
+    uint32_t subscriptions;
+    uint32_t event_log_events;
+    size_t event_log_bytes;
+    size_t message_bytes;
+    uint32_t json_depth;
+    uint32_t json_values;
+    uint32_t page_size;
+} config_limits;
+
+typedef struct config_timeouts {
+    uint32_t call_ms;
+    uint32_t call_total_ms;
+    uint32_t connect_ms;
+    uint32_t probe_ms;
+    uint32_t list_ms;
+    uint32_t drain_ms;
+    uint32_t terminate_ms;
+    uint32_t kill_ms;
+} config_timeouts;
+
+typedef struct config_restart {
+    uint32_t min_delay_ms;
+    uint32_t max_delay_ms;
+} config_restart;
+
+typedef struct config_server_tls {
+    bay_str ca;
+    bay_str certificate;
+    bay_str key;
+} config_server_tls;
+
+typedef struct config_server {
+    bay_str name;
+    uint32_t line;
+    bay_str command; /* empty: it is reached by `url` */
+    config_list args;
+    config_map env; /* added to the inherited environment */
+    bay_str cwd;    /* empty: inherited */
+    bay_str url;
+    config_map headers;
+    config_transport transport; /* AUTO only with a url */
+    config_protocol protocol;
+    bool is_disabled;
+    uint32_t timeout_ms;   /* of a call; 0: timeouts.call */
+    uint32_t idle_stop_ms; /* 0: never stopped for idling */
+    config_restart restart;
+    config_server_tls tls;
+} config_server;
+
+typedef struct config {
+    config_list listen; /* at least one host:port */
+    uint32_t workers;   /* 0: one per core */
+    bay_str separator;
+    bool bare_names;
+    config_tls tls;
+    config_list allowed_hosts;
+    config_list allowed_origins;
+    config_log log;
+    config_limits limits;
+    config_timeouts timeouts;
+    const config_server *servers; /* in the order of the file, disabled ones included */
+    size_t server_count;
+} config;
+
+/* What loading found. `line` is 0 where no line is to blame. */
+typedef struct config_message {
+    uint32_t line;
+    bool is_warning;
+    char text[300];
+} config_message;
+
+typedef struct config_report {
+    char name[256]; /* of the file, for messages */
+    config_message messages[2 * CONFIG_ERRORS];
+    size_t count;
+    size_t errors; /* also those that were not kept */
+    size_t warnings;
+} config_report;
+
+/* Appends one line per message, by line of the file: `patchbay.yaml:12: unknown key "lisen": did
+ * you mean "listen"?`; warnings say so; a last line counts what was not kept. */
+void config_report_write(const config_report *self, buf *out);
+
+/* False when `name` is not set. The text is borrowed until the next call. */
+typedef bool (*config_lookup)(void *context, bay_str name, bay_str *out);
+
+/* Loads a text: JSON when its first byte that is no white space is '{', else YAML. `name` stands in
+ * the messages. `lookup` resolves ${NAME}; NULL: nothing is set. `report` is overwritten; it may
+ * hold warnings on success.
+ * Owns: the caller gets one reference. Errors: BAY_SYNTAX: the report says what, all of it;
+ * BAY_LIMIT: longer than CONFIG_FILE_BYTES (also in the report); BAY_NOMEM. Units: none.
+ * Threads: any. Source: none. */
+bay_err config_load_text(bay_str text, bay_str name, config_lookup lookup, void *context,
+                         const config **out, config_report *report) BAY_MUST_CHECK;
+
+/* The same for a file, or a pipe, with the environment of the process.
+ * Errors: also BAY_NOTFOUND, BAY_IO (both in the report). */
+bay_err config_load_file(const char *path, const config **out,
+                         config_report *report) BAY_MUST_CHECK;
+
+const config *config_ref(const config *self);
+void config_free(const config *self); /* gives one reference back; NULL is fine */
+
+/* The server of that name, or NULL. */
+const config_server *config_server_find(const config *self, bay_str name);
+
+/* True when nothing but the place in the file differs: the upstream may stay as it is. Time depends
+ * on where secrets differ: for objects of the same owner only. */
+bool config_equal_server(const config_server *a, const config_server *b);
+
+/* docs/config.md and docs/config.schema.json, from the table. Errors stick in `out`. */
+void config_write_markdown(buf *out);
+void config_write_schema(buf *out);
+
+#endif
