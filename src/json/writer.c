@@ -143,6 +143,47 @@ static bool reads_back(const char *digits, int count, int exponent, double numbe
     return strtod(text, NULL) == number;
 }
 
+/* The next larger number of as many digits. */
+static int next_digits(char *digits, int count, int exponent)
+{
+    int i = count;
+    while (i > 0 && digits[i - 1] == '9') {
+        digits[--i] = '0';
+    }
+    if (i > 0) {
+        digits[i - 1]++;
+        return exponent;
+    }
+    digits[0] = '1';
+    return exponent + 1;
+}
+
+/* The fewest digits that read back as `number` (finite, positive), without zeros at their end. */
+static int shortest_digits(double number, char *out, int *out_exponent)
+{
+    /* fifteen digits find every shorter form too, once their zeros are gone; only numbers that have
+     * lost precision (subnormals) must be tried from one digit on */
+    int count = isnormal(number) ? 15 : 1;
+    int exponent;
+    for (;; count++) {
+        exponent = digits_of(number, count, out);
+        if (count == 17 || reads_back(out, count, exponent, number)) {
+            break;
+        }
+        /* below a power of two doubles lie twice as close: there the nearest digits may fall short
+         * of it and the next ones not */
+        exponent = next_digits(out, count, exponent);
+        if (reads_back(out, count, exponent, number)) {
+            break;
+        }
+    }
+    while (count > 1 && out[count - 1] == '0') {
+        count--;
+    }
+    *out_exponent = exponent;
+    return count;
+}
+
 /* Lays digits out as ECMAScript does: plain between 1e-7 and 1e21, else with an exponent. */
 static void put_digits(buf *out, const char *digits, int count, int exponent)
 {
@@ -185,18 +226,9 @@ void json_put_double(json_writer *self, double number)
         buf_char(self->out, '0');
         return;
     }
-    /* fifteen digits find every shorter form too, once their zeros are gone; only numbers that have
-     * lost precision (subnormals) must be tried from one digit on */
     char digits[24];
-    int count = isnormal(number) ? 15 : 1;
-    int exponent = digits_of(number, count, digits);
-    while (count < 17 && !reads_back(digits, count, exponent, number)) {
-        count++;
-        exponent = digits_of(number, count, digits);
-    }
-    while (count > 1 && digits[count - 1] == '0') {
-        count--;
-    }
+    int exponent;
+    int count = shortest_digits(number, digits, &exponent);
     put_digits(self->out, digits, count, exponent);
 }
 

@@ -1,11 +1,12 @@
 /* Any bytes as a document: every scan variant gives the same answer; what is accepted can be
- * walked, decoded, compared, spliced and read again without a change; any bytes can be quoted and
- * read back. */
+ * walked, decoded, compared, spliced and read again without a change, and its canonical form is
+ * final; any bytes can be quoted and read back. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
+#include "json/canon.h"
 #include "json/scan.h"
 #include "json/writer.h"
 
@@ -154,6 +155,27 @@ static void splice(json_val root)
     buf_fini(&out);
 }
 
+/* The canonical form is its own canonical form. */
+static void canonicalise(json_val root, arena *memory)
+{
+    buf out;
+    buf again;
+    buf_init(&out, 16U << 20);
+    buf_init(&again, 16U << 20);
+    bay_err err = json_canon(&out, root, memory, NULL);
+    expect(err == BAY_OK || err == BAY_DUPLICATE || err == BAY_UTF8 || err == BAY_RANGE);
+    expect(err != BAY_DUPLICATE || json_check_duplicates(root, NULL) == BAY_DUPLICATE);
+    if (err == BAY_OK) {
+        json_doc doc;
+        expect(json_parse(&doc, buf_view(&out), &limits, memory, NULL) == BAY_OK);
+        expect(doc.count == root.doc->count);
+        expect(json_canon(&again, json_root(&doc), memory, NULL) == BAY_OK);
+        expect(str_eq(buf_view(&out), buf_view(&again)));
+    }
+    buf_fini(&out);
+    buf_fini(&again);
+}
+
 static void parse_everywhere(bay_str text)
 {
     const json_scan *scans[JSON_SCAN_MAX];
@@ -178,6 +200,7 @@ static void parse_everywhere(bay_str text)
             walk(&self);
             look_up(json_root(&docs[i]), &memory[i]);
             splice(json_root(&docs[i]));
+            canonicalise(json_root(&docs[i]), &memory[i]);
         }
     }
     for (size_t i = 0; i < count; i++) {

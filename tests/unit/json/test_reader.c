@@ -2,6 +2,7 @@
 #include "case.h"
 
 #include "base/mem.h"
+#include "json/canon.h"
 
 typedef struct refused {
     bay_str text;
@@ -490,7 +491,7 @@ static void libc_release(void *user, void *old)
 
 static const mem_hooks libc_hooks = {libc_alloc, libc_resize, libc_release, NULL};
 
-/* Reads, decodes, looks for duplicates: the first failure, or BAY_OK. */
+/* Reads, looks for duplicates, decodes, makes canonical: the first failure, or BAY_OK. */
 static bay_err use_all(bay_str text)
 {
     arena memory;
@@ -506,6 +507,12 @@ static bay_err use_all(bay_str text)
         bay_str key;
         err = json_str(iter.key, &memory, &key);
     }
+    buf out;
+    buf_init(&out, 1U << 20);
+    if (err == BAY_OK) {
+        err = json_canon(&out, json_root(&doc), &memory, &diag);
+    }
+    buf_fini(&out);
     arena_fini(&memory);
     return err;
 }
