@@ -65,6 +65,16 @@ static bay_err refuse(http1_body *self, bay_err err, int status, const char *tex
     return err;
 }
 
+/* To the next state of a chunk line; every byte of an extension counts. */
+static bay_err enter(http1_body *self, uint8_t next)
+{
+    if (next != STATE_SIZE_LF && self->extension_left-- == 0) {
+        return refuse(self, BAY_LIMIT, 400, "the chunk extensions are too long");
+    }
+    self->state = next;
+    return BAY_OK;
+}
+
 static bay_err read_size(http1_body *self, char c)
 {
     int digit = char_hex(c);
@@ -79,8 +89,7 @@ static bay_err read_size(http1_body *self, char c)
     if (self->digits == 0 || (c != '\r' && c != ';')) {
         return refuse(self, BAY_SYNTAX, 400, "a chunk size is not hexadecimal");
     }
-    self->state = c == ';' ? STATE_EXTENSION_BEGIN : STATE_SIZE_LF;
-    return BAY_OK;
+    return enter(self, c == ';' ? STATE_EXTENSION_BEGIN : STATE_SIZE_LF);
 }
 
 static bay_err read_size_end(http1_body *self, char c)
@@ -147,11 +156,7 @@ static bay_err read_extension(http1_body *self, char c)
     if (next == STATE_FAILED) {
         return refuse(self, BAY_SYNTAX, 400, "a chunk extension is malformed");
     }
-    if (next != STATE_SIZE_LF && self->extension_left-- == 0) {
-        return refuse(self, BAY_LIMIT, 400, "the chunk extensions are too long");
-    }
-    self->state = next;
-    return BAY_OK;
+    return enter(self, next);
 }
 
 static bay_err read_data_end(http1_body *self, char c)
