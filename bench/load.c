@@ -3,7 +3,10 @@
  * pay for it (the kernel's own accounting of user and system time).
  *
  *     load [-c CONNECTIONS] [-n REQUESTS | -t SECONDS] [-H 'Name: value']… [-m METHOD]
- *          [-d BODY | -f BODYFILE] [-p SERVER_PID]… PORT PATH */
+ *          [-d BODY | -f BODYFILE] [-i ID] [-p SERVER_PID]… PORT PATH
+ *
+ * -i: where the body holds these digits, each request gets a number of its own of as many digits,
+ * for sessions in which ids must differ. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,6 +35,8 @@ typedef struct connection {
 typedef struct load {
     char request[256 * 1024];
     size_t request_len;
+    const char *id; /* NULL: every request is the same */
+    char *id_at;    /* in `request` */
     uint16_t port;
     size_t connections;
     uint64_t requests; /* 0: by time */
@@ -96,6 +101,10 @@ static bool send_request(connection *one, uint64_t now)
     one->sent_ns = now;
     one->len = 0;
     state.started++;
+    uint64_t number = state.started;
+    for (size_t i = state.id_at != NULL ? strlen(state.id) - 1 : 0; i > 0; i--, number /= 10) {
+        state.id_at[i] = (char)('0' + number % 10); /* the first digit stays: no leading zero */
+    }
     size_t sent = 0;
     while (sent < state.request_len) {
         ssize_t put = write(one->descriptor, state.request + sent, state.request_len - sent);
@@ -217,7 +226,7 @@ static char *read_file(const char *path, size_t *out_len)
 static void usage(void)
 {
     fprintf(stderr, "usage: load [-c connections] [-n requests | -t seconds] [-H 'Name: value']... "
-                    "[-m METHOD] [-d body | -f file] [-p server pid]... PORT PATH\n");
+                    "[-m METHOD] [-d body | -f file] [-i id] [-p server pid]... PORT PATH\n");
     exit(2);
 }
 
@@ -228,7 +237,7 @@ static void read_arguments(int argc, char **argv)
     size_t body_len = 0;
     static char fields[64 * 1024];
     size_t fields_len = 0;
-    for (int option; (option = getopt(argc, argv, "c:n:t:H:m:d:f:p:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "c:n:t:H:m:d:f:i:p:")) != -1;) {
         switch (option) {
         case 'c':
             state.connections = strtoul(optarg, NULL, 10);
@@ -248,6 +257,9 @@ static void read_arguments(int argc, char **argv)
             break;
         case 'f':
             body = read_file(optarg, &body_len);
+            break;
+        case 'i':
+            state.id = optarg;
             break;
         case 'p':
             if (state.pid_count < PIDS) {
@@ -280,6 +292,10 @@ static void read_arguments(int argc, char **argv)
     append(fields, fields_len);
     append_text(length);
     append(body, body_len);
+    if (state.id != NULL && state.id[0] != '\0') {
+        char *start = state.request + state.request_len - body_len;
+        state.id_at = memmem(start, body_len, state.id, strlen(state.id));
+    }
 }
 
 static void run(connection *all)
