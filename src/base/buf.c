@@ -95,12 +95,22 @@ void buf_int(buf *self, int64_t number)
 
 void buf_vprintf(buf *self, const char *format, va_list arguments)
 {
+    char text[256];
     va_list again;
     va_copy(again, arguments);
-    int len = vsnprintf(NULL, 0, format, arguments);
-    if (len >= 0 && buf_reserve(self, (size_t)len + 1)) {
-        vsnprintf(self->at + self->len, (size_t)len + 1, format, again);
-        self->len += (size_t)len;
+    int len = vsnprintf(text, sizeof(text), format, arguments);
+    if (len >= 0 && (size_t)len < sizeof(text)) {
+        buf_append(self, text, (size_t)len);
+    } else if (len >= 0 && buf_reserve(self, (size_t)len)) {
+        /* The NUL it writes has no place when the text fills the buffer to its maximum. */
+        char *whole = mem_alloc((size_t)len + 1);
+        if (whole == NULL) {
+            self->err = BAY_NOMEM;
+        } else {
+            vsnprintf(whole, (size_t)len + 1, format, again);
+            buf_append(self, whole, (size_t)len);
+            mem_free(whole);
+        }
     }
     va_end(again);
 }

@@ -28,7 +28,7 @@ test_ctest() {
     say "$phase"
     "${runner[@]}" ctest --test-dir "build/$kind" --parallel "$(cores)" --output-on-failure \
         --no-tests=ignore "$@" >"build/$kind.ctest.log" 2>&1 </dev/null || status=$?
-    [ "$status" -eq 0 ] || sed -n '/\*\*\*/,$p' "build/$kind.ctest.log"
+    [ "$status" -eq 0 ] || sed -n '/\*\*\*/,$p' "build/$kind.ctest.log" | grep -vE '^/?[^ ]*build/[^ ]*$|^(Could not|Unable to) find |^Looked in '
     local counts
     counts=$(tools/count-cases "build/$kind/Testing/Temporary/LastTest.log")
     # shellcheck disable=SC2086  # three words on purpose
