@@ -222,6 +222,10 @@ bay_err header_host_split(bay_str value, bay_str *out_host, uint16_t *out_port)
     if (uri_authority_parse(&parts, value) != BAY_OK || parts.host.len == 0 || parts.has_userinfo) {
         return BAY_SYNTAX;
     }
+    if (str_find(parts.host, ',') < parts.host.len) {
+        return BAY_SYNTAX; /* the grammar allows it, but two fields folded into one look like this
+                            */
+    }
     *out_host = parts.host;
     *out_port = parts.port;
     return BAY_OK;

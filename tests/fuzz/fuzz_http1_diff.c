@@ -107,6 +107,7 @@ static int on_head(http_parser *parser)
     theirs *self = parser->data;
     end_field(self);
     self->is_past_head = true;
+    self->out->keep_alive = http_should_keep_alive(parser) != 0; /* trailers may not change it */
     if (parser->type == HTTP_REQUEST) {
         buf_printf(&self->out->first, "%s ", http_method_str((enum http_method)parser->method));
         buf_str(&self->out->first, buf_view(&self->url));
@@ -127,7 +128,6 @@ static int on_end(http_parser *parser)
 {
     theirs *self = parser->data;
     self->out->is_complete = true;
-    self->out->keep_alive = http_should_keep_alive(parser) != 0;
     http_parser_pause(parser, 1);
     return 0;
 }
