@@ -1,0 +1,508 @@
+/* Lines over every kind of descriptor our own stdin and stdout may be. */
+#include "net_test.h"
+
+#include <fcntl.h>
+#include <pty.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "net/line_stream.h"
+
+typedef struct lines {
+    loop *loop;
+    line_reader *reader;
+    buf text; /* every line, each followed by '|' */
+    size_t last_len;
+    int count;
+    int ends;
+    int overflows;
+    int late;
+    size_t overflow_bytes;
+    bay_err end_reason;
+    bool pauses;
+    bool frees;
+} lines;
+
+static void on_line(void *user, bay_str line)
+{
+    lines *self = user;
+    self->count++;
+    self->late += self->ends;
+    self->last_len = line.len;
+    buf_str(&self->text, line);
+    buf_char(&self->text, '|');
+    if (self->pauses) {
+        line_reader_pause(self->reader);
+    }
+    if (self->frees) {
+        line_reader_free(self->reader);
+        self->reader = NULL;
+    }
+}
+
+static void on_overflow(void *user, size_t line_bytes)
+{
+    lines *self = user;
+    self->overflows++;
+    self->overflow_bytes = line_bytes;
+}
+
+static void on_end(void *user, bay_err err)
+{
+    lines *self = user;
+    self->ends++;
+    self->end_reason = err;
+}
+
+static const line_reader_events events = {on_line, on_overflow, on_end};
+
+static void lines_init(lines *self, int fd, size_t line_bytes, bool cuts)
+{
+    *self = (lines){.loop = test_loop()};
+    buf_init(&self->text, (size_t)64 << 20);
+    line_reader_options options = {.line_bytes = line_bytes, .cuts_overlong = cuts};
+    assert_int_equal(line_reader_new(self->loop, fd, &options, &events, self, &self->reader),
+                     BAY_OK);
+    line_reader_resume(self->reader);
+    assert_int_equal(self->count, 0);
+}
+
+static void lines_fini(lines *self)
+{
+    assert_int_equal(self->late, 0);
+    line_reader_free(self->reader);
+    loop_free(self->loop);
+    buf_fini(&self->text);
+}
+
+static void expect(lines *self, const char *text)
+{
+    assert_int_equal(self->text.len, strlen(text));
+    assert_memory_equal(self->text.at, text, self->text.len);
+}
+
+static void pipe_ends(int ends[2])
+{
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+}
+
+static void put(int fd, const char *text)
+{
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+}
+
+/* --- reading --------------------------------------------------------------------------------- */
+
+static void a_closed_descriptor_is_an_error(void **state)
+{
+    (void)state;
+    loop *on = test_loop();
+    int ends[2];
+    pipe_ends(ends);
+    close(ends[0]);
+    close(ends[1]);
+    line_reader *reader = NULL;
+    line_writer *writer = NULL;
+    static const line_writer_events none;
+    assert_int_equal(line_reader_new(on, ends[0], NULL, &events, NULL, &reader), BAY_IO);
+    assert_int_equal(line_writer_new(on, ends[1], 0, 0, &none, NULL, &writer), BAY_IO);
+    assert_null(reader);
+    assert_null(writer);
+    loop_free(on);
+}
+
+static void a_line_above_the_bound_ends_the_stream(void **state)
+{
+    (void)state;
+    int ends[2];
+    static const char *const inputs[] = {"ok\n12345678\r\n123456789\nmore\n",
+                                         "ok\n12345678\n123456789a"};
+    for (size_t i = 0; i < 2; i++) {
+        pipe_ends(ends);
+        lines self;
+        lines_init(&self, ends[0], 8, false);
+        put(ends[1], inputs[i]);
+        turn_until(self.loop, self.ends == 1);
+        assert_int_equal(self.end_reason, BAY_LIMIT);
+        assert_int_equal(self.overflows, 1);
+        assert_true(self.overflow_bytes > 8);
+        expect(&self, "ok|12345678|");
+        close(ends[1]);
+        lines_fini(&self);
+    }
+}
+
+static void an_overlong_line_is_cut_where_that_is_wanted(void **state)
+{
+    (void)state;
+    int ends[2];
+    pipe_ends(ends);
+    lines self;
+    lines_init(&self, ends[0], 4, true);
+    put(ends[1], "123456");
+    turn_until(self.loop, self.count == 1);
+    put(ends[1], "7890");
+    loop_turn(self.loop, 0);
+    put(ends[1], "x\nabcdef\nab\n1234567");
+    close(ends[1]);
+    turn_until(self.loop, self.ends == 1);
+    expect(&self, "1234|abcd|ab|1234|");
+    assert_int_equal(self.overflows, 0);
+    lines_fini(&self);
+}
+
+static void every_split_gives_the_same_lines(void **state)
+{
+    (void)state;
+    static const char input[] = "one\r\n\ntwo\n\r\nth\rree\nlast";
+    for (size_t split = 0; split < sizeof(input); split++) {
+        int ends[2];
+        pipe_ends(ends);
+        lines self;
+        lines_init(&self, ends[0], 6, false);
+        assert_int_equal(write(ends[1], input, split), (ssize_t)split);
+        loop_turn(self.loop, 0);
+        loop_turn(self.loop, 0);
+        put(ends[1], input + split);
+        close(ends[1]);
+        turn_until(self.loop, self.ends == 1);
+        assert_int_equal(self.end_reason, BAY_EOF);
+        expect(&self, "one||two||th\rree|last|");
+        lines_fini(&self);
+    }
+}
+
+static void pausing_in_a_line_keeps_the_rest_for_later(void **state)
+{
+    (void)state;
+    int ends[2];
+    pipe_ends(ends);
+    lines self;
+    lines_init(&self, ends[0], 100, false);
+    self.pauses = true;
+    put(ends[1], "1\n2\n3\n4");
+    close(ends[1]);
+    for (int i = 1; i <= 4; i++) {
+        turn_until(self.loop, self.count == i);
+        for (int turn = 0; turn < 3; turn++) {
+            loop_turn(self.loop, 0);
+        }
+        assert_int_equal(self.count, i);
+        assert_int_equal(self.ends, 0);
+        line_reader_resume(self.reader);
+        assert_int_equal(self.count, i);
+    }
+    turn_until(self.loop, self.ends == 1);
+    expect(&self, "1|2|3|4|");
+    lines_fini(&self);
+}
+
+static void freeing_in_a_line_is_the_last_event(void **state)
+{
+    (void)state;
+    int ends[2];
+    pipe_ends(ends);
+    lines self;
+    lines_init(&self, ends[0], 100, false);
+    self.frees = true;
+    put(ends[1], "1\n2\n3\n");
+    turn_until(self.loop, self.count == 1);
+    loop_turn(self.loop, 0);
+    assert_int_equal(self.count, 1);
+    assert_int_equal(self.ends, 0);
+    close(ends[1]);
+    lines_fini(&self);
+}
+
+static void put_large_file(int fd, size_t line_bytes, int count)
+{
+    char *line = mem_alloc(line_bytes + 1);
+    memset(line, 'x', line_bytes);
+    line[line_bytes] = '\n';
+    for (int i = 0; i < count; i++) {
+        assert_int_equal(write(fd, line, line_bytes + 1), (ssize_t)line_bytes + 1);
+    }
+    mem_free(line);
+}
+
+static void a_regular_file_is_read_to_its_end(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/patchbay-lines-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    put_large_file(fd, 100000, 20);
+    put(fd, "the end");
+    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+    lines self;
+    lines_init(&self, fd, 200000, false);
+    self.pauses = true;
+    while (self.ends == 0) {
+        int before = self.count;
+        turn_until(self.loop, self.count > before || self.ends == 1);
+        line_reader_resume(self.reader);
+    }
+    assert_int_equal(self.count, 21);
+    assert_int_equal(self.last_len, 7);
+    lines_fini(&self);
+    unlink(path);
+}
+
+static void a_file_may_be_freed_while_it_is_read(void **state)
+{
+    (void)state;
+    int before = open_descriptors();
+    lines self;
+    lines_init(&self, open("/dev/null", O_RDONLY | O_CLOEXEC), 10, false);
+    loop_turn(self.loop, 0);
+    lines_fini(&self);
+    assert_true(open_descriptors() <= before + 1);
+}
+
+static void a_socket_and_a_terminal_are_read_too(void **state)
+{
+    (void)state;
+    int ends[2];
+    lines self;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    lines_init(&self, ends[0], 100, false);
+    put(ends[1], "by socket\n");
+    close(ends[1]);
+    turn_until(self.loop, self.ends == 1);
+    expect(&self, "by socket|");
+    lines_fini(&self);
+
+    int master = -1;
+    int terminal = -1;
+    assert_int_equal(openpty(&master, &terminal, NULL, NULL, NULL), 0);
+    lines_init(&self, terminal, 100, false);
+    put(master, "by hand\n");
+    turn_until(self.loop, self.count == 1);
+    expect(&self, "by hand|");
+    lines_fini(&self);
+    close(master);
+}
+
+static void a_long_line_arrives_whole_from_many_reads(void **state)
+{
+    (void)state;
+    int ends[2];
+    pipe_ends(ends);
+    lines self;
+    lines_init(&self, ends[0], 1 << 20, false);
+    char block[4096];
+    memset(block, 'y', sizeof(block));
+    for (int i = 0; i < 256; i++) {
+        assert_int_equal(write(ends[1], block, sizeof(block)), sizeof(block));
+        loop_turn(self.loop, 0);
+    }
+    put(ends[1], "\nshort\n");
+    close(ends[1]);
+    turn_until(self.loop, self.ends == 1);
+    assert_int_equal(self.count, 2);
+    assert_int_equal(self.text.len, (1 << 20) + 1 + 6);
+    lines_fini(&self);
+}
+
+/* --- writing --------------------------------------------------------------------------------- */
+
+typedef struct writing {
+    loop *loop;
+    line_writer *writer;
+    int drained;
+    int closed;
+} writing;
+
+static void on_drained(void *user)
+{
+    ((writing *)user)->drained++;
+}
+
+static void on_closed(void *user, bay_err err)
+{
+    assert_int_not_equal(err, BAY_OK);
+    ((writing *)user)->closed++;
+}
+
+static const line_writer_events writer_events = {on_drained, on_closed};
+
+static void writing_init(writing *self, int fd, size_t high_bytes, size_t max_bytes)
+{
+    *self = (writing){.loop = test_loop()};
+    assert_int_equal(
+        line_writer_new(self->loop, fd, high_bytes, max_bytes, &writer_events, self, &self->writer),
+        BAY_OK);
+}
+
+static void a_reader_that_is_gone_is_told_once(void **state)
+{
+    (void)state;
+    int ends[2];
+    pipe_ends(ends);
+    writing self;
+    writing_init(&self, ends[1], 0, 0);
+    close(ends[0]);
+    assert_int_equal(line_writer_write(self.writer, STR("x")), BAY_CLOSED);
+    assert_int_equal(self.closed, 0);
+    turn_until(self.loop, self.closed == 1);
+    assert_int_equal(line_writer_write(self.writer, STR("x")), BAY_CLOSED);
+    line_writer_close(self.writer, 0);
+    loop_free(self.loop);
+    assert_int_equal(self.closed, 1);
+}
+
+static void a_slow_reader_is_waited_for_within_the_bound(void **state)
+{
+    (void)state;
+    int ends[2];
+    pipe_ends(ends);
+    writing self;
+    writing_init(&self, ends[1], 10000, 300000);
+    char line[10000];
+    memset(line, 'z', sizeof(line));
+    size_t sent = 0;
+    bay_err err = BAY_OK;
+    bool was_asked_to_stop = false;
+    for (int i = 0; i < 100; i++) {
+        err = line_writer_write(self.writer, (bay_str){line, sizeof(line)});
+        was_asked_to_stop |= err == BAY_AGAIN;
+        if (err == BAY_LIMIT) {
+            break;
+        }
+        sent += sizeof(line) + 1;
+    }
+    assert_int_equal(err, BAY_LIMIT);
+    assert_true(was_asked_to_stop);
+    assert_true(line_writer_queued_bytes(self.writer) <= 300000);
+    assert_int_equal(self.drained, 0);
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    size_t got = 0;
+    char sink[8192];
+    for (int i = 0; i < NET_TEST_TURNS && (self.drained == 0 || got < sent); i++) {
+        ssize_t count = read(ends[0], sink, sizeof(sink));
+        got += count > 0 ? (size_t)count : 0;
+        loop_turn(self.loop, 0);
+    }
+    assert_int_equal(got, sent);
+    assert_int_equal(self.drained, 1);
+    line_writer_close(self.writer, 0);
+    loop_free(self.loop);
+    close(ends[0]);
+}
+
+static void close_flushes_and_gives_up_on_a_reader_that_never_reads(void **state)
+{
+    (void)state;
+    int ends[2];
+    pipe_ends(ends);
+    writing self;
+    writing_init(&self, ends[1], 1000, 1 << 20);
+    char line[200000];
+    memset(line, 'z', sizeof(line));
+    assert_int_equal(line_writer_write(self.writer, (bay_str){line, sizeof(line)}), BAY_AGAIN);
+    line_writer_close(self.writer, 5);
+    loop_run(self.loop); /* returns: the writer gave up */
+    loop_free(self.loop);
+    close(ends[0]);
+    assert_int_equal(self.closed + self.drained, 0);
+
+    pipe_ends(ends);
+    writing_init(&self, ends[1], 1000, 1 << 20);
+    assert_int_equal(line_writer_write(self.writer, (bay_str){line, sizeof(line)}), BAY_AGAIN);
+    line_writer_close(self.writer, 60000);
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    size_t got = 0;
+    for (int i = 0; i < NET_TEST_TURNS && got < sizeof(line) + 1; i++) {
+        ssize_t count = read(ends[0], line, 5000);
+        got += count > 0 ? (size_t)count : 0;
+        loop_turn(self.loop, 0);
+    }
+    assert_int_equal(got, sizeof(line) + 1);
+    loop_free(self.loop);
+    close(ends[0]);
+}
+
+static void lines_go_to_a_file(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/patchbay-lines-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    int reading = open(path, O_RDONLY | O_CLOEXEC);
+    writing self;
+    writing_init(&self, fd, 0, 0);
+    assert_int_equal(line_writer_write(self.writer, STR("one")), BAY_OK);
+    assert_int_equal(line_writer_write(self.writer, STR("")), BAY_OK);
+    line_writer_close(self.writer, 0);
+    loop_free(self.loop);
+    char got[16];
+    assert_int_equal(read(reading, got, sizeof(got)), 5);
+    assert_memory_equal(got, "one\n\n", 5);
+    close(reading);
+    unlink(path);
+}
+
+static void the_standard_descriptors_are_left_as_they_were(void **state)
+{
+    (void)state;
+    int ends[2];
+    pipe_ends(ends);
+    int saved = dup(STDIN_FILENO);
+    assert_true(dup2(ends[0], STDIN_FILENO) == STDIN_FILENO);
+    int before = fcntl(STDIN_FILENO, F_GETFL);
+    lines self;
+    lines_init(&self, STDIN_FILENO, 10, false);
+    assert_int_not_equal(fcntl(STDIN_FILENO, F_GETFL), before);
+    lines_fini(&self);
+    assert_int_equal(fcntl(STDIN_FILENO, F_GETFL), before);
+    if (saved >= 0) {
+        dup2(saved, STDIN_FILENO);
+        close(saved);
+    }
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void no_descriptor_is_left_behind(void **state)
+{
+    (void)state;
+    int before = open_descriptors();
+    int ends[2];
+    pipe_ends(ends);
+    lines self;
+    lines_init(&self, ends[0], 10, false);
+    writing other;
+    writing_init(&other, ends[1], 0, 0);
+    loop_free(other.loop);
+    lines_fini(&self);
+    assert_int_equal(open_descriptors(), before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_closed_descriptor_is_an_error),
+        cmocka_unit_test(a_line_above_the_bound_ends_the_stream),
+        cmocka_unit_test(an_overlong_line_is_cut_where_that_is_wanted),
+        cmocka_unit_test(every_split_gives_the_same_lines),
+        cmocka_unit_test(pausing_in_a_line_keeps_the_rest_for_later),
+        cmocka_unit_test(freeing_in_a_line_is_the_last_event),
+        cmocka_unit_test(a_regular_file_is_read_to_its_end),
+        cmocka_unit_test(a_file_may_be_freed_while_it_is_read),
+        cmocka_unit_test(a_socket_and_a_terminal_are_read_too),
+        cmocka_unit_test(a_long_line_arrives_whole_from_many_reads),
+        cmocka_unit_test(a_reader_that_is_gone_is_told_once),
+        cmocka_unit_test(a_slow_reader_is_waited_for_within_the_bound),
+        cmocka_unit_test(close_flushes_and_gives_up_on_a_reader_that_never_reads),
+        cmocka_unit_test(lines_go_to_a_file),
+        cmocka_unit_test(the_standard_descriptors_are_left_as_they_were),
+        cmocka_unit_test(no_descriptor_is_left_behind),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
