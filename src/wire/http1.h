@@ -28,7 +28,7 @@ typedef struct http1_limits {
     size_t target_bytes;          /* request target: 414 */
     uint32_t fields;              /* size of the caller's table: 431 */
     uint64_t body_bytes;          /* decoded body; HTTP1_UNBOUNDED for none */
-    size_t chunk_extension_bytes; /* all chunk extensions of one body together */
+    size_t chunk_extension_bytes; /* all chunk extensions of one body, with their ';' */
     size_t trailer_bytes;         /* the trailer section of one body */
 } http1_limits;
 
@@ -123,7 +123,7 @@ bool http1_list_holds(bay_str value, bay_str token);
 
 typedef enum http1_body_event {
     HTTP1_BODY_MORE, /* all bytes are consumed, the body goes on */
-    HTTP1_BODY_DATA, /* `out_data` is the next span of the body; call again with the rest */
+    HTTP1_BODY_DATA, /* `out_data` is the next span; call again with the rest, even if empty */
     HTTP1_BODY_END,  /* the body is complete; the rest belongs to the next message */
 } http1_body_event;
 
@@ -148,9 +148,10 @@ void http1_body_init(http1_body *self, http1_kind kind, const http1_head *head,
 
 /* Decodes from the front of `bytes`, at most one span per call. Concatenated spans and the end do
  * not depend on how the bytes were cut. Trailer fields are checked and dropped. With
- * HTTP1_FRAMING_NONE the first call says HTTP1_BODY_END.
+ * HTTP1_FRAMING_NONE the first call says HTTP1_BODY_END. A span is never empty.
  * Owns: `out_data` is a view into `bytes`.
- * Errors: BAY_SYNTAX, BAY_LIMIT (see self->refusal; the connection is of no further use).
+ * Errors: BAY_SYNTAX, BAY_LIMIT (see self->refusal; the connection is of no further use); BAY_STATE
+ * when called again after one of these.
  * Units: bytes. Threads: any. Source: RFC 9112 section 7.1. */
 bay_err http1_body_feed(http1_body *self, bay_str bytes, size_t *out_consumed, bay_str *out_data,
                         http1_body_event *out_event) BAY_MUST_CHECK;
