@@ -169,6 +169,14 @@ void config_report_write(const config_report *self, buf *out);
 /* False when `name` is not set. The text is borrowed until the next call. */
 typedef bool (*config_lookup)(void *context, bay_str name, bay_str *out);
 
+/* Appends `text` with its ${NAME}s replaced as in a file. BAY_SYNTAX (why is in `diag`), BAY_NOMEM,
+ * BAY_LIMIT. The caller wipes `out`. */
+bay_err config_expand_text(bay_str text, config_lookup lookup, void *context, buf *out,
+                           bay_diag *diag) BAY_MUST_CHECK;
+
+/* The environment of the process, as a lookup. */
+bool config_lookup_process(void *context, bay_str name, bay_str *out);
+
 /* Loads a text: JSON when its first byte that is no white space is '{', else YAML. `name` stands in
  * the messages. `lookup` resolves ${NAME}; NULL: nothing is set. `report` is overwritten; it may
  * hold warnings on success.

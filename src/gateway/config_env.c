@@ -4,6 +4,7 @@
  *
  * Invariant: the result is measured first and written into wiped memory once, so that no copy of a
  * secret is left in memory that was outgrown. */
+#include "base/err.h"
 #include "gateway/config_internal.h"
 
 enum { EXPANDED_BYTES = 1024 * 1024 };
@@ -147,4 +148,27 @@ bool config_expand(config_loader *loader, const config_node *node, bay_str *out)
     }
     *out = (bay_str){at, written.len};
     return true;
+}
+
+bay_err config_expand_text(bay_str text, config_lookup lookup, void *context, buf *out,
+                           bay_diag *diag)
+{
+    config_report report;
+    config_report_init(&report, STR(""));
+    config_loader loader = {
+        .report = &report, .lookup = lookup, .context = context, .path = "the value"};
+    config_pool_init(&loader.kept, 2 * EXPANDED_BYTES);
+    const config_node node = {.kind = CONFIG_NODE_SCALAR, .text = text};
+    bay_str value;
+    bay_err err = BAY_OK;
+    if (config_expand(&loader, &node, &value)) {
+        buf_str(out, value);
+        err = out->err;
+    } else if (loader.err != BAY_OK) {
+        err = diag_set(diag, loader.err, "%s", bay_err_text(loader.err));
+    } else {
+        err = diag_set(diag, BAY_SYNTAX, "%s", report.messages[0].text);
+    }
+    config_pool_fini(&loader.kept);
+    return err;
 }

@@ -30,8 +30,14 @@ static bool copy_text(json_builder *self, json_val value, bay_str *out)
     bool is_decoded = false;
     if (json_is(value, JSON_STRING)) {
         bay_err err = json_str(value, &self->memory, &text);
-        if (err != BAY_OK) {
+        if (err == BAY_NOMEM || err == BAY_LIMIT) {
             loader->err = err;
+            return false;
+        }
+        if (err != BAY_OK) {
+            config_error(loader, line_at(self, json_offset(value)),
+                         "not valid JSON: half of a surrogate pair: write \\uXXXX\\uXXXX or the "
+                         "character itself");
             return false;
         }
         is_decoded =

@@ -84,7 +84,9 @@ const config_key *config_key_nearest(config_scope scope, bay_str name)
         if (key->scope != scope || key->type == CONFIG_TYPE_TOLERATED) {
             continue;
         }
-        size_t distance = str_distance(key->name, name);
+        size_t apart =
+            key->name.len > name.len ? key->name.len - name.len : name.len - key->name.len;
+        size_t distance = apart > allowed ? apart : str_distance(key->name, name);
         if (name.len >= 4 && distance > allowed && contains_nocase(key->name, name)) {
             distance = allowed;
         }

@@ -497,7 +497,7 @@ bay_err config_load_text(bay_str text, bay_str name, config_lookup lookup, void 
     return BAY_OK;
 }
 
-static bool lookup_process(void *context, bay_str name, bay_str *out)
+bool config_lookup_process(void *context, bay_str name, bay_str *out)
 {
     (void)context;
     char text[256];
@@ -554,7 +554,8 @@ bay_err config_load_file(const char *path, const config **out, config_report *re
     }
     close(file);
     if (err == BAY_OK) {
-        err = config_load_text((bay_str){at, len}, str_of(path), lookup_process, NULL, out, report);
+        err = config_load_text((bay_str){at, len}, str_of(path), config_lookup_process, NULL, out,
+                               report);
         mem_wipe(at, len);
     }
     mem_free(at);

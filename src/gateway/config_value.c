@@ -125,6 +125,8 @@ bay_err config_value_parse(const config_key *key, bay_str text, uint64_t *out, b
     return err;
 }
 
+_Static_assert(sizeof(config_transport) == sizeof(unsigned), "a choice is stored as one");
+
 void config_value_store(const config_key *key, void *base, uint64_t value)
 {
     char *field = (char *)base + key->offset;
@@ -137,7 +139,6 @@ void config_value_store(const config_key *key, void *base, uint64_t value)
         *(size_t *)field = (size_t)value;
         break;
     case CONFIG_TYPE_CHOICE:
-        _Static_assert(sizeof(config_transport) == sizeof(unsigned), "a choice is an unsigned");
         *(unsigned *)field = (unsigned)value;
         break;
     default:

@@ -108,7 +108,7 @@ static const mistake mistakes[] = {
      "patchbay.yaml:2: mcpServers.a.headers: the gateway sets hOst itself: remove it"},
     {SERVER "{url: 'http://x/', headers: {A: '${LINES}'}}\n",
      "patchbay.yaml:2: mcpServers.a.headers.A: a header value is visible ASCII *"},
-    {SERVER "{command: x, tls: {ca: x}}\n", "patchbay.yaml:2: mcpServers.a.tls: only an https *"},
+    {SERVER "{command: x, tls: {ca: x}}\n", "patchbay.yaml:2: mcpServers.a.tls: only an *"},
     {SERVER "{url: 'https://x/', tls: {key: x}}\n",
      "patchbay.yaml:2: mcpServers.a.tls: certificate and key belong together: *"},
     {SERVER "{command: x, restart: {minDelay: 5s, maxDelay: 1s}}\n",
@@ -151,6 +151,8 @@ static const mistake mistakes[] = {
     {"{\n// x\n\"a\": 1}",
      "patchbay.yaml:2: not valid JSON: malformed input: JSON has no comments*"},
     {"{\"a\": \"\xff\"}", "patchbay.yaml:1: not valid JSON: invalid UTF-8: *"},
+    {"{\n\"x\\uDE00\": 1}", "patchbay.yaml:2: not valid JSON: half of a surrogate pair: *"},
+    {"{\"$schema\":\n\"\\uD66D\\uDE00\"}", "patchbay.yaml:2: not valid JSON: half of a *"},
     {" {workers: 1}", "patchbay.yaml:1: not valid JSON: *"},
 };
 
