@@ -1,0 +1,372 @@
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "gateway/face_parts.h"
+
+enum { SUBSCRIBE_WAIT_BYTES = 8192 };
+
+static const listing_kind kind_of_method[MCP_METHOD_COUNT] = {
+    [MCP_TOOLS_LIST] = LISTING_TOOLS,
+    [MCP_RESOURCES_LIST] = LISTING_RESOURCES,
+    [MCP_RESOURCES_TEMPLATES_LIST] = LISTING_TEMPLATES,
+    [MCP_PROMPTS_LIST] = LISTING_PROMPTS,
+};
+
+static void answer_list(face *self, mcp_request *request)
+{
+    listing_kind kind = kind_of_method[request->method->id];
+    buf_clear(&self->scratch);
+    bay_err err =
+        catalog_view_page(&self->views[kind], json_get(request->message.params, STR("cursor")),
+                          self->config->limits.page_size, &self->scratch);
+    if (err == BAY_INVALID) {
+        mcp_request_error(request, RPC_INVALID_PARAMS, STR("Invalid cursor: list from the start"),
+                          (bay_str){NULL, 0});
+    } else if (err != BAY_OK) {
+        mcp_request_error(request, RPC_INTERNAL_ERROR, STR("The list does not fit into memory"),
+                          (bay_str){NULL, 0});
+    } else {
+        mcp_request_result_members(request, buf_view(&self->scratch));
+    }
+}
+
+static void take_list(face *self, mcp_request *request)
+{
+    if (self->is_settled) {
+        answer_list(self, request);
+        return;
+    }
+    route *waits = arena_zalloc(request->memory, sizeof(*waits));
+    if (waits == NULL) {
+        answer_list(self, request);
+        return;
+    }
+    waits->face = self;
+    waits->request = request;
+    request->user = waits;
+    list_push(&self->waiting, &waits->link);
+}
+
+void face_settle(face *self)
+{
+    list_link *link;
+    self->is_settled = true;
+    while ((link = list_pop(&self->waiting)) != NULL) {
+        mcp_request *request = CONTAINER_OF(link, route, link)->request;
+        request->user = NULL;
+        answer_list(self, request);
+    }
+}
+
+/* A name nobody listed (yet): the part before the separator may name a server. */
+static const catalog_source *source_by_prefix(const face *self, bay_str name, bay_str *out_rest)
+{
+    bay_str separator = self->config->separator;
+    for (size_t i = 0; i < self->source_count; i++) {
+        bay_str server = upstream_name(self->sources[i].upstream);
+        if (self->only != NULL) {
+            *out_rest = name;
+            return &self->sources[i];
+        }
+        if (str_starts(name, server) && str_starts(str_from(name, server.len), separator)) {
+            *out_rest = str_from(name, server.len + separator.len);
+            return &self->sources[i];
+        }
+    }
+    return NULL;
+}
+
+static void refuse_name(mcp_request *request, const char *what)
+{
+    buf text;
+    buf_init(&text, 2048);
+    buf_printf(&text, "Unknown %s: %.*s", what, BAY_STR(str_head(request->name, 512)));
+    mcp_request_error(request, RPC_INVALID_PARAMS, buf_view(&text), (bay_str){NULL, 0});
+    buf_fini(&text);
+}
+
+/* Tools and prompts: by the catalog; before a server's list is known, by its prefix. */
+static void take_named(face *self, mcp_request *request, listing_kind kind, const char *what)
+{
+    const catalog_entry *entry = catalog_view_find(&self->views[kind], request->name);
+    if (entry != NULL) {
+        route_to(self, request, entry->upstream, entry->item->key, entry);
+        return;
+    }
+    bay_str rest = {NULL, 0};
+    const catalog_source *source = source_by_prefix(self, request->name, &rest);
+    if (source != NULL && source->listings[kind] == NULL && rest.len > 0) {
+        route_to(self, request, source->upstream, rest, NULL);
+        return;
+    }
+    refuse_name(request, what);
+}
+
+static upstream *owner_of_resource(const face *self, bay_str address)
+{
+    const catalog_entry *entry = catalog_view_find(&self->views[LISTING_RESOURCES], address);
+    if (entry == NULL) {
+        entry = catalog_view_match(&self->views[LISTING_TEMPLATES], address);
+    }
+    if (entry != NULL) {
+        return entry->upstream;
+    }
+    /* Unlisted resources exist (links in results): with one server there is no doubt whose it is.
+     */
+    upstream *only = NULL;
+    for (size_t i = 0; i < self->source_count; i++) {
+        upstream *candidate = self->sources[i].upstream;
+        if (upstream_has(candidate, STR("resources"))) {
+            if (only != NULL) {
+                return NULL;
+            }
+            only = candidate;
+        }
+    }
+    return only;
+}
+
+static void take_resource(face *self, mcp_request *request)
+{
+    upstream *owner = owner_of_resource(self, request->name);
+    if (owner != NULL) {
+        route_to(self, request, owner, (bay_str){NULL, 0}, NULL);
+        return;
+    }
+    buf data;
+    buf_init(&data, 65536);
+    buf_lit(&data, "{\"uri\":");
+    json_quote(&data, request->name);
+    buf_char(&data, '}');
+    int code = request->revision->era == MCP_MODERN ? RPC_INVALID_PARAMS : MCP_RESOURCE_NOT_FOUND;
+    mcp_request_error(request, code, STR("Resource not found"),
+                      data.err == BAY_OK ? buf_view(&data) : (bay_str){NULL, 0});
+    buf_fini(&data);
+}
+
+static void face_request(void *user, mcp_request *request)
+{
+    face *self = user;
+    switch (request->method != NULL ? request->method->id : MCP_METHOD_COUNT) {
+    case MCP_TOOLS_LIST:
+    case MCP_RESOURCES_LIST:
+    case MCP_RESOURCES_TEMPLATES_LIST:
+    case MCP_PROMPTS_LIST:
+        take_list(self, request);
+        return;
+    case MCP_TOOLS_CALL:
+        take_named(self, request, LISTING_TOOLS, "tool");
+        return;
+    case MCP_PROMPTS_GET:
+        take_named(self, request, LISTING_PROMPTS, "prompt");
+        return;
+    case MCP_RESOURCES_READ:
+        take_resource(self, request);
+        return;
+    case MCP_COMPLETE:
+        if (!route_complete(self, request)) {
+            mcp_request_error(request, RPC_INVALID_PARAMS,
+                              STR("completion/complete: no such prompt or resource"),
+                              (bay_str){NULL, 0});
+        }
+        return;
+    default:
+        mcp_request_error(request, RPC_METHOD_NOT_FOUND, STR("Method not found"),
+                          (bay_str){NULL, 0});
+    }
+}
+
+static void face_cancelled(void *user, mcp_request *request)
+{
+    (void)user;
+    route_cancelled(request);
+}
+
+static void face_drained(void *user, mcp_request *request)
+{
+    (void)user;
+    route_drained(request);
+}
+
+/* Everything a server may have: what none has answers with empty lists. */
+static void face_capabilities(void *user, const mcp_revision *revision, json_writer *out)
+{
+    (void)user;
+    json_key_lit(out, "tools");
+    json_put_raw(out, STR("{\"listChanged\":true}"));
+    json_key_lit(out, "resources");
+    json_put_raw(out, STR("{\"subscribe\":true,\"listChanged\":true}"));
+    json_key_lit(out, "prompts");
+    json_put_raw(out, STR("{\"listChanged\":true}"));
+    if (revision->id >= MCP_REV_2025_03_26) {
+        json_key_lit(out, "completions");
+        json_put_raw(out, STR("{}"));
+    }
+    json_key_lit(out, "logging");
+    json_put_raw(out, STR("{}"));
+}
+
+static const mcp_param_table *face_param_table(void *user, bay_str tool)
+{
+    face *self = user;
+    const catalog_entry *entry = catalog_view_find(&self->views[LISTING_TOOLS], tool);
+    return entry != NULL ? &entry->item->params : NULL;
+}
+
+static bay_err face_subscribe(void *user, bay_str address, bool is_wanted)
+{
+    face *self = user;
+    upstream *owner = owner_of_resource(self, address);
+    if (owner == NULL) {
+        return BAY_NOTFOUND;
+    }
+    upstream_subscribe(owner, address, is_wanted);
+    return BAY_OK;
+}
+
+static const mcp_service face_service = {
+    .request = face_request,
+    .cancelled = face_cancelled,
+    .drained = face_drained,
+    .capabilities = face_capabilities,
+    .param_table = face_param_table,
+    .subscribe = face_subscribe,
+};
+
+bay_err face_new(const face_options *options, face **out)
+{
+    face *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        return BAY_NOMEM;
+    }
+    const config_limits *limits = &options->config->limits;
+    self->config = options->config;
+    self->loop = options->loop;
+    list_init(&self->waiting);
+    buf_init(&self->scratch, CATALOG_MAX_BYTES);
+    for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
+        self->views[kind] = (catalog_view){.kind = kind};
+    }
+    mcp_server_options engine = {
+        .name = STR("patchbay"),
+        .title = STR("Patchbay"),
+        .version = str_of(bay_version()),
+        .oldest = MCP_REV_2024_11_05,
+        .newest = MCP_LATEST,
+        .max_sessions = limits->sessions,
+        .session_idle_ms = limits->session_idle_ms,
+        .max_requests = limits->requests_per_session,
+        .max_subscriptions = limits->subscriptions,
+        .log_bytes = limits->event_log_bytes,
+        .log_events = limits->event_log_events,
+        .worker = options->worker,
+        .json = {limits->message_bytes, limits->json_depth, limits->json_values},
+    };
+    bay_err err = mcp_server_new(&engine, &face_service, self, &self->engine);
+    if (err == BAY_OK && options->only.len > 0) {
+        self->only = mem_dup(options->only.at, options->only.len);
+        err = self->only != NULL ? BAY_OK : BAY_NOMEM;
+    }
+    if (err != BAY_OK) {
+        face_free(self);
+        return err;
+    }
+    *out = self;
+    return BAY_OK;
+}
+
+void face_free(face *self)
+{
+    if (self == NULL) {
+        return;
+    }
+    if (self->engine != NULL) {
+        mcp_server_free(self->engine);
+    }
+    for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
+        catalog_view_fini(&self->views[kind]);
+    }
+    buf_fini(&self->scratch);
+    mem_free(self->sources);
+    mem_free(self->only);
+    mem_free(self);
+}
+
+mcp_server *face_engine(face *self)
+{
+    return self->engine;
+}
+
+bay_str face_only(const face *self)
+{
+    return str_of(self->only);
+}
+
+size_t face_count(const face *self, listing_kind kind)
+{
+    return self->views[kind].count;
+}
+
+void face_updated(face *self, bay_str address)
+{
+    mcp_server_resource_updated(self->engine, address);
+}
+
+static bool same_text(const catalog_view *a, const catalog_view *b)
+{
+    return str_eq(buf_view(&a->text), buf_view(&b->text));
+}
+
+void face_refresh(face *self, listing_kind kind, const catalog_source *sources, size_t count)
+{
+    static const mcp_change changes[LISTING_KINDS] = {
+        [LISTING_TOOLS] = MCP_CHANGE_TOOLS,
+        [LISTING_RESOURCES] = MCP_CHANGE_RESOURCES,
+        [LISTING_TEMPLATES] = MCP_CHANGE_RESOURCES,
+        [LISTING_PROMPTS] = MCP_CHANGE_PROMPTS,
+    };
+    catalog_options options = {
+        .separator = self->only != NULL ? (bay_str){NULL, 0} : self->config->separator,
+        .bare_names = self->config->bare_names,
+    };
+    catalog_view view;
+    for (size_t i = 0; i < count && i < self->source_count; i++) {
+        self->sources[i] = sources[i];
+    }
+    bay_err err = catalog_view_build(&view, kind, self->sources, self->source_count, &options,
+                                     ++self->serial);
+    if (err != BAY_OK) {
+        LOG(LOG_ERROR, "catalog",
+            "the list of %.*s could not be rebuilt: %s; the earlier one stays",
+            BAY_STR(listing_result_key(kind)), bay_err_text(err));
+        return;
+    }
+    bool is_changed = !same_text(&view, &self->views[kind]);
+    catalog_view_fini(&self->views[kind]);
+    self->views[kind] = view;
+    if (is_changed && self->is_settled) {
+        mcp_server_changed(self->engine, changes[kind]);
+    }
+}
+
+bay_err face_set_sources(face *self, const config *settings, const catalog_source *sources,
+                         size_t count)
+{
+    catalog_source *copy = mem_array(count + 1, sizeof(*copy));
+    if (copy == NULL) {
+        return BAY_NOMEM;
+    }
+    if (count > 0) {
+        memcpy(copy, sources, count * sizeof(*copy));
+    }
+    mem_free(self->sources);
+    self->sources = copy;
+    self->source_count = count;
+    self->config = settings;
+    for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
+        face_refresh(self, kind, copy, 0);
+    }
+    return BAY_OK;
+}

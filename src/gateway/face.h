@@ -1,0 +1,38 @@
+/* A face of the gateway: an MCP server engine at one path, showing all servers or one of them. It
+ * answers lists from its catalog and routes everything else to the server that owns the name or
+ * URI.
+ *
+ * One face per path and loop. The face does not own its upstreams: the worker does. */
+#ifndef GATEWAY_FACE_H
+#define GATEWAY_FACE_H
+
+#include "gateway/catalog.h"
+#include "mcp/server.h"
+
+typedef struct face face;
+
+typedef struct face_options {
+    const config *config; /* borrowed; replaced by face_set_sources */
+    bay_str only;         /* name of the one server it shows; empty: all, with prefixes */
+    uint32_t worker;
+    loop *loop;
+} face_options;
+
+bay_err face_new(const face_options *options, face **out) BAY_MUST_CHECK;
+void face_free(face *self);
+mcp_server *face_engine(face *self);
+bay_str face_only(const face *self);
+
+/* The servers it shows, in order; copied. `sources` of the face's own choosing are passed by the
+ * worker: all or the one. Until every server has been heard of once or `patience_ms` have passed,
+ * lists wait. */
+bay_err face_set_sources(face *self, const config *config, const catalog_source *sources,
+                         size_t count) BAY_MUST_CHECK;
+/* The listings of one kind changed: rebuild that view, tell the clients. */
+void face_refresh(face *self, listing_kind kind, const catalog_source *sources, size_t count);
+/* Nothing more is to be waited for: lists that wait are answered. */
+void face_settle(face *self);
+void face_updated(face *self, bay_str uri);
+size_t face_count(const face *self, listing_kind kind);
+
+#endif

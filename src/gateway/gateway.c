@@ -1,0 +1,194 @@
+#include "gateway/gateway.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "gateway/worker.h"
+
+enum { MOST_WORKERS = 256 };
+
+static uint32_t count_workers(const gateway_options *options)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    uint32_t count = options->workers > 0 ? options->workers : options->config->workers;
+    if (count == 0) {
+        count = cores > 0 ? (uint32_t)cores : 1;
+    }
+    return options->on_stdio ? 1 : count > MOST_WORKERS ? MOST_WORKERS : count;
+}
+
+static bay_err open_tls(gateway *self, bay_diag *diag)
+{
+    const config_tls *tls = &self->config->tls;
+    if (tls->certificate.len == 0 || self->options.on_stdio) {
+        return BAY_OK;
+    }
+    tls_options options = {
+        .certificate_file = tls->certificate.at,
+        .key_file = tls->key.at,
+        .ca_file = tls->client_ca.len > 0 ? tls->client_ca.at : NULL,
+        .require_client_certificate = tls->require_client_certificate,
+    };
+    return tls_server_new(&options, &self->tls, diag);
+}
+
+static bay_err open_workers(gateway *self, bay_diag *diag)
+{
+    for (uint32_t i = 0; i < self->worker_count; i++) {
+        bay_err err = worker_init(&self->workers[i], self, i);
+        self->faces[i] = self->workers[i].http_face;
+        if (err != BAY_OK) {
+            return diag_set(diag, err, "a worker could not be set up: %s", bay_err_text(err));
+        }
+    }
+    bay_err err = gateway_build(self);
+    if (err != BAY_OK) {
+        return diag_set(diag, err, "the servers could not be set up: %s", bay_err_text(err));
+    }
+    uint16_t port = 0;
+    for (uint32_t i = 0; i < self->worker_count && !self->options.on_stdio; i++) {
+        http_face_set_peers(self->workers[i].http_face, self->faces, self->worker_count);
+        err = worker_listen(&self->workers[i], &port, diag);
+        if (err != BAY_OK) {
+            return err;
+        }
+    }
+    return self->options.on_stdio ? worker_open_stdio(&self->workers[0]) : BAY_OK;
+}
+
+bay_err gateway_new(const gateway_options *options, gateway **out, bay_diag *diag)
+{
+    gateway *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        return diag_set(diag, BAY_NOMEM, "out of memory");
+    }
+    self->options = *options;
+    self->config = config_ref(options->config);
+    uint32_t count = count_workers(options);
+    self->workers = mem_array(count, sizeof(*self->workers));
+    self->faces = mem_array(count, sizeof(http_face *));
+    bay_err err = self->workers != NULL && self->faces != NULL
+                      ? BAY_OK
+                      : diag_set(diag, BAY_NOMEM, "out of memory");
+    if (err == BAY_OK) {
+        self->worker_count = count;
+        err = open_tls(self, diag);
+    }
+    if (err == BAY_OK) {
+        err = open_workers(self, diag);
+    }
+    if (err != BAY_OK) {
+        gateway_free(self);
+        return err;
+    }
+    *out = self;
+    return BAY_OK;
+}
+
+static void drain_one(void *argument)
+{
+    worker_drain(argument);
+}
+
+static void stop_all(void *argument)
+{
+    gateway *self = argument;
+    if (self->is_stopping) {
+        /* asked twice: at once */
+        for (uint32_t i = 0; i < self->worker_count; i++) {
+            loop_stop(self->workers[i].loop);
+        }
+        return;
+    }
+    self->is_stopping = true;
+    LOG(LOG_INFO, "gateway", "draining");
+    for (uint32_t i = 0; i < self->worker_count; i++) {
+        if (loop_post(self->workers[i].loop, drain_one, &self->workers[i]) != BAY_OK) {
+            loop_stop(self->workers[i].loop);
+        }
+    }
+}
+
+void gateway_stop(gateway *self)
+{
+    (void)loop_post(self->workers[0].loop, stop_all, self);
+}
+
+static void on_signal(void *argument, int number)
+{
+    gateway *self = argument;
+    if (number == SIGHUP) {
+        gateway_reload(self);
+        return;
+    }
+    stop_all(self);
+}
+
+static void *run_worker(void *argument)
+{
+    worker *self = argument;
+    worker_start_servers(self);
+    loop_run(self->loop);
+    return NULL;
+}
+
+bay_err gateway_run(gateway *self)
+{
+    static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
+    bay_err err = BAY_OK;
+    signal(SIGPIPE, SIG_IGN);
+    for (size_t i = 0; err == BAY_OK && i < ARRAY_LEN(signals); i++) {
+        err = loop_on_signal(self->workers[0].loop, signals[i], on_signal, self);
+    }
+    for (uint32_t i = 1; err == BAY_OK && i < self->worker_count; i++) {
+        worker *other = &self->workers[i];
+        other->has_thread = pthread_create(&other->thread, NULL, run_worker, other) == 0;
+        err = other->has_thread ? BAY_OK : BAY_NOMEM;
+    }
+    if (err == BAY_OK) {
+        run_worker(&self->workers[0]);
+    }
+    for (uint32_t i = 1; i < self->worker_count; i++) {
+        if (self->workers[i].has_thread) {
+            loop_stop(self->workers[i].loop);
+            pthread_join(self->workers[i].thread, NULL);
+            self->workers[i].has_thread = false;
+        }
+    }
+    return err;
+}
+
+/* Mirrors go first: every owner outlives those who watch it. No loop runs here any more. */
+void gateway_free(gateway *self)
+{
+    if (self == NULL) {
+        return;
+    }
+    for (uint32_t i = self->worker_count; i > 0; i--) {
+        worker_fini(&self->workers[i - 1]);
+    }
+    tls_free(self->tls);
+    mem_free(self->workers);
+    mem_free(self->faces);
+    config_free(self->config);
+    mem_free(self);
+}
+
+uint16_t gateway_port(const gateway *self)
+{
+    return self->workers[0].server != NULL ? http_server_port(self->workers[0].server) : 0;
+}
+
+bool gateway_is_tls(const gateway *self)
+{
+    return self->tls != NULL;
+}
+
+void gateway_write_state(gateway *self, buf *out)
+{
+    admin_write_state(&self->workers[0], out);
+}

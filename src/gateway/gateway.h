@@ -1,0 +1,39 @@
+/* The gateway: a configuration, a number of loops (workers), and what each of them serves.
+ *
+ *   gateway --has--> worker (one per loop) --has--> slot (a server as this loop sees it: upstream +
+ * lists)
+ *                                          --has--> face "/mcp", faces "/mcp/NAME"
+ *
+ * Worker 0 runs on the caller's thread and hears the signals. Workers share nothing but the
+ * immutable configuration; they talk by posts. */
+#ifndef GATEWAY_GATEWAY_H
+#define GATEWAY_GATEWAY_H
+
+#include "gateway/config.h"
+#include "patchbay/types.h"
+
+typedef struct gateway gateway;
+
+typedef struct gateway_options {
+    const config *config;    /* a reference is taken */
+    const char *config_path; /* for reloads; NULL: none */
+    uint32_t workers;        /* 0: as configured, or one per core */
+    bool on_stdio;           /* serve stdin and stdout instead of HTTP (one worker) */
+    /* Tells a person what happens: started (after the servers have settled), reloaded. May be NULL.
+     */
+    void (*told)(void *user, gateway *self, const char *what);
+    void *user;
+} gateway_options;
+
+bay_err gateway_new(const gateway_options *options, gateway **out, bay_diag *diag) BAY_MUST_CHECK;
+/* Until SIGTERM or SIGINT (then drains), or the end of stdin. */
+bay_err gateway_run(gateway *self) BAY_MUST_CHECK;
+void gateway_stop(gateway *self); /* as SIGTERM; any thread */
+void gateway_free(gateway *self);
+
+uint16_t gateway_port(const gateway *self);
+bool gateway_is_tls(const gateway *self);
+/* The state of everything as JSON, as /readyz shows it; on worker 0's thread. */
+void gateway_write_state(gateway *self, buf *out);
+
+#endif

@@ -1,0 +1,70 @@
+/* What one server offers, fetched whole: every page of its tools, resources, templates and prompts.
+ * A listing is immutable and counted (by one loop); a new fetch makes a new one.
+ *
+ * The fetch is bounded in pages, items and bytes; a server whose cursor stands still is cut off. */
+#ifndef GATEWAY_LISTING_H
+#define GATEWAY_LISTING_H
+
+#include "gateway/upstream.h"
+
+typedef enum listing_kind {
+    LISTING_TOOLS,
+    LISTING_RESOURCES,
+    LISTING_TEMPLATES,
+    LISTING_PROMPTS,
+    LISTING_KINDS
+} listing_kind;
+
+enum {
+    LISTING_MAX_PAGES = 1000,
+    LISTING_MAX_ITEMS = 100000,
+    LISTING_MAX_BYTES = 256 << 20,
+};
+
+typedef struct listing_item {
+    bay_str key;            /* decoded name, URI or template */
+    json_val key_val;       /* where it stands in the item's bytes */
+    bay_str raw;            /* the item, byte for byte */
+    mcp_param_table params; /* tools of URLs */
+} listing_item;
+
+typedef struct listing {
+    unsigned references;
+    arena memory;
+    listing_item *items;
+    size_t count;
+    size_t cap;
+} listing;
+
+listing *listing_ref(listing *self);
+void listing_unref(listing *self); /* NULL is fine */
+/* The member of the result that holds the items, and of an item that names it. */
+bay_str listing_result_key(listing_kind kind);
+bay_str listing_item_key(listing_kind kind);
+mcp_method_id listing_method(listing_kind kind);
+
+/* Fetches all pages of one kind. One at a time; a demand while one is under way makes it start over
+ * when it ends. */
+typedef struct listing_fetch {
+    upstream *upstream;
+    listing_kind kind;
+    upstream_call call;
+    listing *next;    /* being filled */
+    listing *current; /* the last complete one, or NULL */
+    buf params;       /* {"cursor":…} */
+    arena params_memory;
+    json_doc params_doc;
+    unsigned pages;
+    bool is_under_way;
+    bool is_stale; /* asked for again meanwhile */
+    /* After every end, good or bad; is_changed: `current` is a new one. */
+    void (*done)(void *user, struct listing_fetch *self, bool is_changed);
+    void *user;
+} listing_fetch;
+
+void listing_fetch_init(listing_fetch *self, upstream *from, listing_kind kind,
+                        void (*done)(void *user, listing_fetch *self, bool is_changed), void *user);
+void listing_fetch_fini(listing_fetch *self);
+void listing_fetch_start(listing_fetch *self, uint32_t timeout_ms);
+
+#endif

@@ -1,0 +1,358 @@
+/* A new configuration in a running gateway, without dropping a call.
+ *
+ *   load -> A on every worker: make what is new and its own (URLs, processes it owns)
+ *        -> B on every worker: make mirrors of processes owned elsewhere, swap the slots, let the
+ * old ones retire (each leaves when its last call has ended)
+ *        -> when the last retired mirror has left: C on every worker: retire the processes
+ *
+ * A server whose settings did not change keeps its slot, its process and its sessions. A face keeps
+ * its clients when its server was replaced. The first configuration takes the same way before any
+ * loop runs. */
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "gateway/worker.h"
+
+typedef struct reload {
+    gateway *gateway;
+    const config *next;
+    upstream **owners;   /* of processes, by server; written in A by the owning worker */
+    slot ***slots;       /* per worker, by server; NULL where there is none */
+    atomic_uint pending; /* workers that have not finished the step */
+    atomic_uint mirrors; /* retired mirrors that have not left, plus one until B is over */
+    atomic_uint failures;
+} reload;
+
+typedef struct reload_step {
+    reload *reload;
+    worker *worker;
+    void (*function)(reload *self, worker *on);
+    void (*after)(reload *self); /* on worker 0, once every worker is through */
+} reload_step;
+
+static void step_over(void *argument)
+{
+    reload_step *self = argument;
+    self->after(self->reload);
+    mem_free(self);
+}
+
+static void step_run(void *argument)
+{
+    reload_step *self = argument;
+    self->function(self->reload, self->worker);
+    if (atomic_fetch_sub(&self->reload->pending, 1) == 1 &&
+        loop_post(self->reload->gateway->workers[0].loop, step_over, self) == BAY_OK) {
+        return;
+    }
+    mem_free(self);
+}
+
+static void step_everywhere(reload *self, void (*function)(reload *self, worker *on),
+                            void (*after)(reload *self))
+{
+    gateway *owner = self->gateway;
+    atomic_store(&self->pending, owner->worker_count);
+    for (uint32_t i = 0; i < owner->worker_count; i++) {
+        reload_step *step = mem_alloc(sizeof(*step));
+        if (step == NULL) {
+            LOG(LOG_ERROR, "gateway", "out of memory: the reload stands still");
+            return;
+        }
+        *step = (reload_step){self, &owner->workers[i], function, after};
+        if (loop_post(owner->workers[i].loop, step_run, step) != BAY_OK) {
+            mem_free(step); /* the gateway is ending */
+        }
+    }
+}
+
+static slot *slot_of(const worker *on, const config_server *server)
+{
+    for (size_t i = 0; i < on->slot_count; i++) {
+        if (str_eq(upstream_name(on->slots[i]->upstream), server->name)) {
+            return on->slots[i];
+        }
+    }
+    return NULL;
+}
+
+static bool is_process(const config_server *server)
+{
+    return server->command.len > 0;
+}
+
+static void slot_failed(reload *self, const config_server *server, bay_err err)
+{
+    atomic_fetch_add(&self->failures, 1);
+    LOG(LOG_ERROR, "gateway", "server \"%s\" could not be set up: %s", server->name.at,
+        bay_err_text(err));
+}
+
+static void make_own(reload *self, worker *on)
+{
+    for (size_t i = 0; i < self->next->server_count; i++) {
+        const config_server *server = &self->next->servers[i];
+        bool is_own =
+            !is_process(server) || worker_of_server(self->gateway, server->name) == on->index;
+        slot *known = slot_of(on, server);
+        if (server->is_disabled) {
+            continue;
+        }
+        slot **to = &self->slots[on->index][i];
+        if (known != NULL && config_equal_server(upstream_config(known->upstream), server)) {
+            *to = known;
+        } else if (is_own) {
+            bay_err err = slot_new(on, self->next, server, NULL, NULL, to);
+            if (err != BAY_OK) {
+                slot_failed(self, server, err);
+            }
+        }
+        if (is_own && is_process(server) && *to != NULL) {
+            self->owners[i] = (*to)->upstream;
+        }
+    }
+}
+
+static void make_mirrors(reload *self, worker *on)
+{
+    for (size_t i = 0; i < self->next->server_count; i++) {
+        const config_server *server = &self->next->servers[i];
+        if (self->slots[on->index][i] != NULL || self->owners[i] == NULL) {
+            continue;
+        }
+        uint32_t owner = worker_of_server(self->gateway, server->name);
+        bay_err err = slot_new(on, self->next, server, self->owners[i],
+                               self->gateway->workers[owner].loop, &self->slots[on->index][i]);
+        if (err != BAY_OK) {
+            slot_failed(self, server, err);
+        }
+    }
+}
+
+static bool slot_stays(const reload *self, const worker *on, const slot *candidate)
+{
+    for (size_t i = 0; i < self->next->server_count; i++) {
+        if (self->slots[on->index][i] == candidate) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The clients of a face stay with its name. */
+static void move_face(worker *on, slot *to)
+{
+    for (size_t i = 0; i < on->slot_count; i++) {
+        slot *from = on->slots[i];
+        if (from != to && from->face != NULL && to->face == NULL &&
+            str_eq(upstream_name(from->upstream), upstream_name(to->upstream))) {
+            to->face = from->face;
+            from->face = NULL;
+        }
+    }
+}
+
+static void keep_config(slot *kept, const config *next, const config_server *server)
+{
+    const config *old = kept->config;
+    kept->config = config_ref(next);
+    upstream_set_config(kept->upstream, next, server);
+    config_free(old);
+}
+
+static void retire_old(reload *self, worker *on, slot **old, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (slot_stays(self, on, old[i])) {
+            continue;
+        }
+        if (old[i]->is_mirror) {
+            atomic_fetch_add(&self->mirrors, 1);
+            slot_retire(old[i]);
+        } else if (is_process(upstream_config(old[i]->upstream))) {
+            list_push(&on->leaving, &old[i]->link);
+        } else {
+            slot_retire(old[i]);
+        }
+    }
+}
+
+static void swap(reload *self, worker *on)
+{
+    slot **slots = mem_array(self->next->server_count + 1, sizeof(*slots));
+    if (slots == NULL) {
+        LOG(LOG_ERROR, "gateway", "out of memory: the earlier configuration stays on worker %u",
+            on->index);
+        return;
+    }
+    make_mirrors(self, on);
+    size_t count = 0;
+    for (size_t i = 0; i < self->next->server_count; i++) {
+        slot *made = self->slots[on->index][i];
+        if (made != NULL) {
+            move_face(on, made);
+            keep_config(made, self->next, &self->next->servers[i]);
+            slots[count++] = made;
+        }
+    }
+    slot **old = on->slots;
+    size_t old_count = on->slot_count;
+    const config *old_config = on->config;
+    on->config = config_ref(self->next);
+    on->is_settled = false;
+    bay_err err = worker_set_slots(on, slots, count);
+    if (err != BAY_OK) {
+        LOG(LOG_ERROR, "gateway", "the faces could not be rebuilt: %s", bay_err_text(err));
+    }
+    retire_old(self, on, old, old_count);
+    mem_free(old);
+    config_free(old_config);
+}
+
+static void retire_processes(reload *self, worker *on)
+{
+    (void)self;
+    list_link *link;
+    while ((link = list_pop(&on->leaving)) != NULL) {
+        slot_retire(CONTAINER_OF(link, slot, link));
+    }
+}
+
+static void reload_free(reload *self)
+{
+    for (uint32_t i = 0; self->slots != NULL && i < self->gateway->worker_count; i++) {
+        mem_free(self->slots[i]);
+    }
+    mem_free(self->slots);
+    mem_free(self->owners);
+    config_free(self->next);
+    mem_free(self);
+}
+
+static reload *reload_new(gateway *owner, const config *next)
+{
+    reload *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        return NULL;
+    }
+    self->gateway = owner;
+    self->next = config_ref(next);
+    atomic_init(&self->mirrors, 1);
+    self->owners = mem_array(next->server_count + 1, sizeof(*self->owners));
+    self->slots = mem_array(owner->worker_count, sizeof(*self->slots));
+    bool is_good = self->owners != NULL && self->slots != NULL;
+    for (uint32_t i = 0; is_good && i < owner->worker_count; i++) {
+        self->slots[i] = mem_array(next->server_count + 1, sizeof(slot *));
+        is_good = self->slots[i] != NULL;
+    }
+    if (!is_good) {
+        reload_free(self);
+        return NULL;
+    }
+    return self;
+}
+
+static void reload_over(reload *self)
+{
+    gateway *owner = self->gateway;
+    LOG(LOG_INFO, "gateway", "the configuration was reloaded");
+    if (owner->options.told != NULL) {
+        owner->options.told(owner->options.user, owner, "reloaded");
+    }
+    owner->reload = NULL;
+    reload_free(self);
+    if (owner->is_reload_due) {
+        owner->is_reload_due = false;
+        gateway_reload(owner);
+    }
+}
+
+static void mirrors_gone(void *argument)
+{
+    gateway *owner = argument;
+    if (owner->reload != NULL) {
+        step_everywhere(owner->reload, retire_processes, reload_over);
+    }
+}
+
+void reload_mirror_left(gateway *self)
+{
+    reload *under_way = self->reload;
+    if (under_way != NULL && atomic_fetch_sub(&under_way->mirrors, 1) == 1) {
+        (void)loop_post(self->workers[0].loop, mirrors_gone, self);
+    }
+}
+
+static void start_new(reload *self, worker *on)
+{
+    (void)self;
+    worker_start_servers(on);
+}
+
+static void swapped(reload *self)
+{
+    config_free(self->gateway->config);
+    self->gateway->config = config_ref(self->next);
+    reload_mirror_left(self->gateway); /* B is over: the guard's own count */
+}
+
+static void started(reload *self)
+{
+    step_everywhere(self, start_new, swapped);
+}
+
+static void made(reload *self)
+{
+    step_everywhere(self, swap, started);
+}
+
+void gateway_reload(gateway *self)
+{
+    if (self->reload != NULL) {
+        self->is_reload_due = true;
+        return;
+    }
+    if (self->options.config_path == NULL || self->is_stopping) {
+        return;
+    }
+    config_report *report = mem_zalloc(sizeof(*report));
+    const config *next = NULL;
+    bay_err err =
+        report != NULL ? config_load_file(self->options.config_path, &next, report) : BAY_NOMEM;
+    if (err != BAY_OK) {
+        for (size_t i = 0; report != NULL && i < report->count; i++) {
+            LOG(LOG_ERROR, "gateway", "%s:%u: %s", report->name, report->messages[i].line,
+                report->messages[i].text);
+        }
+        LOG(LOG_ERROR, "gateway", "the configuration was not reloaded; the earlier one stays");
+        mem_free(report);
+        return;
+    }
+    mem_free(report);
+    self->reload = reload_new(self, next);
+    config_free(next);
+    if (self->reload == NULL) {
+        LOG(LOG_ERROR, "gateway", "out of memory: the configuration was not reloaded");
+        return;
+    }
+    step_everywhere(self->reload, make_own, made);
+}
+
+bay_err gateway_build(gateway *self)
+{
+    reload *first = reload_new(self, self->config);
+    if (first == NULL) {
+        return BAY_NOMEM;
+    }
+    for (uint32_t i = 0; i < self->worker_count; i++) {
+        make_own(first, &self->workers[i]);
+    }
+    for (uint32_t i = 0; i < self->worker_count; i++) {
+        swap(first, &self->workers[i]);
+    }
+    bay_err err = atomic_load(&first->failures) == 0 ? BAY_OK : BAY_NOMEM;
+    reload_free(first);
+    return err;
+}

@@ -1,0 +1,243 @@
+/* A server as one loop sees it: its upstream, its lists, its own face. */
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "gateway/worker.h"
+
+enum { RETIRE_STEP_MS = 50 };
+
+static void slot_fetch(slot *self, listing_kind kind)
+{
+    listing_fetch_start(&self->fetches[kind], self->worker->config->timeouts.call_ms);
+}
+
+static void sources_of(const worker *self, catalog_source *out)
+{
+    for (size_t i = 0; i < self->slot_count; i++) {
+        out[i].upstream = self->slots[i]->upstream;
+        for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
+            out[i].listings[kind] = self->slots[i]->fetches[kind].current;
+        }
+    }
+}
+
+static void slot_fetched(void *user, listing_fetch *fetch, bool is_changed)
+{
+    slot *self = user;
+    worker *owner = self->worker;
+    self->fetched |= 1u << fetch->kind;
+    if (self->retired_until_ms > 0) {
+        return;
+    }
+    if (is_changed) {
+        catalog_source *sources = mem_array(owner->slot_count + 1, sizeof(*sources));
+        if (sources == NULL) {
+            LOG(LOG_ERROR, "catalog", "out of memory: the catalog was not refreshed");
+            return;
+        }
+        sources_of(owner, sources);
+        face_refresh(owner->all, fetch->kind, sources, owner->slot_count);
+        mem_free(sources);
+        catalog_source own = {.upstream = self->upstream};
+        for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
+            own.listings[kind] = self->fetches[kind].current;
+        }
+        face_refresh(self->face, fetch->kind, &own, 1);
+    }
+    worker_check_settled(owner);
+}
+
+static void slot_state_changed(void *user, upstream *changed)
+{
+    slot *self = user;
+    (void)changed;
+    if (self->retired_until_ms > 0) {
+        return;
+    }
+    if (upstream_state_of(self->upstream) == UPSTREAM_READY) {
+        for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
+            slot_fetch(self, kind);
+        }
+    }
+    worker_check_settled(self->worker);
+}
+
+static void slot_changed(void *user, upstream *changed, mcp_change change)
+{
+    slot *self = user;
+    (void)changed;
+    if (self->retired_until_ms > 0 || upstream_state_of(self->upstream) != UPSTREAM_READY) {
+        return;
+    }
+    if ((change & MCP_CHANGE_TOOLS) != 0) {
+        slot_fetch(self, LISTING_TOOLS);
+    }
+    if ((change & MCP_CHANGE_PROMPTS) != 0) {
+        slot_fetch(self, LISTING_PROMPTS);
+    }
+    if ((change & MCP_CHANGE_RESOURCES) != 0) {
+        slot_fetch(self, LISTING_RESOURCES);
+        slot_fetch(self, LISTING_TEMPLATES);
+    }
+}
+
+static void slot_updated(void *user, upstream *changed, bay_str address)
+{
+    slot *self = user;
+    (void)changed;
+    if (self->retired_until_ms == 0) {
+        face_updated(self->worker->all, address);
+        face_updated(self->face, address);
+    }
+}
+
+static const upstream_events slot_events = {slot_state_changed, slot_changed, slot_updated};
+
+bay_err slot_new(worker *owner, const config *settings, const config_server *server,
+                 upstream *process_owner, loop *owner_loop, slot **out)
+{
+    slot *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        return BAY_NOMEM;
+    }
+    self->worker = owner;
+    self->config = config_ref(settings);
+    self->is_mirror = process_owner != NULL;
+    upstream_options options = {.loop = owner->loop,
+                                .http = owner->http,
+                                .config = settings,
+                                .server = server,
+                                .events = &slot_events,
+                                .user = self};
+    bay_err err = self->is_mirror
+                      ? upstream_new_mirror(&options, process_owner, owner_loop, &self->upstream)
+                      : upstream_new(&options, &self->upstream);
+    if (err != BAY_OK) {
+        config_free(self->config);
+        mem_free(self);
+        return err;
+    }
+    for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
+        listing_fetch_init(&self->fetches[kind], self->upstream, kind, slot_fetched, self);
+    }
+    *out = self;
+    return BAY_OK;
+}
+
+void slot_free(slot *self)
+{
+    for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
+        listing_fetch_fini(&self->fetches[kind]);
+    }
+    face_free(self->face);
+    upstream_free(self->upstream);
+    config_free(self->config);
+    mem_free(self);
+}
+
+/* Something is known of it: its lists, or that it fails. */
+bool slot_is_learned(const slot *self)
+{
+    if (upstream_state_of(self->upstream) == UPSTREAM_BACKOFF) {
+        return true;
+    }
+    return upstream_is_settled(self->upstream) && self->fetched == (1u << LISTING_KINDS) - 1;
+}
+
+void worker_check_settled(worker *self)
+{
+    bool all_learned = true;
+    for (size_t i = 0; i < self->slot_count; i++) {
+        bool is_learned = slot_is_learned(self->slots[i]);
+        all_learned = all_learned && is_learned;
+        if (is_learned && self->slots[i]->face != NULL) {
+            face_settle(self->slots[i]->face);
+        }
+    }
+    if (all_learned && !self->is_settled) {
+        self->is_settled = true;
+        face_settle(self->all);
+        gateway *owner = self->gateway;
+        if (self->index == 0 && owner->options.told != NULL && !owner->is_told) {
+            owner->is_told = true;
+            owner->options.told(owner->options.user, owner, "started");
+        }
+    }
+}
+
+/* ---- leaving: a retired slot waits for its last calls, then closes ------------------------------
+ */
+
+static void slot_closed(void *user)
+{
+    slot *self = user;
+    gateway *owner = self->worker->gateway;
+    bool was_mirror = self->is_mirror;
+    list_remove(&self->link);
+    slot_free(self);
+    if (was_mirror) {
+        reload_mirror_left(owner);
+    }
+}
+
+void worker_retire_step(void *argument)
+{
+    worker *self = argument;
+    uint64_t now = loop_now_ms(self->loop);
+    LIST_EACH(at, &self->retired)
+    {
+        slot *leaving = CONTAINER_OF(at, slot, link);
+        bool is_idle = upstream_open_calls(leaving->upstream) == 0;
+        if (!leaving->is_closing && (is_idle || now >= leaving->retired_until_ms)) {
+            leaving->is_closing = true;
+            upstream_close(leaving->upstream, slot_closed, leaving);
+        }
+    }
+    if (!list_is_empty(&self->retired)) {
+        (void)loop_timer_start(self->loop, &self->retire, RETIRE_STEP_MS);
+    }
+}
+
+void slot_retire(slot *self)
+{
+    worker *owner = self->worker;
+    self->retired_until_ms = loop_now_ms(owner->loop) + 1 + owner->config->timeouts.drain_ms;
+    for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
+        upstream_call_cancel(&self->fetches[kind].call, STR("the server leaves the gateway"));
+    }
+    list_push(&owner->retired, &self->link);
+    (void)loop_timer_start(owner->loop, &owner->retire, RETIRE_STEP_MS);
+}
+
+bay_err worker_set_slots(worker *self, slot **slots, size_t count)
+{
+    self->slots = slots;
+    self->slot_count = count;
+    catalog_source *sources = mem_array(count + 1, sizeof(*sources));
+    if (sources == NULL) {
+        return BAY_NOMEM;
+    }
+    sources_of(self, sources);
+    bay_err err = face_set_sources(self->all, self->config, sources, count);
+    for (size_t i = 0; err == BAY_OK && i < count; i++) {
+        if (slots[i]->face == NULL) {
+            face_options options = {.config = self->config,
+                                    .only = upstream_name(slots[i]->upstream),
+                                    .worker = self->index,
+                                    .loop = self->loop};
+            err = face_new(&options, &slots[i]->face);
+        }
+        if (err == BAY_OK) {
+            err = face_set_sources(slots[i]->face, self->config, &sources[i], 1);
+        }
+    }
+    mem_free(sources);
+    return err;
+}
+
+uint32_t worker_of_server(const gateway *self, bay_str name)
+{
+    return (uint32_t)(str_hash(name, 1) % self->worker_count);
+}

@@ -1,0 +1,107 @@
+/* One MCP server behind the gateway, as one loop sees it: started when it is needed, restarted with
+ * back-off when it breaks, stopped when it idles.
+ *
+ *   STOPPED --call or start--> STARTING --ready--> READY
+ *      ^                          |  broken          | broken
+ *      | idle                     v                  v
+ *      +------------------------ BACKOFF <-----------+      any --close--> CLOSED
+ *   BACKOFF --timer--> STARTING
+ *
+ * Two kinds stand behind the one interface: the owner (upstream_local.c) has the link; a mirror
+ * (upstream_mirror.c) forwards to the owner on another loop. A process has one owner however many
+ * loops there are; a URL has an owner on each.
+ *
+ * Exactly-once: every call ends with one `done`, unless upstream_call_cancel ended it first. */
+#ifndef GATEWAY_UPSTREAM_H
+#define GATEWAY_UPSTREAM_H
+
+#include "base/list.h"
+#include "gateway/config.h"
+#include "mcp/client.h"
+#include "net/http_client.h"
+#include "net/loop.h"
+
+typedef struct upstream upstream;
+typedef struct upstream_call upstream_call;
+
+typedef enum upstream_state {
+    UPSTREAM_STOPPED,
+    UPSTREAM_STARTING,
+    UPSTREAM_READY,
+    UPSTREAM_BACKOFF,
+    UPSTREAM_CLOSED,
+} upstream_state;
+
+/* What the owner of an upstream hears. */
+typedef struct upstream_events {
+    void (*state_changed)(void *user, upstream *self);
+    void (*changed)(void *user, upstream *self, mcp_change change);
+    void (*updated)(void *user, upstream *self, bay_str uri);
+} upstream_events;
+
+typedef struct upstream_call_events {
+    /* progress or message of this call; `params` lives for the callback only */
+    void (*notified)(void *user, mcp_method_id method, json_val params);
+    /* views of the outcome live for the callback only */
+    void (*done)(void *user, const mcp_outcome *outcome);
+} upstream_call_events;
+
+/* One call. The caller gives the memory and keeps it, and every view in `spec`, until `done` or
+ * cancel. */
+struct upstream_call {
+    upstream *upstream;
+    mcp_call_spec spec;
+    const upstream_call_events *events;
+    void *user;
+    list_link link; /* in the upstream's waiting or open list */
+    mcp_call *call; /* the owner's: while it is with the client engine */
+    void *remote;   /* a mirror's: the shared record */
+    uint8_t attempts;
+    bool is_open;
+};
+
+typedef struct upstream_options {
+    loop *loop;
+    http_client *http;    /* for URLs; borrowed */
+    const config *config; /* borrowed: the gateway holds it as long as its upstreams */
+    const config_server *server;
+    const upstream_events *events;
+    void *user;
+} upstream_options;
+
+enum { UPSTREAM_ERROR_BYTES = 240, UPSTREAM_MAX_WAITING = 10000 };
+
+bay_err upstream_new(const upstream_options *options, upstream **out) BAY_MUST_CHECK;
+/* A mirror on the loop of `options`; the owner hears of it by a post. Close it before the owner. */
+bay_err upstream_new_mirror(const upstream_options *options, upstream *owner, loop *owner_loop,
+                            upstream **out) BAY_MUST_CHECK;
+
+/* Starts it if it is stopped (to learn what it offers). */
+void upstream_start(upstream *self);
+/* Fails what is open and ends the server; `done` runs once, when nothing of it is left. */
+void upstream_close(upstream *self, void (*done)(void *user), void *user);
+void upstream_free(upstream *self); /* closed, or at once */
+
+void upstream_send(upstream *self,
+                   upstream_call *call); /* a refusal comes by `done`, maybe at once */
+void upstream_call_cancel(upstream_call *call, bay_str reason); /* harmless after `done` */
+void upstream_call_pause(upstream_call *call, bool is_paused);
+void upstream_subscribe(upstream *self, bay_str uri, bool is_wanted);
+void upstream_set_level(upstream *self, mcp_log_level level);
+
+bay_str upstream_name(const upstream *self);
+const config_server *upstream_config(const upstream *self);
+/* A reload found the same server in a newer config. */
+void upstream_set_config(upstream *self, const config *config, const config_server *server);
+upstream_state upstream_state_of(const upstream *self);
+const char *upstream_state_text(upstream_state state);
+const char *upstream_error(const upstream *self);            /* why it is not ready; "" */
+const mcp_revision *upstream_revision(const upstream *self); /* NULL before it was ready once */
+bool upstream_has(const upstream *self, bay_str capability); /* as it was last ready */
+/* Has it been ready once, or failed? (Before that nothing is known of it.) */
+bool upstream_is_settled(const upstream *self);
+uint32_t upstream_restarts(const upstream *self);
+size_t upstream_open_calls(const upstream *self);
+int upstream_process_id(const upstream *self); /* 0: none */
+
+#endif

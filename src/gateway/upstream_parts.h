@@ -1,0 +1,58 @@
+/* What the two kinds of upstream share. */
+#ifndef GATEWAY_UPSTREAM_PARTS_H
+#define GATEWAY_UPSTREAM_PARTS_H
+
+#include "base/list.h"
+#include "gateway/upstream.h"
+
+enum { UPSTREAM_CAPABILITIES_BYTES = 256 * 1024 };
+
+typedef struct upstream_ops {
+    void (*start)(upstream *self);
+    void (*close)(upstream *self, void (*done)(void *user), void *user);
+    void (*free)(upstream *self);
+    void (*send)(upstream *self, upstream_call *call);
+    void (*cancel)(upstream_call *call, bay_str reason);
+    void (*pause)(upstream_call *call, bool is_paused);
+    void (*subscribe)(upstream *self, bay_str uri, bool is_wanted);
+    void (*set_level)(upstream *self, mcp_log_level level);
+} upstream_ops;
+
+struct upstream {
+    const upstream_ops *ops;
+    loop *loop;
+    const config *config;
+    const config_server *server;
+    char *name; /* its own copy: a reload replaces the config below it */
+    const upstream_events *events;
+    void *user;
+    upstream_state state;
+    bool is_settled;
+    size_t open_calls;
+    uint32_t restarts;
+    int process_id;
+    const mcp_revision *revision;
+    list watchers;    /* the owner's: mirrors on other loops */
+    buf capabilities; /* raw, as of the last time it was ready */
+    arena capability_memory;
+    json_doc capability_doc;
+    char error[UPSTREAM_ERROR_BYTES];
+};
+
+/* upstream.c */
+bay_err upstream_init(upstream *self, const upstream_ops *ops,
+                      const upstream_options *options) BAY_MUST_CHECK;
+void upstream_fini(upstream *self);
+/* The one place where the state changes; tells the owner. `error` may be NULL: as it was. */
+void upstream_set_state(upstream *self, upstream_state state, const char *error);
+/* Remembers what the server can; a text that does not parse counts as {}. */
+void upstream_learn(upstream *self, const mcp_revision *revision, bay_str capabilities);
+/* upstream_mirror.c: tells every mirror; for owners. */
+void upstream_publish_state(upstream *self);
+void upstream_publish_change(upstream *self, mcp_change change);
+void upstream_publish_update(upstream *self, bay_str uri);
+void upstream_forget_watchers(upstream *self);
+void upstream_call_end(upstream_call *call); /* it is no longer open */
+void upstream_call_fail(upstream_call *call, bay_err err, bool was_sent, const char *text);
+
+#endif

@@ -1,0 +1,275 @@
+/* One loop of the gateway: its listeners, its faces, its share of the servers. */
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "gateway/worker.h"
+
+enum { TICK_MS = 1000, LINGER_MS = 60000 };
+
+static void worker_tick(void *argument)
+{
+    worker *self = argument;
+    uint64_t now = loop_now_ms(self->loop);
+    mcp_server_tick(face_engine(self->all), now);
+    for (size_t i = 0; i < self->slot_count; i++) {
+        if (self->slots[i]->face != NULL) {
+            mcp_server_tick(face_engine(self->slots[i]->face), now);
+        }
+    }
+    (void)loop_timer_start(self->loop, &self->tick, TICK_MS);
+}
+
+/* Some server takes too long to be heard of: lists are answered without it. */
+static void worker_impatient(void *argument)
+{
+    worker *self = argument;
+    for (size_t i = 0; i < self->slot_count; i++) {
+        if (!slot_is_learned(self->slots[i])) {
+            LOG(LOG_WARN, "gateway",
+                "server \"%s\" has not answered within %u ms; lists go out without it until it "
+                "does",
+                upstream_name(self->slots[i]->upstream).at, self->config->timeouts.list_ms);
+        }
+        if (self->slots[i]->face != NULL) {
+            face_settle(self->slots[i]->face);
+        }
+    }
+    face_settle(self->all);
+}
+
+static mcp_server *worker_engine(void *user, bay_str path)
+{
+    worker *self = user;
+    if (str_eq(path, STR("/mcp"))) {
+        return face_engine(self->all);
+    }
+    if (!str_starts(path, STR("/mcp/"))) {
+        return NULL;
+    }
+    bay_str name = str_from(path, 5);
+    for (size_t i = 0; i < self->slot_count; i++) {
+        if (str_eq(upstream_name(self->slots[i]->upstream), name)) {
+            return face_engine(self->slots[i]->face);
+        }
+    }
+    return NULL;
+}
+
+static bool is_loopback(bay_str address)
+{
+    return str_starts(address, STR("127.")) || str_starts(address, STR("localhost:")) ||
+           str_starts(address, STR("[::1]:"));
+}
+
+static bay_err open_http(worker *self)
+{
+    const config *settings = self->config;
+    const config_limits *limits = &settings->limits;
+    bool all_loopback = true;
+    for (size_t i = 0; i < settings->listen.count; i++) {
+        all_loopback = all_loopback && is_loopback(settings->listen.at[i]);
+    }
+    http_face_options options_of_face = {
+        .hosts = settings->allowed_hosts.at,
+        .host_count = settings->allowed_hosts.count,
+        .origins = settings->allowed_origins.at,
+        .origin_count = settings->allowed_origins.count,
+        .is_loopback = all_loopback,
+        .worker = self->index,
+        .engine = worker_engine,
+        .plain = admin_request,
+        .user = self,
+        .sse_path = "/sse",
+        .messages_path = "/messages",
+    };
+    bay_err err = http_face_new(self->loop, &options_of_face, &self->http_face);
+    if (err != BAY_OK) {
+        return err;
+    }
+    http_server_options options = {
+        .limits = {.head_bytes = limits->head_bytes,
+                   .head_fields = limits->head_fields,
+                   .body_bytes = limits->body_bytes,
+                   .connections = limits->connections,
+                   .connections_per_ip = limits->connections_per_ip,
+                   .head_timeout_ms = limits->head_timeout_ms,
+                   .body_timeout_ms = limits->body_timeout_ms,
+                   .body_total_ms = limits->body_total_ms,
+                   .idle_timeout_ms = limits->idle_timeout_ms,
+                   .write_timeout_ms = limits->write_timeout_ms,
+                   .stream_high_bytes = http_server_default_limits.stream_high_bytes,
+                   .stream_max_bytes = limits->stream_bytes},
+        .handler = &http_face_handler,
+        .user = self->http_face,
+        .tls = self->gateway->tls,
+        .reuse_port = self->gateway->worker_count > 1,
+    };
+    return http_server_new(self->loop, &options, &self->server);
+}
+
+bay_err worker_init(worker *self, gateway *owner, uint32_t index)
+{
+    *self = (worker){.gateway = owner, .index = index, .config = config_ref(owner->config)};
+    list_init(&self->retired);
+    list_init(&self->leaving);
+    loop_timer_init(&self->tick, worker_tick, self);
+    loop_timer_init(&self->patience, worker_impatient, self);
+    loop_timer_init(&self->retire, worker_retire_step, self);
+    bay_err err = loop_new(&self->loop);
+    if (err != BAY_OK) {
+        return err;
+    }
+    http_client_options client = {.limits = http_client_default_limits};
+    client.limits.connect_timeout_ms = self->config->timeouts.connect_ms;
+    err = http_client_new(self->loop, &client, &self->http);
+    if (err == BAY_OK) {
+        face_options options = {.config = self->config, .worker = index, .loop = self->loop};
+        err = face_new(&options, &self->all);
+    }
+    if (err == BAY_OK && !owner->options.on_stdio) {
+        err = open_http(self);
+    }
+    return err;
+}
+
+bay_err worker_listen(worker *self, uint16_t *inout_port, bay_diag *diag)
+{
+    for (size_t i = 0; i < self->config->listen.count; i++) {
+        bay_str address = self->config->listen.at[i];
+        char text[512];
+        size_t colon = str_find_last(address, ':');
+        if (str_eq(str_from(address, colon), STR(":0")) && *inout_port != 0) {
+            /* the port that the first worker was given, for all */
+            buf full = {.at = text, .cap = sizeof(text), .max = sizeof(text)};
+            buf_str(&full, str_head(address, colon + 1));
+            buf_uint(&full, *inout_port);
+            address = buf_view(&full);
+        }
+        bay_err err = http_server_listen(self->server, address, diag);
+        if (err != BAY_OK) {
+            return err;
+        }
+        if (i == 0) {
+            *inout_port = http_server_port(self->server);
+        }
+    }
+    return BAY_OK;
+}
+
+static void stdio_done(void *user)
+{
+    worker *self = user;
+    loop_stop(self->loop);
+}
+
+bay_err worker_open_stdio(worker *self)
+{
+    return mcp_stdio_new(self->loop, face_engine(self->all), STDIN_FILENO, STDOUT_FILENO, LINGER_MS,
+                         stdio_done, self, &self->stdio);
+}
+
+void worker_start_servers(worker *self)
+{
+    worker_tick(self);
+    (void)loop_timer_start(self->loop, &self->patience, self->config->timeouts.list_ms);
+    for (size_t i = 0; i < self->slot_count; i++) {
+        if (!self->slots[i]->is_mirror) {
+            upstream_start(self->slots[i]->upstream);
+        }
+    }
+    worker_check_settled(self);
+}
+
+static void worker_drained(void *argument)
+{
+    worker *self = argument;
+    loop_stop(self->loop);
+}
+
+void worker_drain(worker *self)
+{
+    if (self->server == NULL) {
+        loop_stop(self->loop);
+        return;
+    }
+    http_face_close_streams(self->http_face);
+    http_server_drain(self->server, self->config->timeouts.drain_ms, worker_drained, self);
+}
+
+/* ---- the end
+ * --------------------------------------------------------------------------------------- */
+
+typedef struct farewell {
+    size_t open;
+} farewell;
+
+static void upstream_left(void *user)
+{
+    farewell *self = user;
+    self->open--;
+}
+
+/* Asks every server to go and gives them the time that the configuration grants. */
+static void close_upstreams(worker *self)
+{
+    farewell all = {0};
+    for (size_t i = 0; i < self->slot_count; i++) {
+        if (!self->slots[i]->is_mirror) {
+            all.open++;
+            upstream_close(self->slots[i]->upstream, upstream_left, &all);
+        }
+    }
+    uint64_t until = loop_now_ms(self->loop) + self->config->timeouts.terminate_ms +
+                     self->config->timeouts.kill_ms + 1000;
+    while (all.open > 0 && loop_now_ms(self->loop) < until) {
+        loop_turn(self->loop, 50);
+    }
+}
+
+static void free_slots(list *from)
+{
+    list_link *link;
+    while ((link = list_pop(from)) != NULL) {
+        slot_free(CONTAINER_OF(link, slot, link));
+    }
+}
+
+void worker_fini(worker *self)
+{
+    if (self->loop == NULL) {
+        config_free(self->config);
+        return;
+    }
+    loop_timer_stop(self->loop, &self->tick);
+    loop_timer_stop(self->loop, &self->patience);
+    loop_timer_stop(self->loop, &self->retire);
+    if (self->stdio != NULL) {
+        mcp_stdio_free(self->stdio);
+    }
+    if (self->server != NULL) {
+        http_server_free(self->server);
+    }
+    if (self->http_face != NULL) {
+        http_face_free(self->http_face);
+    }
+    close_upstreams(self);
+    for (size_t i = 0; i < self->slot_count; i++) {
+        face_free(self->slots[i]->face); /* ends its requests while the upstreams still stand */
+        self->slots[i]->face = NULL;
+    }
+    face_free(self->all);
+    for (size_t i = 0; i < self->slot_count; i++) {
+        slot_free(self->slots[i]);
+    }
+    free_slots(&self->retired);
+    free_slots(&self->leaving);
+    mem_free(self->slots);
+    if (self->http != NULL) {
+        http_client_free(self->http);
+    }
+    loop_free(self->loop);
+    config_free(self->config);
+}

@@ -1,0 +1,97 @@
+#ifndef GATEWAY_WORKER_H
+#define GATEWAY_WORKER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "gateway/face.h"
+#include "gateway/gateway.h"
+#include "transport/mcp_http_face.h"
+#include "transport/mcp_stdio.h"
+
+typedef struct worker worker;
+
+/* A server as one loop sees it. */
+typedef struct slot {
+    worker *worker;
+    const config *config; /* a reference: the upstream reads from it */
+    upstream *upstream;
+    bool is_mirror;
+    listing_fetch fetches[LISTING_KINDS];
+    unsigned fetched; /* one bit a kind: it has been tried */
+    face *face;       /* "/mcp/NAME"; NULL once retired */
+    list_link link;   /* in worker.retired */
+    uint64_t retired_until_ms;
+    bool is_closing;
+} slot;
+
+struct worker {
+    gateway *gateway;
+    uint32_t index;
+    loop *loop;
+    pthread_t thread;
+    bool has_thread;
+    const config *config;
+    http_client *http;
+    tls_context *tls; /* borrowed from the gateway */
+    http_server *server;
+    http_face *http_face;
+    mcp_stdio *stdio;
+    face *all;
+    slot **slots;
+    size_t slot_count;
+    bool is_settled;
+    loop_timer tick;
+    loop_timer patience;
+    list retired; /* slots that wait for their last calls */
+    list leaving; /* owners of processes that wait for their mirrors to leave */
+    loop_timer retire;
+};
+
+struct gateway {
+    const config *config;
+    gateway_options options;
+    tls_context *tls;
+    worker *workers;
+    http_face **faces; /* of all workers */
+    uint32_t worker_count;
+    atomic_uint draining;  /* workers that have not drained yet */
+    struct reload *reload; /* under way, or NULL; worker 0's */
+    bool is_stopping;
+    bool is_reload_due; /* asked for while one was under way */
+    bool is_told;
+};
+
+/* worker.c */
+bay_err worker_init(worker *self, gateway *owner, uint32_t index) BAY_MUST_CHECK;
+void worker_fini(worker *self);
+bay_err worker_listen(worker *self, uint16_t *inout_port, bay_diag *diag) BAY_MUST_CHECK;
+bay_err worker_open_stdio(worker *self) BAY_MUST_CHECK;
+void worker_drain(worker *self);
+void worker_start_servers(worker *self);
+
+/* slot.c */
+bay_err slot_new(worker *owner, const config *settings, const config_server *server,
+                 upstream *process_owner, loop *owner_loop, slot **out) BAY_MUST_CHECK;
+void slot_free(slot *self);
+bool slot_is_learned(const slot *self);
+/* Leaves when its last call has ended: it is in no face any more. */
+void slot_retire(slot *self);
+void worker_retire_step(void *argument);
+/* The slots became others: rebuild what the faces show. */
+bay_err worker_set_slots(worker *self, slot **slots, size_t count) BAY_MUST_CHECK;
+void worker_check_settled(worker *self);
+/* Which worker owns the process of a server. */
+uint32_t worker_of_server(const gateway *self, bay_str name);
+
+/* admin.c */
+bool admin_request(void *user, http_exchange *exchange);
+void admin_write_state(worker *self, buf *out);
+
+/* reload.c */
+void reload_mirror_left(gateway *self); /* any worker's thread */
+void gateway_reload(gateway *self);
+/* Builds the slots of every worker from the configuration, before any loop runs. */
+bay_err gateway_build(gateway *self) BAY_MUST_CHECK;
+
+#endif
