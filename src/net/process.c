@@ -58,8 +58,9 @@ struct process {
 
 static void kill_group(process *self, int number)
 {
-    if (!self->is_reaped) {
-        (void)kill(-self->pid, number);
+    /* A child may have moved itself into another group; it alone is then what can be reached. */
+    if (!self->is_reaped && kill(-self->pid, number) != 0) {
+        (void)kill(self->pid, number);
     }
 }
 

@@ -79,6 +79,7 @@ loop *socket_loop(const net_socket *self);
 
 /* --- reading --------------------------------------------------------------------------------- */
 
+/* While reading is stopped, the peer's end goes unnoticed: who stops for long needs a time-out. */
 void socket_read_start(net_socket *self); /* idempotent */
 void socket_read_stop(net_socket *self);  /* idempotent: back-pressure to the peer */
 
