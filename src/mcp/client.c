@@ -1,0 +1,414 @@
+/* The client engine's frame: construction, the state machine, the clock, the link as a whole.
+ *
+ *   IDLE --(a call is made)--> OPENING --opened--> PROBING --modern--> READY
+ *     \________opened___________/    \                 \--legacy--> INITIALIZING --> READY
+ *                                     \--(era known)--> INITIALIZING or READY
+ *   READY --other era, other version--> PROBING, INITIALIZING; --session lost--> INITIALIZING
+ *   PROBING, INITIALIZING --no MCP at this URL--> OPENING (HTTP+SSE)
+ *   any --> BROKEN --opened--> OPENING
+ *
+ * Invariants: calls are OPEN in READY, or stay open from an earlier READY; WAITING calls are sent
+ * in the order of their making; BROKEN has no call at all. */
+#include <stdio.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "mcp/client_internal.h"
+
+#define BIT(state) (1u << (state))
+
+/* transitions[from]: the states that may follow. */
+static const unsigned transitions[] = {
+    [MCP_CLIENT_IDLE] = BIT(MCP_CLIENT_OPENING) | BIT(MCP_CLIENT_BROKEN),
+    [MCP_CLIENT_OPENING] = BIT(MCP_CLIENT_PROBING) | BIT(MCP_CLIENT_INITIALIZING) |
+                           BIT(MCP_CLIENT_READY) | BIT(MCP_CLIENT_BROKEN),
+    [MCP_CLIENT_PROBING] = BIT(MCP_CLIENT_OPENING) | BIT(MCP_CLIENT_INITIALIZING) |
+                           BIT(MCP_CLIENT_READY) | BIT(MCP_CLIENT_BROKEN),
+    [MCP_CLIENT_INITIALIZING] = BIT(MCP_CLIENT_OPENING) | BIT(MCP_CLIENT_PROBING) |
+                                BIT(MCP_CLIENT_READY) | BIT(MCP_CLIENT_BROKEN),
+    [MCP_CLIENT_READY] = BIT(MCP_CLIENT_PROBING) | BIT(MCP_CLIENT_INITIALIZING) |
+                         BIT(MCP_CLIENT_OPENING) | BIT(MCP_CLIENT_BROKEN),
+    [MCP_CLIENT_BROKEN] = BIT(MCP_CLIENT_OPENING),
+};
+
+void client_set_state(mcp_client *self, mcp_client_state state)
+{
+    if (self->state == state) {
+        return;
+    }
+    CHECK((transitions[self->state] & BIT(state)) != 0);
+    self->state = state;
+}
+
+/* ---- making and freeing ---------------------------------------------------------------------- */
+
+static void client_describe(mcp_client *self, const mcp_client_options *options)
+{
+    json_writer out;
+    json_writer_init(&out, &self->client_info);
+    json_open_object(&out);
+    json_key_lit(&out, "name");
+    json_put_str(&out, options->name);
+    if (options->title.len > 0) {
+        json_key_lit(&out, "title");
+        json_put_str(&out, options->title);
+    }
+    json_key_lit(&out, "version");
+    json_put_str(&out, options->version);
+    json_close_object(&out);
+    buf_str(&self->capabilities, options->capabilities.len > 0 ? options->capabilities : STR("{}"));
+}
+
+static uint32_t or_default(uint32_t value, uint32_t fallback)
+{
+    return value != 0 ? value : fallback;
+}
+
+static void client_configure(mcp_client *self, const mcp_client_options *options)
+{
+    self->kind = options->link_kind;
+    self->oldest = options->oldest;
+    self->newest = options->newest;
+    self->remembered = options->remembered;
+    self->probe_timeout_ms = or_default(options->probe_timeout_ms, 3000);
+    self->call_timeout_ms = or_default(options->call_timeout_ms, 60000);
+    self->max_total_ms = or_default(options->max_total_ms, 600000);
+    self->max_calls = or_default(options->max_calls, 10000);
+    self->max_message_bytes =
+        options->max_message_bytes != 0 ? options->max_message_bytes : (size_t)64 << 20;
+    self->wants_changes = options->wants_changes;
+}
+
+bay_err mcp_client_new(const mcp_client_options *options, const mcp_client_events *events,
+                       void *user, const mcp_link_ops *ops, void *link, mcp_client **out)
+{
+    if (options->oldest > options->newest || options->newest >= MCP_REVISION_COUNT ||
+        ops->send == NULL) {
+        return BAY_INVALID;
+    }
+    mcp_client *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        return BAY_NOMEM;
+    }
+    self->events = *events;
+    self->user = user;
+    self->ops = *ops;
+    self->link = link;
+    client_configure(self, options);
+    self->level = MCP_LOG_NONE;
+    self->next_id = 1;
+    self->next_wake_ms = UINT64_MAX;
+    self->listen_at_ms = UINT64_MAX;
+    list *lists[] = {&self->waiting, &self->open,    &self->lingering,
+                     &self->expired, &self->failing, &self->spare};
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+        list_init(lists[i]);
+    }
+    buf_init(&self->client_info, CLIENT_MAX_OPTION_BYTES);
+    buf_init(&self->capabilities, CLIENT_MAX_OPTION_BYTES);
+    buf_init(&self->session, CLIENT_MAX_SESSION);
+    buf_init(&self->next_session, CLIENT_MAX_SESSION);
+    buf_init(&self->about, self->max_message_bytes);
+    arena_init(&self->about_memory, 16 * self->max_message_bytes);
+    map_init(&self->subscriptions, CLIENT_MAX_SUBSCRIPTIONS);
+    client_desk_init(self, &self->send_desk);
+    client_desk_init(self, &self->receive_desk);
+    client_describe(self, options);
+    bay_err err = self->client_info.err != BAY_OK ? self->client_info.err : self->capabilities.err;
+    if (err != BAY_OK) {
+        mcp_client_free(self);
+        return err;
+    }
+    *out = self;
+    return BAY_OK;
+}
+
+static void free_calls(list *calls)
+{
+    list_link *link;
+    while ((link = list_pop(calls)) != NULL) {
+        mcp_call *call = CONTAINER_OF(link, mcp_call, link);
+        buf_fini(&call->kept.bytes);
+        buf_fini(&call->event_id);
+        mem_free(call);
+    }
+}
+
+static void forget_subscriptions(mcp_client *self)
+{
+    size_t cursor = 0;
+    bay_str uri;
+    void *value;
+    while (map_next(&self->subscriptions, &cursor, &uri, &value)) {
+        mem_free(value);
+    }
+    map_fini(&self->subscriptions);
+}
+
+static void client_release(mcp_client *self)
+{
+    list *lists[] = {&self->waiting, &self->open,    &self->lingering,
+                     &self->expired, &self->failing, &self->spare};
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+        free_calls(lists[i]);
+    }
+    forget_subscriptions(self);
+    id_table_fini(&self->table);
+    buf_fini(&self->client_info);
+    buf_fini(&self->capabilities);
+    buf_fini(&self->session);
+    buf_fini(&self->next_session);
+    buf_fini(&self->about);
+    arena_fini(&self->about_memory);
+    client_desk_fini(&self->send_desk);
+    client_desk_fini(&self->receive_desk);
+    mem_free(self);
+}
+
+void client_enter(mcp_client *self, uint64_t now_ms)
+{
+    self->depth++;
+    if (now_ms > self->now_ms) {
+        self->now_ms = now_ms;
+    }
+}
+
+void client_leave(mcp_client *self)
+{
+    if (--self->depth == 0 && self->is_dead) {
+        client_release(self);
+    }
+}
+
+/* Ends every call there is now; a `done` may end others, free the client or open the link again. */
+static void fail_everything(mcp_client *self, bay_err err, const char *text, bool is_link_gone)
+{
+    self->probe = self->stream = self->listen = self->old_listen = NULL;
+    list *lists[] = {&self->open, &self->expired, &self->waiting, &self->lingering};
+    list_link *link;
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+        while ((link = list_pop(lists[i])) != NULL) {
+            list_push(&self->failing, link);
+        }
+    }
+    while ((link = list_first(&self->failing)) != NULL) {
+        mcp_call *call = CONTAINER_OF(link, mcp_call, link);
+        bool was_sent = call->was_sent && call->phase != CALL_WAITING;
+        if (!is_link_gone) {
+            call_abandon(call);
+        }
+        call->is_exchange_open = false;
+        if (call->phase == CALL_LINGERING) {
+            call_recycle(call);
+        } else {
+            call_fail(call, err, was_sent, text);
+        }
+    }
+}
+
+void mcp_client_free(mcp_client *self)
+{
+    if (self == NULL || self->is_dead) {
+        return;
+    }
+    client_enter(self, 0);
+    self->is_dead = true;
+    fail_everything(self, BAY_CANCELLED, "the client was closed", true);
+    client_leave(self);
+}
+
+/* ---- the link as a whole --------------------------------------------------------------------- */
+
+void mcp_client_opened(mcp_client *self, uint64_t now_ms)
+{
+    if (self->is_dead || (self->state != MCP_CLIENT_IDLE && self->state != MCP_CLIENT_OPENING &&
+                          self->state != MCP_CLIENT_BROKEN)) {
+        return;
+    }
+    client_enter(self, now_ms);
+    if (self->state == MCP_CLIENT_BROKEN && self->revision != NULL && self->is_confirmed) {
+        self->remembered = self->revision;
+    }
+    client_set_state(self, MCP_CLIENT_OPENING);
+    self->broken_text[0] = '\0';
+    self->garbage = self->clogged_count = 0;
+    self->is_clogged = false;
+    self->doubt_after_ms = 0;
+    self->session_serial++;
+    buf_clear(&self->session);
+    client_unlearn(self);
+    detect_begin(self);
+    client_leave(self);
+}
+
+void mcp_client_relinked(mcp_client *self, mcp_link_kind kind, uint64_t now_ms)
+{
+    if (self->is_dead) {
+        return;
+    }
+    client_enter(self, now_ms);
+    if (self->state == MCP_CLIENT_OPENING || self->state == MCP_CLIENT_IDLE ||
+        self->state == MCP_CLIENT_BROKEN) {
+        self->kind = kind;
+        mcp_client_opened(self, now_ms);
+    }
+    client_leave(self);
+}
+
+void client_break(mcp_client *self, bay_err err, const char *text, bool is_link_gone)
+{
+    if (self->state == MCP_CLIENT_BROKEN || self->is_dead) {
+        return;
+    }
+    client_enter(self, self->now_ms);
+    client_set_state(self, MCP_CLIENT_BROKEN);
+    self->broken_err = err;
+    snprintf(self->broken_text, sizeof(self->broken_text), "%s",
+             text != NULL && text[0] != '\0' ? text : bay_err_text(err));
+    LOG(LOG_INFO, "mcp", "the link is broken: %s", self->broken_text);
+    char copy[CLIENT_TEXT]; /* a callback may open the link again */
+    memcpy(copy, self->broken_text, sizeof(copy));
+    fail_everything(self, err, copy, is_link_gone);
+    if (!self->is_dead && self->state == MCP_CLIENT_BROKEN && self->events.broken != NULL) {
+        self->events.broken(self->user, err, copy);
+    }
+    client_leave(self);
+}
+
+void mcp_client_broken(mcp_client *self, bay_err err, const char *text, uint64_t now_ms)
+{
+    client_enter(self, now_ms);
+    if (self->state == MCP_CLIENT_PROBING && self->kind == MCP_LINK_DUPLEX) {
+        self->fears_probe = true;
+    }
+    client_break(self, err, text, true);
+    client_leave(self);
+}
+
+void mcp_client_drained(mcp_client *self)
+{
+    client_enter(self, 0);
+    self->is_clogged = false;
+    self->clogged_count = 0;
+    client_flush(self);
+    client_leave(self);
+}
+
+void mcp_client_close(mcp_client *self)
+{
+    if (self->is_dead || self->state == MCP_CLIENT_BROKEN) {
+        return;
+    }
+    client_enter(self, 0);
+    modern_close_listens(self, false);
+    legacy_close_stream(self);
+    if (client_is_http(self) && self->session.len > 0 && self->ops.end_session != NULL) {
+        mcp_field fields[MCP_MAX_FIELDS];
+        size_t count = client_legacy_fields(self, (bay_str){0}, fields);
+        self->ops.end_session(self->link, fields, count);
+    }
+    buf_clear(&self->session);
+    client_set_state(self, MCP_CLIENT_BROKEN);
+    self->broken_err = BAY_CANCELLED;
+    snprintf(self->broken_text, sizeof(self->broken_text), "the client was closed");
+    fail_everything(self, BAY_CANCELLED, "the client was closed", false);
+    client_leave(self);
+}
+
+void client_become_ready(mcp_client *self)
+{
+    client_set_state(self, MCP_CLIENT_READY);
+    LOG(LOG_DEBUG, "mcp", "ready, revision %.*s", BAY_STR(self->revision->text));
+    if (self->events.ready != NULL) {
+        self->events.ready(self->user);
+    }
+    if (self->is_dead || self->state != MCP_CLIENT_READY) {
+        return;
+    }
+    if (client_is_modern(self)) {
+        modern_ready(self);
+    } else {
+        legacy_ready(self);
+    }
+    client_flush(self);
+}
+
+/* ---- the clock ------------------------------------------------------------------------------- */
+
+uint64_t client_backoff(uint32_t attempts)
+{
+    uint64_t delay = CLIENT_BACKOFF_MS;
+    while (attempts-- > 0 && delay < CLIENT_MAX_BACKOFF_MS) {
+        delay *= 2;
+    }
+    return delay < CLIENT_MAX_BACKOFF_MS ? delay : CLIENT_MAX_BACKOFF_MS;
+}
+
+void client_wake(mcp_client *self, uint64_t at_ms)
+{
+    if (at_ms < self->next_wake_ms) {
+        self->next_wake_ms = at_ms;
+    }
+}
+
+static uint64_t call_due(const mcp_call *call)
+{
+    uint64_t due = call->deadline_ms < call->end_ms ? call->deadline_ms : call->end_ms;
+    return call->wake_ms < due ? call->wake_ms : due;
+}
+
+/* Moves what is due to `expired`, which survives any callback. */
+static void collect_due(mcp_client *self, list *calls)
+{
+    LIST_EACH(link, calls)
+    {
+        uint64_t due = call_due(CONTAINER_OF(link, mcp_call, link));
+        if (due <= self->now_ms) {
+            list_remove(link);
+            list_push(&self->expired, link);
+        } else {
+            client_wake(self, due);
+        }
+    }
+}
+
+static void call_ring(mcp_call *call)
+{
+    mcp_client *self = call->client;
+    if (call->phase == CALL_LINGERING) {
+        call_abandon(call);
+        call_recycle(call);
+    } else if (call->deadline_ms <= self->now_ms || call->end_ms <= self->now_ms) {
+        call_expire(call);
+    } else {
+        call->wake_ms = UINT64_MAX;
+        list_remove(&call->link);
+        list_push(&self->open, &call->link);
+        client_wake(self, call_due(call));
+        legacy_listen(call);
+    }
+}
+
+uint64_t mcp_client_tick(mcp_client *self, uint64_t now_ms)
+{
+    if (self->is_dead) {
+        return UINT64_MAX;
+    }
+    client_enter(self, now_ms);
+    if (self->now_ms >= self->next_wake_ms) {
+        self->next_wake_ms = UINT64_MAX;
+        collect_due(self, &self->open);
+        collect_due(self, &self->waiting);
+        collect_due(self, &self->lingering);
+        list_link *link;
+        while (!self->is_dead && (link = list_first(&self->expired)) != NULL) {
+            call_ring(CONTAINER_OF(link, mcp_call, link));
+        }
+        if (!self->is_dead) {
+            modern_tick(self);
+        }
+    }
+    uint64_t next = self->next_wake_ms;
+    client_leave(self);
+    return next;
+}

@@ -1,0 +1,189 @@
+/* What a client holds besides its calls: working memory, what the server said of itself, and what
+ * the owner wants to hear of it. */
+#include "base/mem.h"
+#include "mcp/client_internal.h"
+
+/* ---- working memory -------------------------------------------------------------------------- */
+
+void client_desk_init(const mcp_client *self, client_desk *desk)
+{
+    size_t max = 2 * self->max_message_bytes + CLIENT_MAX_OPTION_BYTES;
+    buf_init(&desk->message, max);
+    buf_init(&desk->name, max);
+    arena_init(&desk->memory, 32 * max);
+}
+
+void client_desk_fini(client_desk *desk)
+{
+    buf_fini(&desk->message);
+    buf_fini(&desk->name);
+    arena_fini(&desk->memory);
+}
+
+client_desk client_take_desk(const mcp_client *self, client_desk *slot)
+{
+    client_desk desk = *slot;
+    client_desk_init(self, slot);
+    return desk;
+}
+
+static void desk_trim(buf *one)
+{
+    buf_clear(one);
+    if (one->cap > CLIENT_MAX_DESK_BYTES) { /* not kept for the sake of small messages */
+        buf_fini(one);
+    }
+}
+
+void client_put_desk(client_desk *slot, client_desk *desk)
+{
+    desk_trim(&desk->message);
+    desk_trim(&desk->name);
+    arena_reset(&desk->memory);
+    client_desk_fini(slot); /* one that a callback used meanwhile */
+    *slot = *desk;
+}
+
+/* ---- what the server is ---------------------------------------------------------------------- */
+
+void client_unlearn(mcp_client *self)
+{
+    self->is_about_known = false;
+    self->instructions = (bay_str){0};
+    buf_clear(&self->about);
+    arena_reset(&self->about_memory);
+}
+
+bay_err client_learn(mcp_client *self, json_val result)
+{
+    client_unlearn(self);
+    buf_str(&self->about, json_raw(result));
+    if (self->about.err != BAY_OK) {
+        return self->about.err;
+    }
+    bay_err err =
+        json_parse(&self->about_doc, buf_view(&self->about), NULL, &self->about_memory, NULL);
+    if (err != BAY_OK) {
+        return err;
+    }
+    json_val instructions = json_get(json_root(&self->about_doc), STR("instructions"));
+    if (json_is(instructions, JSON_STRING)) {
+        err = json_str(instructions, &self->about_memory, &self->instructions);
+    }
+    self->is_about_known = err == BAY_OK;
+    return err;
+}
+
+static json_val about_root(const mcp_client *self)
+{
+    return self->is_about_known ? json_root(&self->about_doc) : JSON_NONE;
+}
+
+json_val mcp_client_server_info(const mcp_client *self)
+{
+    json_val meta = json_get(about_root(self), STR("_meta"));
+    json_val info = json_get(meta, STR(MCP_META_SERVER_INFO));
+    return json_is(info, JSON_OBJECT) ? info : json_get(about_root(self), STR("serverInfo"));
+}
+
+json_val mcp_client_server_capabilities(const mcp_client *self)
+{
+    return json_get(about_root(self), STR("capabilities"));
+}
+
+bay_str mcp_client_instructions(const mcp_client *self)
+{
+    return self->instructions;
+}
+
+bool mcp_client_has(const mcp_client *self, bay_str capability)
+{
+    if (!self->is_about_known) {
+        /* Not asked yet (a remembered server): it will say so itself if it has not. */
+        return self->state == MCP_CLIENT_READY;
+    }
+    json_val at = mcp_client_server_capabilities(self);
+    while (capability.len > 0) {
+        size_t dot = str_find(capability, '.');
+        at = json_get(at, str_head(capability, dot));
+        capability = str_from(capability, dot + 1);
+    }
+    json_kind kind = json_kind_of(at);
+    return kind != JSON_MISSING && kind != JSON_FALSE && kind != JSON_NULL;
+}
+
+mcp_client_state mcp_client_state_of(const mcp_client *self)
+{
+    return self->state;
+}
+
+const mcp_revision *mcp_client_revision(const mcp_client *self)
+{
+    return self->state == MCP_CLIENT_READY ? self->revision : NULL;
+}
+
+size_t mcp_client_open_calls(const mcp_client *self)
+{
+    return self->user_count;
+}
+
+bool client_is_http(const mcp_client *self)
+{
+    return self->kind == MCP_LINK_HTTP;
+}
+
+bool client_is_modern(const mcp_client *self)
+{
+    return self->revision != NULL && self->revision->era == MCP_MODERN;
+}
+
+/* ---- subscriptions and levels ---------------------------------------------------------------- */
+
+bay_err mcp_client_subscribe(mcp_client *self, bay_str uri, bool is_wanted, uint64_t now_ms)
+{
+    if (uri.len == 0 || uri.len > CLIENT_MAX_URI) {
+        return uri.len == 0 ? BAY_INVALID : BAY_LIMIT;
+    }
+    bool is_ready = self->state == MCP_CLIENT_READY;
+    if (is_wanted && is_ready && !mcp_client_has(self, STR("resources.subscribe"))) {
+        return BAY_UNSUPPORTED;
+    }
+    char *known = map_get(&self->subscriptions, uri);
+    if ((known != NULL) == is_wanted) {
+        return BAY_OK;
+    }
+    if (is_wanted) {
+        known = mem_dup(uri.at, uri.len);
+        if (known == NULL) {
+            return BAY_NOMEM;
+        }
+        bay_err err = map_put(&self->subscriptions, (bay_str){known, uri.len}, known, NULL);
+        if (err != BAY_OK) {
+            mem_free(known);
+            return err == BAY_LIMIT ? BAY_BUSY : err;
+        }
+    } else {
+        map_remove(&self->subscriptions, uri);
+    }
+    client_enter(self, now_ms);
+    if (is_ready && client_is_modern(self)) {
+        modern_listen_due(self);
+    } else if (is_ready) {
+        legacy_subscribe(self, uri, is_wanted);
+    }
+    if (!is_wanted) {
+        mem_free(known); /* last: `uri` may be a view of it */
+    }
+    client_leave(self);
+    return BAY_OK;
+}
+
+void mcp_client_set_level(mcp_client *self, mcp_log_level level, uint64_t now_ms)
+{
+    client_enter(self, now_ms);
+    self->level = level;
+    if (self->state == MCP_CLIENT_READY && !client_is_modern(self)) {
+        legacy_send_level(self);
+    }
+    client_leave(self);
+}

@@ -1,0 +1,381 @@
+/* The life of a call: made, waiting, sent, answered, cancelled, expired, used again.
+ * Invariant: a call of a user leaves this file's hands by exactly one `done` or by mcp_call_cancel.
+ */
+#include "base/log.h"
+#include "base/mem.h"
+#include "mcp/client_internal.h"
+
+mcp_call *call_new(mcp_client *self, call_purpose purpose)
+{
+    mcp_call *call = NULL;
+    list_link *link = list_pop(&self->spare);
+    if (link != NULL) {
+        self->spare_count--;
+        call = CONTAINER_OF(link, mcp_call, link);
+        call_kept kept = call->kept;
+        buf event_id = call->event_id;
+        *call = (mcp_call){.kept = kept, .event_id = event_id};
+        buf_clear(&call->kept.bytes);
+        buf_clear(&call->event_id);
+    } else {
+        call = mem_zalloc(sizeof(*call));
+        if (call == NULL) {
+            return NULL;
+        }
+        buf_init(&call->kept.bytes, 2 * self->max_message_bytes);
+        buf_init(&call->event_id, CLIENT_MAX_EVENT_ID);
+    }
+    call->client = self;
+    call->purpose = purpose;
+    call->phase = CALL_DONE;
+    call->log_level = MCP_LOG_NONE;
+    call->seq = self->next_seq++;
+    call->deadline_ms = call->end_ms = call->wake_ms = UINT64_MAX;
+    return call;
+}
+
+static void call_forget_keys(mcp_call *call)
+{
+    id_table *table = &call->client->table;
+    if (id_table_get(table, call->id) == call) {
+        id_table_remove(table, call->id);
+    }
+    if (id_table_get(table, call->exchange) == call) {
+        id_table_remove(table, call->exchange);
+    }
+}
+
+void call_recycle(mcp_call *call)
+{
+    mcp_client *self = call->client;
+    call_detach(call);
+    call_forget_keys(call);
+    call->phase = CALL_SPARE;
+    if (call->kept.bytes.cap > CLIENT_MAX_KEPT_BYTES) {
+        buf_fini(&call->kept.bytes);
+    }
+    if (self->spare_count >= CLIENT_MAX_SPARE && !self->is_dead) {
+        buf_fini(&call->kept.bytes);
+        buf_fini(&call->event_id);
+        mem_free(call);
+        return;
+    }
+    self->spare_count++;
+    list_push(&self->spare, &call->link);
+}
+
+static void call_set_phase(mcp_call *call, call_phase phase)
+{
+    mcp_client *self = call->client;
+    bool is_user = call->purpose == CALL_USER;
+    bool was_open = call->phase == CALL_OPEN || call->phase == CALL_RESUMING;
+    bool is_open = phase == CALL_OPEN || phase == CALL_RESUMING;
+    self->waiting_count += (size_t)(phase == CALL_WAITING) - (size_t)(call->phase == CALL_WAITING);
+    if (is_user) {
+        self->open_users += (size_t)is_open - (size_t)was_open;
+        self->user_count += (size_t)(is_open || phase == CALL_WAITING) -
+                            (size_t)(was_open || call->phase == CALL_WAITING);
+    }
+    call->phase = phase;
+}
+
+void call_unpause(mcp_call *call)
+{
+    mcp_client *self = call->client;
+    if (!call->is_paused) {
+        return;
+    }
+    call->is_paused = false;
+    self->paused_count--;
+    if (self->ops.pause == NULL || self->is_dead) {
+        return;
+    }
+    if (!client_is_http(self)) {
+        if (self->paused_count == 0) {
+            self->ops.pause(self->link, 0, false);
+        }
+    } else if (call->is_exchange_open) {
+        self->ops.pause(self->link, call->exchange, false);
+    }
+}
+
+void call_detach(mcp_call *call)
+{
+    if (call->phase == CALL_SPARE) {
+        return;
+    }
+    call_unpause(call);
+    list_remove(&call->link);
+    call_set_phase(call, CALL_DONE);
+}
+
+void call_wait(mcp_call *call)
+{
+    mcp_client *self = call->client;
+    list_link *before = self->waiting.head.next;
+    if (!list_is_empty(&self->waiting) &&
+        CONTAINER_OF(self->waiting.head.prev, mcp_call, link)->seq < call->seq) {
+        before = &self->waiting.head; /* the usual case: it is the newest */
+    }
+    while (before != &self->waiting.head && CONTAINER_OF(before, mcp_call, link)->seq < call->seq) {
+        before = before->next;
+    }
+    call->link.next = before;
+    call->link.prev = before->prev;
+    before->prev->next = &call->link;
+    before->prev = &call->link;
+    call_set_phase(call, CALL_WAITING);
+}
+
+bool call_requeue(mcp_call *call)
+{
+    if (call->resends >= CLIENT_MAX_RESENDS || call->purpose != CALL_USER) {
+        return false;
+    }
+    call->resends++;
+    if (call->is_exchange_open) {
+        call_abandon(call);
+    }
+    call_forget_keys(call);
+    call_detach(call);
+    call->id = call->exchange = 0;
+    call->status = 0;
+    call->was_sent = false;
+    call->fault = BAY_OK;
+    call->attempts = 0;
+    buf_clear(&call->event_id);
+    call_wait(call);
+    return true;
+}
+
+bay_err call_enter_exchange(mcp_call *call, uint64_t exchange)
+{
+    mcp_client *self = call->client;
+    bay_err err = id_table_put(&self->table, exchange, call);
+    if (err != BAY_OK) {
+        return err;
+    }
+    if (call->exchange != 0 && call->exchange != call->id) {
+        id_table_remove(&self->table, call->exchange);
+    }
+    call->exchange = exchange;
+    call->is_exchange_open = client_is_http(self);
+    call->status = 0;
+    return BAY_OK;
+}
+
+bay_err call_open(mcp_call *call, const mcp_revision *revision, json_val params, json_val meta)
+{
+    mcp_client *self = call->client;
+    call_detach(call);
+    call->id = self->next_id++;
+    call->exchange = 0;
+    bay_err err = call_enter_exchange(call, call->id);
+    if (err == BAY_OK) {
+        uint64_t idle = self->now_ms + call->timeout_ms;
+        call->deadline_ms = call->timeout_ms == 0 ? UINT64_MAX : idle;
+        call->opened_ms = self->now_ms;
+        client_wake(self, call->deadline_ms < call->end_ms ? call->deadline_ms : call->end_ms);
+        list_push(&self->open, &call->link);
+        call_set_phase(call, CALL_OPEN);
+        call->was_sent = true;
+        err = call_send(call, revision, params, meta);
+    }
+    if (err != BAY_OK) {
+        call->was_sent = false;
+        call->is_exchange_open = false;
+        call_forget_keys(call);
+        call_detach(call);
+    }
+    return err;
+}
+
+mcp_call *call_start(mcp_client *self, call_purpose purpose, mcp_method_id method, bay_str params,
+                     const mcp_revision *revision, uint32_t timeout_ms, bay_err *out_err)
+{
+    *out_err = BAY_NOMEM;
+    mcp_call *call = call_new(self, purpose);
+    if (call == NULL) {
+        return NULL;
+    }
+    call->method = mcp_method_of(method);
+    call->timeout_ms = timeout_ms;
+    call->kept.len[KEPT_METHOD] = call->method->text.len;
+    call->kept.len[KEPT_PARAMS] = params.len;
+    buf_str(&call->kept.bytes, call->method->text);
+    buf_str(&call->kept.bytes, params);
+    *out_err = call->kept.bytes.err;
+    if (*out_err == BAY_OK) {
+        *out_err = call_open(call, revision, JSON_NONE, JSON_NONE);
+    }
+    if (*out_err != BAY_OK) {
+        call_recycle(call);
+        return NULL;
+    }
+    return call;
+}
+
+/* ---- ending ---------------------------------------------------------------------------------- */
+
+void call_abandon(mcp_call *call)
+{
+    mcp_client *self = call->client;
+    if (!call->is_exchange_open) {
+        return;
+    }
+    call->is_exchange_open = false;
+    if (!self->is_dead && self->ops.abandon != NULL) {
+        self->ops.abandon(self->link, call->exchange);
+    }
+}
+
+/* The engine's own calls end here. */
+static void call_finish_own(mcp_call *call, const mcp_outcome *outcome)
+{
+    mcp_client *self = call->client;
+    switch (call->purpose) {
+    case CALL_PROBE:
+        detect_probed(self, call, outcome);
+        return;
+    case CALL_INITIALIZE:
+        detect_initialized(self, call, outcome);
+        return;
+    case CALL_DISCOVER:
+        if (outcome->kind == MCP_OUTCOME_RESULT && client_learn(self, outcome->result) == BAY_OK) {
+            self->is_confirmed = true;
+            modern_listen_due(self);
+        }
+        return;
+    case CALL_LISTEN:
+        modern_listen_ended(self, call, outcome);
+        return;
+    case CALL_QUIET:
+        if (outcome->kind != MCP_OUTCOME_RESULT) {
+            LOG(LOG_WARN, "mcp", "the server refused %.*s: %s", BAY_STR(call->method->text),
+                outcome->text != NULL ? outcome->text : "an error");
+        }
+        return;
+    case CALL_STREAM:
+    case CALL_USER:
+        return;
+    }
+}
+
+void call_finish(mcp_call *call, const mcp_outcome *outcome)
+{
+    mcp_client *self = call->client;
+    client_enter(self, self->now_ms);
+    call_detach(call);
+    if (call->purpose == CALL_USER) {
+        if (call->events.done != NULL) {
+            call->events.done(call->user, call, outcome);
+        }
+    } else if (!self->is_dead && self->state != MCP_CLIENT_BROKEN) {
+        call_finish_own(call, outcome);
+    }
+    if (call->is_exchange_open && !self->is_dead) {
+        call->wake_ms = self->now_ms + CLIENT_LINGER_MS;
+        client_wake(self, call->wake_ms);
+        list_push(&self->lingering, &call->link);
+        call_set_phase(call, CALL_LINGERING);
+    } else {
+        call_recycle(call);
+    }
+    client_leave(self);
+}
+
+void call_fail(mcp_call *call, bay_err err, bool was_sent, const char *text)
+{
+    mcp_outcome outcome = {.kind = MCP_OUTCOME_FAILED,
+                           .err = err,
+                           .was_sent = was_sent,
+                           .text = text != NULL ? text : bay_err_text(err)};
+    call_finish(call, &outcome);
+}
+
+void call_tell_cancelled(mcp_call *call, bay_str reason)
+{
+    mcp_client *self = call->client;
+    if (self->state == MCP_CLIENT_BROKEN || self->is_dead || call->id == 0) {
+        return;
+    }
+    /* mcp 2026-07-28 basic/patterns/cancellation: over HTTP, closing the stream is the signal */
+    if (client_is_http(self) && (client_is_modern(self) || call->purpose == CALL_PROBE)) {
+        call_abandon(call);
+        return;
+    }
+    /* mcp 2025-11-25 basic/utilities/cancellation: initialize must not be cancelled; and a legacy
+     * server would stumble over a notification before initialize */
+    if (call->purpose == CALL_INITIALIZE || call->purpose == CALL_PROBE) {
+        call_abandon(call);
+        return;
+    }
+    client_desk desk = client_take_desk(self, &self->send_desk);
+    json_writer out;
+    json_writer_init(&out, &desk.name);
+    json_open_object(&out);
+    json_key_lit(&out, "requestId");
+    json_put_uint(&out, call->id);
+    if (reason.len > 0) {
+        json_key_lit(&out, "reason");
+        json_put_str(&out, reason);
+    }
+    json_close_object(&out);
+    if (desk.name.err == BAY_OK) {
+        client_notify(self, MCP_N_CANCELLED, buf_view(&desk.name));
+    }
+    client_put_desk(&self->send_desk, &desk);
+}
+
+void call_expire(mcp_call *call)
+{
+    bool was_sent = call->was_sent && call->phase != CALL_WAITING;
+    mcp_client *self = call->client;
+    bool is_unconfirmed_silence = call->purpose == CALL_USER && was_sent && !self->is_confirmed &&
+                                  call->status == 0 && !client_is_http(self);
+    if (was_sent) {
+        call_tell_cancelled(call, STR("timed out"));
+    }
+    client_enter(self, self->now_ms);
+    call_fail(call, BAY_TIMEOUT, was_sent, "the server did not answer in time");
+    if (is_unconfirmed_silence && !self->is_dead) {
+        detect_doubt_silence(self);
+    }
+    client_leave(self);
+}
+
+/* ---- looking up ------------------------------------------------------------------------------ */
+
+mcp_call *call_by_id(const mcp_client *self, bay_str raw_id)
+{
+    uint64_t id;
+    if (!receive_is_id(raw_id, &id)) {
+        return NULL;
+    }
+    mcp_call *call = id_table_get(&self->table, id);
+    if (call == NULL || call->id != id || call->purpose == CALL_STREAM) {
+        return NULL;
+    }
+    return call->phase == CALL_OPEN || call->phase == CALL_RESUMING ? call : NULL;
+}
+
+mcp_call *call_by_exchange(const mcp_client *self, uint64_t exchange)
+{
+    mcp_call *call = id_table_get(&self->table, exchange);
+    return call != NULL && call->exchange == exchange && call->is_exchange_open ? call : NULL;
+}
+
+mcp_call *call_only_open(const mcp_client *self)
+{
+    if (self->open_users != 1) {
+        return NULL;
+    }
+    LIST_EACH(link, &self->open)
+    {
+        mcp_call *call = CONTAINER_OF(link, mcp_call, link);
+        if (call->purpose == CALL_USER) {
+            return call;
+        }
+    }
+    return NULL;
+}

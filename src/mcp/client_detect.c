@@ -1,0 +1,422 @@
+/* Which era, which revision. server/discover asks; whatever is no modern answer means legacy, and
+ * initialize decides. What was remembered is believed until the server shows otherwise; a doubt
+ * costs one new probe, and calls that were certainly not executed are sent again. Source: mcp
+ * 2026-07-28 basic/versioning, Backward Compatibility; basic/transports/stdio and streamable-http,
+ * Backward Compatibility. */
+#include <stdio.h>
+
+#include "base/log.h"
+#include "mcp/client_internal.h"
+
+static bool may_speak(const mcp_client *self, mcp_era era)
+{
+    for (int i = (int)self->oldest; i <= (int)self->newest; i++) {
+        if (mcp_revision_of((mcp_revision_id)i)->era == era) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const mcp_revision *newest_of(const mcp_client *self, mcp_era era)
+{
+    for (int i = (int)self->newest; i >= (int)self->oldest; i--) {
+        if (mcp_revision_of((mcp_revision_id)i)->era == era) {
+            return mcp_revision_of((mcp_revision_id)i);
+        }
+    }
+    return NULL;
+}
+
+const mcp_revision *detect_pick(const mcp_client *self, json_val versions, mcp_era era)
+{
+    for (int i = (int)self->newest; i >= (int)self->oldest; i--) {
+        const mcp_revision *revision = mcp_revision_of((mcp_revision_id)i);
+        json_iter iter = json_iter_of(versions);
+        while (revision->era == era && json_next(&iter)) {
+            if (json_str_eq(iter.value, revision->text)) {
+                return revision;
+            }
+        }
+    }
+    return NULL;
+}
+
+static bool is_modern_error(int code)
+{
+    return code == MCP_HEADER_MISMATCH || code == MCP_MISSING_CAPABILITY ||
+           code == MCP_UNSUPPORTED_VERSION;
+}
+
+bay_err detect_status_err(int status)
+{
+    switch (status) {
+    case 401:
+    case 403:
+    case 407:
+        return BAY_DENIED;
+    case 408:
+    case 504:
+        return BAY_TIMEOUT;
+    case 413:
+        return BAY_LIMIT;
+    case 429:
+    case 503:
+        return BAY_BUSY;
+    default:
+        return status >= 500 ? BAY_CLOSED : BAY_PROTOCOL;
+    }
+}
+
+void detect_status_text(int status, char *out, size_t size)
+{
+    if (detect_status_err(status) == BAY_DENIED) {
+        snprintf(out, size,
+                 "the server refused access (HTTP status %d): give it credentials that it accepts, "
+                 "in an Authorization header field",
+                 status);
+    } else {
+        snprintf(out, size, "the server answered HTTP status %d", status);
+    }
+}
+
+/* ---- beginning ------------------------------------------------------------------------------- */
+
+static void no_version(mcp_client *self, const char *what, json_val said)
+{
+    char text[CLIENT_TEXT];
+    bay_str raw = str_head(json_raw(said), 96);
+    snprintf(text, sizeof(text), "%s; this client speaks %.*s to %.*s%s%.*s", what,
+             BAY_STR(mcp_revision_of(self->oldest)->text),
+             BAY_STR(mcp_revision_of(self->newest)->text), raw.len > 0 ? ", the server said " : "",
+             BAY_STR(raw));
+    client_break(self, BAY_VERSION, text, false);
+}
+
+void detect_probe(mcp_client *self, const mcp_revision *version)
+{
+    if (version == NULL) {
+        no_version(self, "no modern revision may be spoken", JSON_NONE);
+        return;
+    }
+    client_set_state(self, MCP_CLIENT_PROBING);
+    self->has_probed = true;
+    self->probes++;
+    self->probed_version = version;
+    bay_err err;
+    self->probe =
+        call_start(self, CALL_PROBE, MCP_DISCOVER, (bay_str){0}, version,
+                   client_is_http(self) ? self->call_timeout_ms : self->probe_timeout_ms, &err);
+    if (self->probe == NULL) {
+        client_break(self, err, "server/discover could not be sent", false);
+    }
+}
+
+/* The server is modern: from now on each request stands for itself. */
+static void become_modern(mcp_client *self, const mcp_revision *version)
+{
+    self->revision = version;
+    buf_clear(&self->session);
+    client_become_ready(self);
+}
+
+static void begin_legacy(mcp_client *self)
+{
+    if (!may_speak(self, MCP_LEGACY)) {
+        no_version(self, "the server does not speak a modern revision", JSON_NONE);
+        return;
+    }
+    legacy_initialize(self, newest_of(self, MCP_LEGACY));
+}
+
+void detect_begin(mcp_client *self)
+{
+    const mcp_revision *known = self->remembered;
+    self->has_probed = false;
+    self->is_confirmed = false;
+    self->probes = self->proposals = 0;
+    if (known != NULL && (known->id < self->oldest || known->id > self->newest)) {
+        known = NULL;
+    }
+    if (self->kind == MCP_LINK_SSE_2024) {
+        if (self->oldest > MCP_REV_2024_11_05) {
+            no_version(self, "HTTP+SSE is the transport of 2024-11-05", JSON_NONE);
+            return;
+        }
+        legacy_initialize(self, mcp_revision_of(MCP_REV_2024_11_05));
+    } else if (known != NULL && known->era == MCP_MODERN) {
+        become_modern(self, known);
+    } else if (known != NULL || self->fears_probe || !may_speak(self, MCP_MODERN)) {
+        begin_legacy(self);
+    } else {
+        detect_probe(self, newest_of(self, MCP_MODERN));
+    }
+}
+
+/* ---- what the probe brought ------------------------------------------------------------------ */
+
+static void probed_result(mcp_client *self, const mcp_outcome *outcome)
+{
+    json_val versions = json_get(outcome->result, STR("supportedVersions"));
+    if (!json_is(versions, JSON_ARRAY)) {
+        begin_legacy(self); /* no DiscoverResult: a server that answers anything with something */
+        return;
+    }
+    const mcp_revision *version = detect_pick(self, versions, MCP_MODERN);
+    if (version == NULL) {
+        version = detect_pick(self, versions, MCP_LEGACY);
+        if (version == NULL) {
+            no_version(self, "no revision in common", versions);
+        } else {
+            legacy_initialize(self, version);
+        }
+        return;
+    }
+    bay_err err = client_learn(self, outcome->result);
+    if (err != BAY_OK) {
+        client_break(self, err, "the answer to server/discover could not be kept", false);
+        return;
+    }
+    self->is_confirmed = true;
+    become_modern(self, version);
+}
+
+static void probed_unsupported(mcp_client *self, json_val error)
+{
+    json_val supported = json_get(json_get(error, STR("data")), STR("supported"));
+    const mcp_revision *version = detect_pick(self, supported, MCP_MODERN);
+    if (version != NULL && self->probes < CLIENT_MAX_PROBES) {
+        detect_probe(self, version);
+        return;
+    }
+    version = version == NULL ? detect_pick(self, supported, MCP_LEGACY) : NULL;
+    if (version != NULL) {
+        legacy_initialize(self, version);
+        return;
+    }
+    no_version(self, "no revision in common", supported);
+}
+
+static void probed_failure(mcp_client *self, const mcp_call *call, const mcp_outcome *outcome)
+{
+    char text[CLIENT_TEXT];
+    bool is_refused = call->status >= 400 && detect_status_err(call->status) != BAY_PROTOCOL;
+    if (is_refused || call->status >= 500) {
+        detect_status_text(call->status, text, sizeof(text));
+        client_break(self, detect_status_err(call->status), text, false);
+        return;
+    }
+    /* Silence on a duplex link, or an HTTP answer that is none. */
+    bool is_silence = outcome->err == BAY_TIMEOUT && !client_is_http(self);
+    bool is_other =
+        call->status != 0 && (outcome->err == BAY_PROTOCOL || outcome->err == BAY_CLOSED);
+    if (is_silence || is_other) {
+        begin_legacy(self);
+        return;
+    }
+    client_break(self, outcome->err, outcome->text, false);
+}
+
+void detect_probed(mcp_client *self, mcp_call *call, const mcp_outcome *outcome)
+{
+    if (call != self->probe) {
+        return;
+    }
+    self->probe = NULL;
+    bool is_denied = call->status >= 400 && detect_status_err(call->status) == BAY_DENIED;
+    if (outcome->kind == MCP_OUTCOME_RESULT) {
+        probed_result(self, outcome);
+    } else if (outcome->kind == MCP_OUTCOME_FAILED || is_denied) {
+        probed_failure(self, call, outcome);
+    } else if (outcome->error_code == MCP_UNSUPPORTED_VERSION) {
+        probed_unsupported(self, outcome->error);
+    } else if (is_modern_error(outcome->error_code)) {
+        /* Modern without doubt; what is wrong with our request each caller will hear. */
+        LOG(LOG_WARN, "mcp", "the server answered server/discover with error %d",
+            outcome->error_code);
+        self->is_confirmed = true;
+        become_modern(self, self->probed_version);
+    } else {
+        begin_legacy(self);
+    }
+}
+
+/* ---- what initialize brought ----------------------------------------------------------------- */
+
+/* The server may have been upgraded since we last met: true when it is asked. */
+static bool probe_instead(mcp_client *self)
+{
+    if (self->has_probed || self->kind == MCP_LINK_SSE_2024 || !may_speak(self, MCP_MODERN)) {
+        return false;
+    }
+    detect_probe(self, newest_of(self, MCP_MODERN));
+    return true;
+}
+
+static void initialized_result(mcp_client *self, const mcp_outcome *outcome)
+{
+    json_val text = json_get(outcome->result, STR("protocolVersion"));
+    const mcp_revision *version = NULL;
+    for (int i = (int)self->oldest; i <= (int)self->newest; i++) {
+        const mcp_revision *revision = mcp_revision_of((mcp_revision_id)i);
+        if (revision->era == MCP_LEGACY && json_str_eq(text, revision->text)) {
+            version = revision;
+        }
+    }
+    if (version == NULL) {
+        no_version(self, "initialize brought no revision in common", text);
+        return;
+    }
+    bay_err err = client_learn(self, outcome->result);
+    if (err != BAY_OK) {
+        client_break(self, err, "the answer to initialize could not be kept", false);
+        return;
+    }
+    self->revision = version;
+    self->is_confirmed = true;
+    self->session_serial++;
+    buf spare = self->session;
+    self->session = self->next_session;
+    self->next_session = spare;
+    buf_clear(&self->next_session);
+    client_notify(self, MCP_N_INITIALIZED, (bay_str){0});
+    if (!self->is_dead && self->state == MCP_CLIENT_INITIALIZING) {
+        client_become_ready(self);
+    }
+}
+
+static void initialized_error(mcp_client *self, const mcp_outcome *outcome)
+{
+    if (probe_instead(self)) {
+        return;
+    }
+    json_val data = json_get(outcome->error, STR("data"));
+    const mcp_revision *version = detect_pick(self, json_get(data, STR("supported")), MCP_LEGACY);
+    if (version != NULL && self->proposals < 2 && self->kind != MCP_LINK_SSE_2024) {
+        legacy_initialize(self, version);
+        return;
+    }
+    char text[CLIENT_TEXT];
+    bay_str said = str_head(json_raw(json_get(outcome->error, STR("message"))), 160);
+    snprintf(text, sizeof(text), "the server refused initialize: error %d, %.*s",
+             outcome->error_code, BAY_STR(said));
+    bool is_version = is_modern_error(outcome->error_code) || json_count(data) > 0;
+    client_break(self, is_version ? BAY_VERSION : BAY_PROTOCOL, text, false);
+}
+
+static void initialized_failure(mcp_client *self, const mcp_call *call, const mcp_outcome *outcome)
+{
+    char text[CLIENT_TEXT];
+    int status = call->status;
+    if (status < 400 || outcome->err == BAY_TIMEOUT) {
+        client_break(self, outcome->err, outcome->text, false);
+        return;
+    }
+    bool is_refused = detect_status_err(status) != BAY_PROTOCOL;
+    if (!is_refused && probe_instead(self)) {
+        return;
+    }
+    /* mcp 2025-11-25 basic/transports, Backwards Compatibility: then it may be HTTP+SSE */
+    bool may_be_sse = status == 400 || status == 404 || status == 405;
+    if (may_be_sse && self->oldest == MCP_REV_2024_11_05 && self->ops.fall_back != NULL) {
+        client_set_state(self, MCP_CLIENT_OPENING);
+        self->ops.fall_back(self->link);
+        return;
+    }
+    detect_status_text(status, text, sizeof(text));
+    client_break(self, detect_status_err(status), text, false);
+}
+
+void detect_initialized(mcp_client *self, mcp_call *call, const mcp_outcome *outcome)
+{
+    if (call != self->probe) {
+        return;
+    }
+    self->probe = NULL;
+    bool is_denied = call->status >= 400 && detect_status_err(call->status) == BAY_DENIED;
+    if (outcome->kind == MCP_OUTCOME_RESULT) {
+        initialized_result(self, outcome);
+    } else if (outcome->kind == MCP_OUTCOME_FAILED || is_denied) {
+        initialized_failure(self, call, outcome);
+    } else {
+        initialized_error(self, outcome);
+    }
+}
+
+/* ---- doubts ---------------------------------------------------------------------------------- */
+
+/* Must a server of the era and capabilities we know have this method? */
+static bool must_exist(const mcp_client *self, const mcp_method *method)
+{
+    if (method == NULL || !self->is_about_known) {
+        return false;
+    }
+    return method->id == MCP_DISCOVER ||
+           (method->capability.len > 0 && mcp_client_has(self, method->capability) &&
+            method->id != MCP_COMPLETE);
+}
+
+static bool looks_legacy(const mcp_call *call, int code)
+{
+    const mcp_client *self = call->client;
+    int status = call->status;
+    bool is_refused = status == 400 || status == 404 || status == 405;
+    if (code == 0) {
+        return is_refused; /* a modern server says why in JSON */
+    }
+    if (is_modern_error(code)) {
+        return false;
+    }
+    if (!self->is_confirmed) {
+        return true; /* only remembered: any such error is worth one question */
+    }
+    if (code == RPC_METHOD_NOT_FOUND) {
+        return must_exist(self, call->method);
+    }
+    return is_refused && code > RPC_INVALID_REQUEST; /* -32000 … : no code a modern server knows */
+}
+
+static void doubt(mcp_client *self)
+{
+    self->doubt_after_ms = self->now_ms + CLIENT_DOUBT_PAUSE_MS;
+    self->has_probed = false;
+    self->probes = self->proposals = 0;
+    LOG(LOG_INFO, "mcp", "the server seems to speak another revision now; asking it");
+    legacy_close_stream(self);
+    modern_close_listens(self, false);
+    detect_probe(self, newest_of(self, MCP_MODERN));
+}
+
+bool detect_doubts(mcp_call *call, int error_code, json_val error)
+{
+    mcp_client *self = call->client;
+    if (self->kind == MCP_LINK_SSE_2024 || call->purpose != CALL_USER) {
+        return false;
+    }
+    /* The answer to a call that was sent in another era than the one spoken now. */
+    bool is_late = self->state != MCP_CLIENT_READY;
+    bool is_modern = client_is_modern(self);
+    if (!is_late && is_modern && error_code == MCP_UNSUPPORTED_VERSION) {
+        return modern_retry_version(call, error);
+    }
+    bool is_other = is_modern ? looks_legacy(call, error_code) && may_speak(self, MCP_LEGACY)
+                              : is_modern_error(error_code) && may_speak(self, MCP_MODERN);
+    if (!is_other || (!is_late && self->now_ms < self->doubt_after_ms)) {
+        return false;
+    }
+    if (!call_requeue(call)) {
+        return false;
+    }
+    if (!is_late) {
+        doubt(self);
+    }
+    return true;
+}
+
+void detect_doubt_silence(mcp_client *self)
+{
+    if (self->state == MCP_CLIENT_READY && client_is_modern(self) && may_speak(self, MCP_LEGACY) &&
+        self->now_ms >= self->doubt_after_ms) {
+        doubt(self);
+    }
+}

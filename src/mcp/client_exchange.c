@@ -1,0 +1,111 @@
+/* HTTP exchanges: their heads, hints and ends, and what an end without an answer means.
+ * Source: mcp 2026-07-28 basic/transports/streamable-http; mcp 2025-11-25 basic/transports. */
+#include "base/log.h"
+#include "mcp/client_internal.h"
+
+void call_remember_event(mcp_call *call, bay_str event_id)
+{
+    if (event_id.len == 0 || event_id.len > CLIENT_MAX_EVENT_ID) {
+        return;
+    }
+    buf_clear(&call->event_id);
+    buf_str(&call->event_id, event_id); /* without memory: no resumption, nothing worse */
+    call->attempts = 0;
+}
+
+void mcp_client_event_hint(mcp_client *self, uint64_t exchange, bay_str event_id, uint32_t retry_ms)
+{
+    mcp_call *call = self->is_dead ? NULL : call_by_exchange(self, exchange);
+    if (call == NULL) {
+        return;
+    }
+    call_remember_event(call, event_id);
+    if (retry_ms != 0) {
+        call->retry_ms = retry_ms < CLIENT_MAX_RETRY_MS ? retry_ms : CLIENT_MAX_RETRY_MS;
+    }
+}
+
+/* ---- heads and ends -------------------------------------------------------------------------- */
+
+void mcp_client_head(mcp_client *self, uint64_t exchange, int status, bay_str session,
+                     uint64_t now_ms)
+{
+    if (self->is_dead) {
+        return;
+    }
+    client_enter(self, now_ms);
+    mcp_call *call = call_by_exchange(self, exchange);
+    if (call != NULL) {
+        call->status = status;
+        bool is_visible = true;
+        for (size_t i = 0; i < session.len; i++) {
+            is_visible = is_visible && session.at[i] > 0x20 && session.at[i] < 0x7F;
+        }
+        /* mcp 2025-11-25 basic/transports, Session Management 1: visible ASCII, with initialize */
+        if (call->purpose == CALL_INITIALIZE && status < 300) {
+            buf_clear(&self->next_session);
+            buf_str(&self->next_session, is_visible ? session : (bay_str){0});
+            if (!is_visible || self->next_session.err != BAY_OK) {
+                call->fault = BAY_PROTOCOL;
+            }
+        }
+    }
+    client_leave(self);
+}
+
+static void ended_refused(mcp_call *call)
+{
+    char text[CLIENT_TEXT];
+    int status = call->status;
+    if (detect_doubts(call, 0, JSON_NONE)) {
+        return;
+    }
+    detect_status_text(status, text, sizeof(text));
+    bool may_have_run = status >= 500 || status == 408;
+    call_fail(call, detect_status_err(status), may_have_run, text);
+}
+
+static void ended_unanswered(mcp_call *call, bay_err err, bool was_sent, const char *text)
+{
+    mcp_client *self = call->client;
+    bool is_resumed = call->attempts > 0 || call->exchange != call->id;
+    if (legacy_lost_session(call) && !client_is_modern(self)) {
+        uint32_t serial = call->session_serial;
+        if (is_resumed || !call_requeue(call)) {
+            call_fail(call, BAY_CLOSED, is_resumed, "the server forgot the session");
+        }
+        if (!self->is_dead) {
+            legacy_session_lost(self, serial);
+            client_flush(self);
+        }
+    } else if (call->status >= 400 && !is_resumed) {
+        ended_refused(call);
+    } else if (legacy_resume(call)) {
+        LOG(LOG_DEBUG, "mcp", "a stream was cut; it will be resumed");
+    } else if (call->fault != BAY_OK) {
+        call_fail(call, call->fault, true, "the server's answer is not one to this request");
+    } else if (err != BAY_OK) {
+        call_fail(call, err, was_sent || is_resumed, text);
+    } else {
+        call_fail(call, BAY_CLOSED, true, "the server ended the exchange without an answer");
+    }
+}
+
+void mcp_client_ended(mcp_client *self, uint64_t exchange, bay_err err, bool was_sent,
+                      const char *text, uint64_t now_ms)
+{
+    mcp_call *call = self->is_dead ? NULL : call_by_exchange(self, exchange);
+    if (call == NULL) {
+        return;
+    }
+    client_enter(self, now_ms);
+    call->is_exchange_open = false;
+    if (call == self->stream) {
+        legacy_stream_ended(self, err);
+    } else if (call->phase == CALL_LINGERING) {
+        call_recycle(call);
+    } else if (call->phase == CALL_OPEN) {
+        ended_unanswered(call, err, was_sent, text);
+    }
+    client_leave(self);
+}

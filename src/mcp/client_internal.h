@@ -1,0 +1,327 @@
+/* What the files of the client engine share. Nothing outside src/mcp/client*.c includes this.
+ *
+ * Every request of ours is an mcp_call, also the engine's own (probe, initialize, listen …); a GET
+ * stream is one without a message. A call is in exactly one list:
+ *
+ *   WAITING --sent--> OPEN --answer--> DONE (its `done` runs) --> LINGERING --> spare
+ *      ^                |  \--stream cut, event id known--> RESUMING --GET--> OPEN
+ *      \--to be resent--/   (LINGERING: HTTP only, until the transport says the exchange ended)
+ *
+ * The table finds a call by its exchange (HTTP) and by its id; both come from one counter.
+ *
+ * Callbacks may start and cancel calls, feed more input, or free the client. So every entry stands
+ * between client_enter and client_leave (a freed client is released by the outermost leave),
+ * nothing is read from a call after its callback, and working memory is taken from the client while
+ * in use. */
+#ifndef MCP_CLIENT_INTERNAL_H
+#define MCP_CLIENT_INTERNAL_H
+
+#include "base/list.h"
+#include "base/map.h"
+#include "mcp/client.h"
+
+enum {
+    CLIENT_MAX_GARBAGE = 100,     /* unreadable messages in a row */
+    CLIENT_MAX_RESENDS = 2,       /* of one call */
+    CLIENT_MAX_RESUMES = 5,       /* GETs in a row that bring no event */
+    CLIENT_MAX_SPARE = 256,       /* call structs kept for reuse */
+    CLIENT_MAX_KEPT_BYTES = 4096, /* of a spare call's buffer */
+    CLIENT_MAX_EVENT_ID = 1024,   /* longer ids are not remembered */
+    CLIENT_MAX_SESSION = 1024,
+    CLIENT_MAX_SUBSCRIPTIONS = 1024,
+    CLIENT_MAX_URI = 8192,
+    CLIENT_MAX_CLOGGED = 1000, /* small messages sent while the link is clogged */
+    CLIENT_MAX_PROBES = 3,     /* server/discover in one detection */
+    CLIENT_LINGER_MS = 2000,   /* an answered exchange may stay open that long */
+    CLIENT_BACKOFF_MS = 1000,
+    CLIENT_MAX_BACKOFF_MS = 60000,
+    CLIENT_MIN_RETRY_MS = 100,
+    CLIENT_MAX_RETRY_MS = 600000,
+    CLIENT_STEADY_MS = 10000,      /* a stream that lived that long resets its back-off */
+    CLIENT_DOUBT_PAUSE_MS = 60000, /* between doubts about the era that turned out unfounded */
+    CLIENT_TEXT = 240,
+    CLIENT_MAX_OPTION_BYTES = 1 << 20, /* clientInfo, capabilities */
+    CLIENT_MAX_DESK_BYTES = 1 << 16,   /* kept between messages */
+};
+
+typedef enum call_purpose {
+    CALL_USER,
+    CALL_PROBE,    /* server/discover that decides the era */
+    CALL_DISCOVER, /* server/discover for its content only */
+    CALL_INITIALIZE,
+    CALL_LISTEN, /* subscriptions/listen */
+    CALL_QUIET,  /* subscribe, unsubscribe, setLevel: a failure is only logged */
+    CALL_STREAM, /* legacy GET stream; no message */
+} call_purpose;
+
+typedef enum call_phase {
+    CALL_SPARE,
+    CALL_WAITING,
+    CALL_OPEN,
+    CALL_RESUMING,
+    CALL_DONE,
+    CALL_LINGERING,
+} call_phase;
+
+/* What a call was made of, so that it can be written again for another id, session or era. */
+typedef struct call_kept {
+    buf bytes; /* method, params, rename, meta, capabilities, client_info, then the fields */
+    size_t len[6];
+    size_t field_count; /* "Name\0value\0" each */
+} call_kept;
+
+enum { KEPT_METHOD, KEPT_PARAMS, KEPT_RENAME, KEPT_META, KEPT_CAPABILITIES, KEPT_CLIENT_INFO };
+
+struct mcp_call {
+    list_link link;
+    mcp_client *client;
+    call_purpose purpose;
+    call_phase phase;
+    const mcp_method *method; /* NULL: in no table */
+    mcp_call_events events;
+    void *user;
+    call_kept kept;
+    mcp_log_level log_level;
+    bool wants_progress;
+    uint64_t seq;      /* order of making; queue order */
+    uint64_t id;       /* JSON-RPC id and progress token; 0: never sent */
+    uint64_t exchange; /* HTTP; 0: none */
+    bool is_exchange_open;
+    bool was_sent;
+    bool is_paused;
+    bool is_acknowledged; /* LISTEN */
+    bool is_superseded;   /* LISTEN: a newer one took over */
+    bool used_session;    /* the last sending named a session */
+    uint32_t session_serial;
+    uint32_t resends;
+    uint32_t attempts; /* RESUMING and STREAM: since the last event */
+    uint32_t retry_ms; /* the server's wish; 0: none */
+    uint32_t garbage;
+    int status;    /* of the current exchange; 0: not known */
+    bay_err fault; /* what will be said if the exchange ends without an answer */
+    uint32_t timeout_ms;
+    uint64_t deadline_ms; /* no progress until then: timeout; RESUMING and back-off: see wake_ms */
+    uint64_t end_ms;
+    uint64_t wake_ms; /* RESUMING: when to GET; LINGERING: when to abandon */
+    uint64_t opened_ms;
+    buf event_id;
+};
+
+typedef struct id_slot {
+    uint64_t key; /* 0: free */
+    mcp_call *call;
+} id_slot;
+
+/* Open addressing over keys from a counter. */
+typedef struct id_table {
+    id_slot *slots;
+    size_t cap;
+    size_t len;
+} id_table;
+
+/* Working memory of one sending or one receiving. */
+typedef struct client_desk {
+    buf message;
+    buf name;
+    arena memory;
+} client_desk;
+
+struct mcp_client {
+    mcp_client_events events;
+    void *user;
+    mcp_link_ops ops;
+    void *link;
+    mcp_link_kind kind;
+    mcp_revision_id oldest, newest;
+    uint32_t probe_timeout_ms, call_timeout_ms, max_total_ms, max_calls;
+    size_t max_message_bytes;
+    bool wants_changes;
+    const mcp_revision *remembered;
+    buf client_info; /* raw objects */
+    buf capabilities;
+
+    mcp_client_state state;
+    bay_err broken_err;
+    char broken_text[CLIENT_TEXT];
+    const mcp_revision *revision; /* spoken; meaningful from INITIALIZING on */
+    bool is_confirmed;            /* the server itself showed its era */
+    bool has_probed;              /* in this detection */
+    bool fears_probe;             /* a server on a duplex link died of it */
+    uint32_t probes;
+    uint32_t proposals; /* initialize, in this detection */
+    uint64_t doubt_after_ms;
+    const mcp_revision *probed_version;
+    buf session;
+    buf next_session;
+    uint32_t session_serial;
+
+    buf about; /* the DiscoverResult or InitializeResult */
+    json_doc about_doc;
+    arena about_memory;
+    bool is_about_known;
+    bay_str instructions;
+
+    uint64_t now_ms;
+    uint64_t next_wake_ms;
+    uint64_t next_id;
+    uint64_t next_seq;
+    id_table table;
+    list waiting, open, lingering, spare;
+    list expired; /* what a tick found due */
+    list failing; /* what a broken link leaves */
+    size_t spare_count;
+    size_t waiting_count; /* WAITING */
+    size_t user_count;    /* of users: WAITING, OPEN, RESUMING */
+    size_t open_users;    /* of users: OPEN, RESUMING */
+    size_t paused_count;
+    uint32_t garbage;
+    uint32_t clogged_count;
+    bool is_clogged;
+
+    mcp_call *probe;      /* PROBE or INITIALIZE under way */
+    mcp_call *stream;     /* the GET stream */
+    bool has_no_stream;   /* the server offers none */
+    mcp_call *listen;     /* newest LISTEN */
+    mcp_call *old_listen; /* kept until the newest is acknowledged */
+    bool is_listen_due;
+    bool has_listen_gap; /* nobody listened for a while */
+    bool has_no_listen;
+    uint64_t listen_at_ms;
+    uint32_t listen_attempts;
+    map subscriptions; /* uri -> its own copy */
+    mcp_log_level level;
+
+    client_desk send_desk;
+    client_desk receive_desk;
+    uint32_t depth;
+    bool is_dead;
+    bool is_flushing;
+};
+
+/* ---- client.c */
+void client_enter(mcp_client *self, uint64_t now_ms);
+void client_leave(mcp_client *self);
+void client_set_state(mcp_client *self, mcp_client_state state);
+/* Fails every call and tells the owner. `is_link_gone`: nothing is to be abandoned. */
+void client_break(mcp_client *self, bay_err err, const char *text, bool is_link_gone);
+/* READY: what waits is sent, what the server promised is listened to, the owner hears of it. */
+void client_become_ready(mcp_client *self);
+void client_wake(mcp_client *self, uint64_t at_ms);
+uint64_t client_backoff(uint32_t attempts);
+bool client_is_http(const mcp_client *self);
+bool client_is_modern(const mcp_client *self); /* the revision spoken */
+
+/* ---- client_about.c */
+void client_desk_init(const mcp_client *self, client_desk *desk);
+void client_desk_fini(client_desk *desk);
+/* Borrows working memory; whoever needs some meanwhile gets other. */
+client_desk client_take_desk(const mcp_client *self, client_desk *slot);
+void client_put_desk(client_desk *slot, client_desk *desk);
+void client_unlearn(mcp_client *self);
+/* Remembers a server's description of itself. */
+bay_err client_learn(mcp_client *self, json_val result) BAY_MUST_CHECK;
+
+/* ---- client_table.c */
+mcp_call *id_table_get(const id_table *self, uint64_t key);
+bay_err id_table_put(id_table *self, uint64_t key, mcp_call *call) BAY_MUST_CHECK;
+void id_table_remove(id_table *self, uint64_t key);
+void id_table_fini(id_table *self);
+
+/* ---- client_queue.c */
+void client_flush(mcp_client *self);
+
+/* ---- client_call.c */
+mcp_call *call_new(mcp_client *self, call_purpose purpose);
+/* An engine's own call: made and sent. NULL when that failed (out_err says why). */
+mcp_call *call_start(mcp_client *self, call_purpose purpose, mcp_method_id method, bay_str params,
+                     const mcp_revision *revision, uint32_t timeout_ms, bay_err *out_err);
+/* Gives the call a fresh id and sends it. On failure it is in no list. */
+bay_err call_open(mcp_call *call, const mcp_revision *revision, json_val params,
+                  json_val meta) BAY_MUST_CHECK;
+/* Into the queue, in the order of making. */
+void call_wait(mcp_call *call);
+void call_unpause(mcp_call *call);
+void call_finish(mcp_call *call, const mcp_outcome *outcome);
+void call_fail(mcp_call *call, bay_err err, bool was_sent, const char *text);
+/* Frees a call that is in no list any more and whose exchange is closed. */
+void call_recycle(mcp_call *call);
+/* Out of every list; no `done`. */
+void call_detach(mcp_call *call);
+/* Back to the queue, in its old place. False when it was resent too often. */
+bool call_requeue(mcp_call *call);
+/* HTTP: closes its exchange, if any. */
+void call_abandon(mcp_call *call);
+/* Tells the server to stop, in the way of link and era. */
+void call_tell_cancelled(mcp_call *call, bay_str reason);
+mcp_call *call_by_id(const mcp_client *self, bay_str raw_id);
+mcp_call *call_by_exchange(const mcp_client *self, uint64_t exchange);
+/* The only call of a user that is open, or NULL. */
+mcp_call *call_only_open(const mcp_client *self);
+void call_expire(mcp_call *call);
+/* Gives the exchange an entry in the table. */
+bay_err call_enter_exchange(mcp_call *call, uint64_t exchange) BAY_MUST_CHECK;
+bay_str call_kept_part(const mcp_call *call, int part);
+
+/* ---- client_write.c */
+bay_err kept_store(call_kept *kept, const mcp_call_spec *spec, bool wants_fields,
+                   arena *memory) BAY_MUST_CHECK;
+/* Writes and sends a call whose id is set; `params` and `meta` missing: read from what was kept. */
+bay_err call_send(mcp_call *call, const mcp_revision *revision, json_val params,
+                  json_val meta) BAY_MUST_CHECK;
+/* A notification or a response: fire and forget. */
+void client_post(mcp_client *self, bay_str message);
+void client_notify(mcp_client *self, mcp_method_id method, bay_str params);
+size_t client_legacy_fields(const mcp_client *self, bay_str event_id, mcp_field *out);
+
+void client_trace(mcp_client *self, bool is_outgoing, bay_str message, const mcp_field *fields,
+                  size_t count);
+
+/* ---- client_detect.c */
+void detect_begin(mcp_client *self);
+void detect_probe(mcp_client *self, const mcp_revision *version);
+void detect_probed(mcp_client *self, mcp_call *call, const mcp_outcome *outcome);
+void detect_initialized(mcp_client *self, mcp_call *call, const mcp_outcome *outcome);
+/* A user's call was answered by an error that may mean another era: true when the call was taken
+ * back and the server is asked again. `error_code` 0: the exchange failed without a JSON-RPC error.
+ */
+bool detect_doubts(mcp_call *call, int error_code, json_val error);
+void detect_doubt_silence(mcp_client *self);
+const mcp_revision *detect_pick(const mcp_client *self, json_val versions, mcp_era era);
+bay_err detect_status_err(int status);
+void detect_status_text(int status, char *out, size_t size);
+
+/* ---- client_legacy.c */
+void legacy_initialize(mcp_client *self, const mcp_revision *proposal);
+void legacy_ready(mcp_client *self);
+/* The exchange of `call` (or the GET stream) showed that its session is gone. */
+void legacy_session_lost(mcp_client *self, uint32_t serial);
+bool legacy_lost_session(const mcp_call *call); /* a 404 to a request that named a session */
+/* The stream of a call was cut: true when it will be resumed. */
+bool legacy_resume(mcp_call *call);
+void legacy_listen(mcp_call *call); /* GET now */
+void legacy_open_stream(mcp_client *self);
+void legacy_stream_ended(mcp_client *self, bay_err err);
+void legacy_close_stream(mcp_client *self);
+void legacy_subscribe(mcp_client *self, bay_str uri, bool is_wanted);
+void legacy_send_level(mcp_client *self);
+
+/* ---- client_modern.c */
+void modern_ready(mcp_client *self);
+void modern_listen_due(mcp_client *self);
+void modern_tick(mcp_client *self);
+void modern_acknowledged(mcp_client *self, mcp_call *call);
+void modern_listen_ended(mcp_client *self, mcp_call *call, const mcp_outcome *outcome);
+void modern_close_listens(mcp_client *self, bool is_link_gone);
+/* -32022 to a user's call: true when it will be sent again. */
+bool modern_retry_version(mcp_call *call, json_val error);
+/* BAY_PROTOCOL for a resultType nobody knows. */
+bay_err modern_check_result(json_val result) BAY_MUST_CHECK;
+
+/* ---- client_receive.c */
+/* Is it the raw id of a request of ours? */
+bool receive_is_id(bay_str raw, uint64_t *out);
+
+/* ---- client_exchange.c */
+void call_remember_event(mcp_call *call, bay_str event_id);
+
+#endif

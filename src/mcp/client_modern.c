@@ -1,0 +1,249 @@
+/* The stateless era: subscriptions/listen kept open for what the owner wants to hear, versions
+ * retried, results checked.
+ *
+ * A listen is replaced, not changed: the new one is opened, and only when the server acknowledged
+ * it the old one is closed, so that nothing falls between them. Source: mcp 2026-07-28
+ * basic/patterns/subscriptions, basic/versioning. */
+#include "base/log.h"
+#include "mcp/client_internal.h"
+
+/* ---- listening ------------------------------------------------------------------------------- */
+
+static const struct {
+    bay_str capability;
+    bay_str filter;
+    mcp_change change;
+} changes[] = {
+    {STR_INIT("tools.listChanged"), STR_INIT("toolsListChanged"), MCP_CHANGE_TOOLS},
+    {STR_INIT("prompts.listChanged"), STR_INIT("promptsListChanged"), MCP_CHANGE_PROMPTS},
+    {STR_INIT("resources.listChanged"), STR_INIT("resourcesListChanged"), MCP_CHANGE_RESOURCES},
+};
+
+/* False when there is nothing to listen for. */
+static bool write_filter(const mcp_client *self, json_writer *out)
+{
+    bool has_any = false;
+    json_open_object(out);
+    json_key_lit(out, "notifications");
+    json_open_object(out);
+    for (size_t i = 0; self->wants_changes && i < ARRAY_LEN(changes); i++) {
+        if (self->is_about_known && mcp_client_has(self, changes[i].capability)) {
+            json_key(out, changes[i].filter);
+            json_put_bool(out, true);
+            has_any = true;
+        }
+    }
+    if (self->subscriptions.len > 0 && mcp_client_has(self, STR("resources.subscribe"))) {
+        size_t cursor = 0;
+        bay_str uri;
+        void *value;
+        json_key_lit(out, "resourceSubscriptions");
+        json_open_array(out);
+        while (map_next(&self->subscriptions, &cursor, &uri, &value)) {
+            json_put_str(out, uri);
+        }
+        json_close_array(out);
+        has_any = true;
+    }
+    json_close_object(out);
+    json_close_object(out);
+    return has_any;
+}
+
+static void listen_later(mcp_client *self)
+{
+    self->is_listen_due = true;
+    self->has_listen_gap = true;
+    self->listen_at_ms = self->now_ms + client_backoff(self->listen_attempts);
+    self->listen_attempts++;
+    client_wake(self, self->listen_at_ms);
+}
+
+/* Ends a listen without waiting for the server's word. */
+static void listen_drop(mcp_client *self, mcp_call **slot, bool is_link_gone)
+{
+    mcp_call *call = *slot;
+    *slot = NULL;
+    if (call == NULL) {
+        return;
+    }
+    if (is_link_gone) {
+        call->is_exchange_open = false;
+    } else if (call->phase == CALL_OPEN) {
+        call_tell_cancelled(call, (bay_str){0});
+        call_abandon(call);
+    }
+    if (!self->is_dead && call->phase != CALL_SPARE) {
+        call_recycle(call);
+    }
+}
+
+static void listen_open(mcp_client *self)
+{
+    self->is_listen_due = false;
+    self->listen_at_ms = UINT64_MAX;
+    client_desk desk = client_take_desk(self, &self->send_desk);
+    json_writer out;
+    json_writer_init(&out, &desk.name);
+    bool has_any = write_filter(self, &out);
+    bay_err err = desk.name.err;
+    mcp_call *call = NULL;
+    if (has_any && err == BAY_OK) {
+        call = call_start(self, CALL_LISTEN, MCP_LISTEN, buf_view(&desk.name), self->revision,
+                          self->call_timeout_ms, &err);
+    }
+    client_put_desk(&self->send_desk, &desk);
+    if (self->is_dead || self->state != MCP_CLIENT_READY) {
+        return;
+    }
+    if (!has_any) {
+        listen_drop(self, &self->listen, false);
+        return;
+    }
+    if (call == NULL) {
+        listen_later(self);
+        return;
+    }
+    self->old_listen = self->listen;
+    self->listen = call;
+}
+
+void modern_listen_due(mcp_client *self)
+{
+    if (self->state != MCP_CLIENT_READY || !client_is_modern(self) || self->has_no_listen) {
+        return;
+    }
+    /* One waits for its acknowledgement, or for its time: then comes the next. */
+    bool is_pending = self->listen != NULL && !self->listen->is_acknowledged;
+    if (is_pending || self->listen_at_ms != UINT64_MAX) {
+        self->is_listen_due = true;
+        return;
+    }
+    listen_open(self);
+}
+
+void modern_tick(mcp_client *self)
+{
+    if (self->listen_at_ms == UINT64_MAX) {
+        return;
+    }
+    if (self->now_ms >= self->listen_at_ms) {
+        self->listen_at_ms = UINT64_MAX;
+        modern_listen_due(self);
+    } else {
+        client_wake(self, self->listen_at_ms);
+    }
+}
+
+void modern_ready(mcp_client *self)
+{
+    self->has_no_listen = false;
+    self->listen_attempts = 0;
+    self->listen_at_ms = UINT64_MAX;
+    if (self->is_about_known) {
+        modern_listen_due(self);
+    } else if (self->wants_changes) {
+        bay_err err; /* without it there are no notifications, but calls go on */
+        (void)call_start(self, CALL_DISCOVER, MCP_DISCOVER, (bay_str){0}, self->revision,
+                         self->call_timeout_ms, &err);
+    } else if (self->subscriptions.len > 0) {
+        modern_listen_due(self);
+    }
+}
+
+/* Nobody listened for a while: what was listened for may have changed. */
+static void tell_gap(mcp_client *self)
+{
+    self->has_listen_gap = false;
+    for (size_t i = 0; self->wants_changes && i < ARRAY_LEN(changes); i++) {
+        if (!self->is_dead && self->events.changed != NULL &&
+            mcp_client_has(self, changes[i].capability)) {
+            self->events.changed(self->user, changes[i].change);
+        }
+    }
+}
+
+void modern_acknowledged(mcp_client *self, mcp_call *call)
+{
+    if (call->is_acknowledged) {
+        return;
+    }
+    call->is_acknowledged = true;
+    call->deadline_ms = UINT64_MAX;
+    call->opened_ms = self->now_ms;
+    if (call != self->listen) {
+        return;
+    }
+    listen_drop(self, &self->old_listen, false);
+    if (self->has_listen_gap) {
+        tell_gap(self);
+    }
+    if (!self->is_dead && self->is_listen_due) {
+        modern_listen_due(self);
+    }
+}
+
+void modern_listen_ended(mcp_client *self, mcp_call *call, const mcp_outcome *outcome)
+{
+    if (call == self->old_listen) {
+        self->old_listen = NULL;
+        return;
+    }
+    if (call != self->listen) {
+        return;
+    }
+    self->listen = self->old_listen;
+    self->old_listen = NULL;
+    if (outcome->kind == MCP_OUTCOME_ERROR) {
+        LOG(LOG_WARN, "mcp", "the server refused subscriptions/listen: error %d",
+            outcome->error_code);
+        self->has_no_listen = outcome->error_code == RPC_METHOD_NOT_FOUND;
+        return; /* asked again when what is wanted changes */
+    }
+    if (call->is_acknowledged && self->now_ms - call->opened_ms >= CLIENT_STEADY_MS) {
+        self->listen_attempts = 0;
+    }
+    listen_later(self);
+}
+
+void modern_close_listens(mcp_client *self, bool is_link_gone)
+{
+    self->is_listen_due = false;
+    self->listen_at_ms = UINT64_MAX;
+    listen_drop(self, &self->listen, is_link_gone);
+    listen_drop(self, &self->old_listen, is_link_gone);
+}
+
+/* ---- versions and results -------------------------------------------------------------------- */
+
+bool modern_retry_version(mcp_call *call, json_val error)
+{
+    mcp_client *self = call->client;
+    json_val supported = json_get(json_get(error, STR("data")), STR("supported"));
+    const mcp_revision *version = detect_pick(self, supported, MCP_MODERN);
+    const mcp_revision *legacy = version == NULL ? detect_pick(self, supported, MCP_LEGACY) : NULL;
+    if ((version == NULL && legacy == NULL) || !call_requeue(call)) {
+        return false;
+    }
+    if (version != NULL) {
+        self->revision = version;
+        client_flush(self);
+        return true;
+    }
+    modern_close_listens(self, false);
+    self->has_probed = true;
+    self->proposals = 0;
+    legacy_initialize(self, legacy);
+    return true;
+}
+
+bay_err modern_check_result(json_val result)
+{
+    json_val type = json_get(result, STR("resultType"));
+    if (json_kind_of(type) == JSON_MISSING || json_str_eq(type, STR("complete")) ||
+        json_str_eq(type, STR("input_required")) || json_str_eq(type, STR("task"))) {
+        return BAY_OK;
+    }
+    /* mcp 2026-07-28 basic: an unrecognised resultType makes the result invalid */
+    return BAY_PROTOCOL;
+}

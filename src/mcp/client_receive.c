@@ -1,0 +1,411 @@
+/* What comes in: heads, messages, ends. A message is indexed once in borrowed working memory and
+ * goes to the call it belongs to: by its exchange over HTTP, by its id or token on a shared
+ * channel. Everything here is hostile: what fits nothing is dropped and logged, what is unreadable
+ * is counted. Source: mcp 2026-07-28 basic/transports; mcp 2025-11-25 basic/transports. */
+#include <stdio.h>
+
+#include "base/log.h"
+#include "mcp/client_internal.h"
+
+bool receive_is_id(bay_str raw, uint64_t *out)
+{
+    if (raw.len == 0 || raw.at[0] == '0') {
+        return false; /* ours count from 1, and are compared as the bytes they were sent as */
+    }
+    return str_uint(raw, out);
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static void finish_result(mcp_call *call, const rpc_message *message)
+{
+    bool is_modern = call->purpose == CALL_USER && client_is_modern(call->client);
+    if (is_modern && modern_check_result(message->result) != BAY_OK) {
+        call_fail(call, BAY_PROTOCOL, true, "the result has a resultType that no revision knows");
+        return;
+    }
+    if (is_modern) {
+        call->client->is_confirmed = true;
+    }
+    mcp_outcome outcome = {.kind = MCP_OUTCOME_RESULT, .result = message->result};
+    call_finish(call, &outcome);
+}
+
+static void finish_error(mcp_call *call, const rpc_message *message)
+{
+    int64_t code = 0;
+    if (json_int64(json_get(message->error, STR("code")), &code) != BAY_OK || code < INT32_MIN ||
+        code > INT32_MAX) {
+        code = RPC_INTERNAL_ERROR; /* the object itself goes on unchanged */
+    }
+    if (code != 0 && detect_doubts(call, (int)code, message->error)) {
+        return;
+    }
+    mcp_outcome outcome = {
+        .kind = MCP_OUTCOME_ERROR, .error = message->error, .error_code = (int)code};
+    call_finish(call, &outcome);
+}
+
+static bool is_null_id(bay_str id)
+{
+    return id.len == 0 || str_eq(id, STR("null"));
+}
+
+/* The call this answer is for; NULL: none. `owner`: of the exchange it came on, or NULL. */
+static mcp_call *answered_call(mcp_client *self, mcp_call *owner, const rpc_message *message)
+{
+    mcp_call *call = call_by_id(self, message->id);
+    if (owner != NULL && owner->purpose != CALL_STREAM) {
+        if (call == owner || (message->kind == RPC_ERROR && is_null_id(message->id))) {
+            return owner;
+        }
+        owner->fault = BAY_PROTOCOL;
+        return NULL;
+    }
+    /* A server that could not read our first request cannot name it either. */
+    if (call == NULL && owner == NULL && self->probe != NULL && message->kind == RPC_ERROR &&
+        is_null_id(message->id)) {
+        return self->probe;
+    }
+    return call;
+}
+
+static void receive_answer(mcp_client *self, mcp_call *owner, const rpc_message *message)
+{
+    mcp_call *call = answered_call(self, owner, message);
+    if (call == NULL) {
+        LOG(LOG_DEBUG, "mcp", "an answer to no open request was ignored: id %.*s",
+            BAY_STR(str_head(message->id, 64)));
+        return;
+    }
+    if (legacy_lost_session(call) && !client_is_modern(self)) {
+        return; /* its exchange's end will start a new session */
+    }
+    if (message->kind == RPC_RESULT) {
+        finish_result(call, message);
+    } else {
+        finish_error(call, message);
+    }
+}
+
+/* ---- notifications --------------------------------------------------------------------------- */
+
+static void notify_call(mcp_call *call, const mcp_method *method, json_val params)
+{
+    if (call->purpose == CALL_USER && call->events.notified != NULL) {
+        call->events.notified(call->user, call, method, params);
+    }
+}
+
+static void receive_progress(mcp_client *self, mcp_call *owner, const mcp_method *method,
+                             json_val params)
+{
+    mcp_call *call = call_by_id(self, json_raw(json_get(params, STR("progressToken"))));
+    bool is_elsewhere = owner != NULL && owner != call && owner->purpose != CALL_STREAM;
+    if (call == NULL || !call->wants_progress || is_elsewhere) {
+        LOG(LOG_DEBUG, "mcp", "progress of no open request was ignored");
+        return;
+    }
+    call->deadline_ms = self->now_ms + call->timeout_ms;
+    notify_call(call, method, params);
+}
+
+/* Log messages and whatever else belongs to a call without naming it. */
+static void receive_related(mcp_client *self, mcp_call *owner, const mcp_method *method,
+                            json_val params)
+{
+    mcp_call *call = owner != NULL && owner->purpose == CALL_USER ? owner : NULL;
+    if (call == NULL && owner == NULL) {
+        call = call_only_open(self);
+    }
+    if (call != NULL && call->events.notified != NULL) {
+        notify_call(call, method, params);
+    } else if (method->id == MCP_N_MESSAGE && self->events.logged != NULL) {
+        self->events.logged(self->user, params);
+    }
+}
+
+static mcp_call *subscription_of(mcp_client *self, json_val id)
+{
+    mcp_call *call = call_by_id(self, json_raw(id));
+    return call != NULL && call->purpose == CALL_LISTEN ? call : NULL;
+}
+
+static void receive_acknowledged(mcp_client *self, mcp_call *owner, json_val params)
+{
+    json_val meta = json_get(params, STR("_meta"));
+    mcp_call *call = subscription_of(self, json_get(meta, STR(MCP_META_SUBSCRIPTION)));
+    if (call != NULL && (owner == NULL || owner == call)) {
+        modern_acknowledged(self, call);
+    }
+}
+
+static void receive_cancelled(mcp_client *self, json_val params)
+{
+    /* mcp 2026-07-28 basic/patterns/cancellation: the server's way to end a listen on stdio */
+    mcp_call *call = subscription_of(self, json_get(params, STR("requestId")));
+    if (call != NULL) {
+        call_fail(call, BAY_CLOSED, true, "the server ended the subscription");
+    }
+}
+
+static void receive_updated(mcp_client *self, json_val params, arena *memory)
+{
+    bay_str uri;
+    if (self->events.updated != NULL &&
+        json_str(json_get(params, STR("uri")), memory, &uri) == BAY_OK) {
+        self->events.updated(self->user, uri);
+    }
+}
+
+static void receive_changed(mcp_client *self, mcp_change change)
+{
+    if (self->events.changed != NULL) {
+        self->events.changed(self->user, change);
+    }
+}
+
+static void receive_notification(mcp_client *self, mcp_call *owner, const rpc_message *message,
+                                 arena *memory)
+{
+    mcp_revision_id revision = self->revision != NULL ? self->revision->id : self->newest;
+    const mcp_method *method = mcp_method_find(message->method, revision, MCP_SENDER_SERVER);
+    if (method == NULL || !method->is_notification) {
+        LOG(LOG_DEBUG, "mcp", "an unknown notification was ignored: %.*s",
+            BAY_STR(str_head(message->method, 64)));
+        return;
+    }
+    switch (method->id) {
+    case MCP_N_PROGRESS:
+        receive_progress(self, owner, method, message->params);
+        return;
+    case MCP_N_TOOLS_CHANGED:
+        receive_changed(self, MCP_CHANGE_TOOLS);
+        return;
+    case MCP_N_PROMPTS_CHANGED:
+        receive_changed(self, MCP_CHANGE_PROMPTS);
+        return;
+    case MCP_N_RESOURCES_CHANGED:
+        receive_changed(self, MCP_CHANGE_RESOURCES);
+        return;
+    case MCP_N_RESOURCE_UPDATED:
+        receive_updated(self, message->params, memory);
+        return;
+    case MCP_N_ACKNOWLEDGED:
+        receive_acknowledged(self, owner, message->params);
+        return;
+    case MCP_N_CANCELLED:
+        receive_cancelled(self, message->params);
+        return;
+    default:
+        receive_related(self, owner, method, message->params);
+        return;
+    }
+}
+
+/* ---- requests of the server ------------------------------------------------------------------ */
+
+static void refuse(mcp_client *self, const rpc_message *message)
+{
+    char text[CLIENT_TEXT];
+    snprintf(text, sizeof(text),
+             "%.*s is refused: this client did not offer to answer it (no capability declared, or "
+             "nobody is there to ask)",
+             BAY_STR(str_head(message->method, 64)));
+    client_desk desk = client_take_desk(self, &self->send_desk);
+    rpc_write_error(&desk.message, message->id, RPC_METHOD_NOT_FOUND, str_of(text), (bay_str){0});
+    if (desk.message.err == BAY_OK) {
+        client_post(self, buf_view(&desk.message));
+    }
+    client_put_desk(&self->send_desk, &desk);
+}
+
+void mcp_client_answer(mcp_client *self, bay_str id, bay_str result, int code, bay_str message)
+{
+    if (self->is_dead || self->state == MCP_CLIENT_BROKEN || client_is_modern(self)) {
+        return;
+    }
+    client_enter(self, 0);
+    client_desk desk = client_take_desk(self, &self->send_desk);
+    if (result.len > 0) {
+        rpc_write_result(&desk.message, id, result);
+    } else {
+        rpc_write_error(&desk.message, id, code, message, (bay_str){0});
+    }
+    if (desk.message.err == BAY_OK) {
+        client_post(self, buf_view(&desk.message));
+    } else {
+        LOG(LOG_WARN, "mcp", "an answer to the server could not be written: %s",
+            bay_err_text(desk.message.err));
+    }
+    client_put_desk(&self->send_desk, &desk);
+    client_leave(self);
+}
+
+static bool ask_user(mcp_client *self, mcp_call *owner, const rpc_message *message)
+{
+    mcp_call *call = owner != NULL && owner->purpose == CALL_USER ? owner : NULL;
+    if (call == NULL && owner == NULL) {
+        call = call_only_open(self);
+    }
+    if (call != NULL && call->events.asked != NULL &&
+        call->events.asked(call->user, call, message)) {
+        return true;
+    }
+    return !self->is_dead && self->events.asked != NULL && self->events.asked(self->user, message);
+}
+
+static void receive_request(mcp_client *self, mcp_call *owner, const rpc_message *message)
+{
+    bool is_ready = self->state == MCP_CLIENT_READY;
+    if (client_is_modern(self) && is_ready) {
+        /* mcp 2026-07-28 basic/patterns: servers send no requests */
+        LOG(LOG_WARN, "mcp", "a request of a modern server was ignored: %.*s",
+            BAY_STR(str_head(message->method, 64)));
+        return;
+    }
+    if (str_eq(message->method, STR("ping"))) {
+        mcp_client_answer(self, message->id, STR("{}"), 0, (bay_str){0});
+        return;
+    }
+    const mcp_method *method =
+        is_ready ? mcp_method_find(message->method, self->revision->id, MCP_SENDER_SERVER) : NULL;
+    bool is_taken = method != NULL && !method->is_notification && ask_user(self, owner, message);
+    if (!is_taken && !self->is_dead && self->state != MCP_CLIENT_BROKEN) {
+        refuse(self, message);
+    }
+}
+
+/* ---- one message ----------------------------------------------------------------------------- */
+
+static void dispatch(mcp_client *self, uint64_t exchange, const rpc_message *message, arena *memory)
+{
+    mcp_call *owner = exchange != 0 ? call_by_exchange(self, exchange) : NULL;
+    if (exchange != 0 && (owner == NULL || owner->phase != CALL_OPEN)) {
+        LOG(LOG_DEBUG, "mcp", "a message after the answer was ignored");
+        return;
+    }
+    switch (message->kind) {
+    case RPC_REQUEST:
+        receive_request(self, owner, message);
+        return;
+    case RPC_NOTIFICATION:
+        receive_notification(self, owner, message, memory);
+        return;
+    case RPC_RESULT:
+    case RPC_ERROR:
+        receive_answer(self, owner, message);
+        return;
+    }
+}
+
+/* An unreadable message: on an exchange it harms that call only, on a shared channel it is counted.
+ */
+static void receive_garbage(mcp_client *self, uint64_t exchange, bay_err err, const char *why)
+{
+    LOG(LOG_DEBUG, "mcp", "an unreadable message was ignored: %s", why);
+    if (exchange == 0) {
+        if (err == BAY_NOMEM) {
+            /* It may have been an answer; nobody must wait for it in vain. */
+            client_break(self, err, "no memory to read a message", false);
+        } else if (++self->garbage > CLIENT_MAX_GARBAGE) {
+            client_break(self, BAY_PROTOCOL, "the server sends what is no MCP", false);
+        }
+        return;
+    }
+    mcp_call *call = call_by_exchange(self, exchange);
+    if (call == NULL || call->phase != CALL_OPEN) {
+        return;
+    }
+    call->fault = err == BAY_NOMEM ? BAY_NOMEM : BAY_PROTOCOL;
+    if (++call->garbage > CLIENT_MAX_GARBAGE && call->purpose != CALL_STREAM) {
+        call_abandon(call);
+        call_fail(call, BAY_PROTOCOL, true, "the server sends what is no MCP");
+    }
+}
+
+static void receive_batch(mcp_client *self, uint64_t exchange, json_val batch, arena *memory)
+{
+    bool may = self->revision != NULL && self->revision->batches &&
+               self->state == MCP_CLIENT_READY && json_count(batch) > 0;
+    if (!may) {
+        receive_garbage(self, exchange, BAY_PROTOCOL, "a batch");
+        return;
+    }
+    json_iter iter = json_iter_of(batch);
+    while (!self->is_dead && self->state != MCP_CLIENT_BROKEN && json_next(&iter)) {
+        rpc_message message;
+        rpc_fault fault = {0};
+        bay_err err = rpc_message_read(&message, iter.value, memory, &fault);
+        if (err == BAY_OK) {
+            dispatch(self, exchange, &message, memory);
+        } else {
+            receive_garbage(self, exchange, err, fault.text != NULL ? fault.text : "no memory");
+        }
+    }
+}
+
+static void receive_text(mcp_client *self, uint64_t exchange, bay_str text, arena *memory)
+{
+    json_doc doc;
+    rpc_message message;
+    rpc_fault fault = {0};
+    json_limits limits = json_default_limits;
+    limits.max_bytes = self->max_message_bytes;
+    bay_err err = rpc_message_parse(&message, &doc, text, &limits, memory, &fault);
+    if (err == BAY_UNSUPPORTED) {
+        receive_batch(self, exchange, message.root, memory);
+    } else if (err != BAY_OK) {
+        receive_garbage(self, exchange, err, fault.text != NULL ? fault.text : bay_err_text(err));
+    } else {
+        if (exchange == 0) {
+            self->garbage = 0;
+        }
+        dispatch(self, exchange, &message, memory);
+    }
+}
+
+static void receive_too_much(mcp_client *self, uint64_t exchange)
+{
+    static const char text[] = "the server's message is larger than this client takes";
+    if (exchange == 0) {
+        client_break(self, BAY_LIMIT, text, false);
+        return;
+    }
+    mcp_call *call = call_by_exchange(self, exchange);
+    if (call == NULL) {
+        return;
+    }
+    call_abandon(call);
+    if (call == self->stream) {
+        legacy_stream_ended(self, BAY_LIMIT);
+    } else if (call->phase == CALL_OPEN) {
+        call_fail(call, BAY_LIMIT, true, text);
+    }
+}
+
+void mcp_client_receive(mcp_client *self, uint64_t exchange, bay_str message, bay_str event_id,
+                        uint64_t now_ms)
+{
+    if (self->is_dead || self->state == MCP_CLIENT_BROKEN || self->state == MCP_CLIENT_IDLE) {
+        return;
+    }
+    client_enter(self, now_ms);
+    uint64_t key = client_is_http(self) ? exchange : 0;
+    mcp_call *owner = key != 0 ? call_by_exchange(self, key) : NULL;
+    if (owner != NULL) {
+        call_remember_event(owner, event_id);
+    }
+    bool is_known = !client_is_http(self) || owner != NULL;
+    if (message.len > self->max_message_bytes) {
+        receive_too_much(self, key);
+    } else if (message.len > 0 && is_known) {
+        client_trace(self, false, message, NULL, 0);
+        client_desk desk = client_take_desk(self, &self->receive_desk);
+        if (!self->is_dead) {
+            receive_text(self, key, message, &desk.memory);
+        }
+        client_put_desk(&self->receive_desk, &desk);
+    }
+    client_leave(self);
+}
