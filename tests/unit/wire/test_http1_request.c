@@ -191,6 +191,9 @@ static const good_case good_cases[] = {
     GOOD("GET|/|/|||0||1.0|length 0 0|framing 0|keep 0|expects 0|left 0\n"
          "Connection=keep-alive\nConnection=close\n",
          "GET / HTTP/1.0\r\nConnection: keep-alive\r\nConnection: close\r\n\r\n"),
+    GOOD("GET|/|/|||0||1.0|length 0 0|framing 0|keep 1|expects 0|left 0\n"
+         "Connection=, keep-alive\nTransfer-Encodings=gzip\n",
+         "GET / HTTP/1.0\r\nConnection:, keep-alive\r\nTransfer-Encodings: gzip\r\n\r\n"),
     GOOD("GET|HTTP://A.example:80/x?y|/x|?y|a.example|0||1.1|length 0 0|framing 0|keep 1|expects 0|"
          "left 0\nHost=a.example\n",
          "GET HTTP://A.example:80/x?y HTTP/1.1\r\n" HOST "\r\n"),
