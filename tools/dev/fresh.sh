@@ -52,8 +52,8 @@ fresh_bootstrap() {
     say "debootstrap $FRESH_SUITE (minbase)"
     # Without a mirror of our own debootstrap takes its default.
     debootstrap --variant=minbase "$FRESH_SUITE" "$root" ${mirror:+"$mirror"} \
-        >"$fresh_folder/debootstrap.log" 2>&1 || {
-        tail -n 20 "$fresh_folder/debootstrap.log" >&2
+        >build/fresh-debootstrap.log 2>&1 || {
+        tail -n 20 build/fresh-debootstrap.log >&2
         die "debootstrap failed"
     }
     fresh_sources | awk -v suite="$FRESH_SUITE" \
@@ -101,7 +101,7 @@ fresh_answers() {
 
 # The first command: it answers within its time.
 fresh_run() {
-    local log=$fresh_folder/run.log
+    local log=build/fresh-run.log
     if fresh_answers; then die "something answers on $FRESH_ADDRESS already; stop it first"; fi
     say "./dev run"
     fresh_inside /root/patchbay/dev run >"$log" 2>&1 </dev/null &
@@ -124,7 +124,7 @@ fresh_run() {
 }
 
 fresh_test() {
-    local log=$fresh_folder/test.log
+    local log=build/fresh-test.log
     say "./dev test"
     if (fresh_inside /root/patchbay/dev test) >"$log" 2>&1 </dev/null; then
         printf '   ./dev test: %s\n' "$(tail -n 1 "$log")"
@@ -142,6 +142,7 @@ command_fresh() {
         exec sudo --preserve-env "$BAY_ROOT/dev" fresh "$@"
     fi
     deps_install debootstrap curl git
+    mkdir -p build
     fresh_folder=$(mktemp -d "${TMPDIR:-/tmp}/patchbay-fresh.XXXXXX")
     trap fresh_end EXIT
     fresh_bootstrap "$fresh_folder/root"
