@@ -282,9 +282,10 @@ static size_t begin_body(http_connection *self, bay_str bytes, size_t used)
             return bytes.len;
         }
         if (have >= head->content_length) {
-            memory->input.len = memory->head_len + (size_t)head->content_length;
+            size_t length = (size_t)head->content_length; /* the head is gone after dispatch */
+            memory->input.len = memory->head_len + length;
             dispatch(self);
-            return used + (size_t)head->content_length;
+            return used + length;
         }
     }
     memory->input.len = memory->head_len; /* what lies behind it is read again from `bytes` */

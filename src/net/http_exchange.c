@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "net/http_internal.h"
 
-enum { CORK_BYTES = 16 * 1024 };
+enum { CORK_BYTES = 16 * 1024, JOINED_BYTES = 1024 };
 
 http_connection *exchange_connection(const http_exchange *self)
 {
@@ -202,8 +202,13 @@ void http_exchange_reply(http_exchange *self, int status, const http_field *fiel
         http_exchange_abort(self);
         return;
     }
+    buf *head = &connection->server->head;
     bool is_bare = self->is_head_method || has_no_body(status) || body.len == 0;
-    bay_str spans[2] = {buf_view(&connection->server->head), body};
+    if (!is_bare && body.len <= JOINED_BYTES && buf_reserve(head, body.len)) {
+        buf_str(head, body); /* one span is cheaper than two for the kernel */
+        is_bare = true;
+    }
+    bay_str spans[2] = {buf_view(head), body};
     finish(connection, send_spans(connection, spans, is_bare ? 1 : 2));
 }
 
@@ -236,6 +241,7 @@ bay_err http_stream_open(http_exchange *self, int status, const http_field *fiel
     }
     buf_str(&connection->cork, buf_view(&server->head));
     if (connection->cork.err != BAY_OK) {
+        buf_clear(&connection->cork);
         return BAY_NOMEM;
     }
     self->is_chunked = is_chunked;

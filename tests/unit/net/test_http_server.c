@@ -185,6 +185,32 @@ static void test_large_body(void **state)
     rig_fini(&on);
 }
 
+/* Requests of one read each that are too large to be recycled, one behind the other. */
+static void test_requests_that_fill_one_read(void **state)
+{
+    (void)state;
+    enum { BODY = 30000 };
+    rig on;
+    raw client;
+    rig_init(&on, NULL);
+    raw_open(&client, &on);
+    char request[BODY + 256];
+    int head = snprintf(request, sizeof(request),
+                        "POST /echo HTTP/1.1\r\n" HOST "Content-Length: %d\r\n\r\n", BODY);
+    memset(request + head, 'r', BODY);
+    for (int i = 0; i < 4; i++) {
+        size_t whole = (size_t)head + BODY; /* in one piece, without turning the loop between */
+        assert_int_equal(send(client.fd, request, whole, MSG_NOSIGNAL), whole);
+        if (i % 2 == 1) {
+            RIG_UNTIL(&on, (raw_pump(&client), on.complete == i + 1));
+        }
+    }
+    RIG_UNTIL(&on, (raw_pump(&client), client.got.len > 4 * BODY));
+    assert_int_equal(raw_count(&client, "HTTP/1.1 200 OK"), 4);
+    raw_close(&client);
+    rig_fini(&on);
+}
+
 static void test_head_has_no_body(void **state)
 {
     (void)state;
@@ -549,6 +575,7 @@ int main(void)
         cmocka_unit_test(test_pipelining),
         cmocka_unit_test(test_split_at_every_byte),
         cmocka_unit_test(test_large_body),
+        cmocka_unit_test(test_requests_that_fill_one_read),
         cmocka_unit_test(test_head_has_no_body),
         cmocka_unit_test(test_expect_continue),
         cmocka_unit_test(test_reply_fields_cannot_inject),
