@@ -10,7 +10,10 @@ typedef struct loop loop;
 typedef struct uv_loop_s uv_loop_t;
 
 bay_err loop_new(loop **out) BAY_MUST_CHECK;
-/* Closes every handle that is still open and waits for their ends, then frees. */
+/* Ends what is still open and waits until it is closed, then frees: sockets say `closed`,
+ * listeners, processes (killed and reaped) and line streams go without an event. Whoever holds one
+ * of these must not touch it afterwards. Pool work is waited for; timers that are still armed do
+ * not run. */
 void loop_free(loop *self);
 
 void loop_run(loop *self);  /* until loop_stop, or until nothing is left to wait for */

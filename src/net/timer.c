@@ -81,6 +81,10 @@ static void on_due(uv_timer_t *handle)
 {
     loop *self = handle->data;
     timer_heap *heap = &self->timers;
+    if (self->is_closing) {
+        return; /* owners are going or gone; written by this thread only, so read without the lock
+                 */
+    }
     uint64_t now = uv_now(&self->uv);
     /* Timers armed in these callbacks wait for the next turn, also those with no delay. */
     uint64_t end = heap->next_sequence;

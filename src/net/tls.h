@@ -17,6 +17,6 @@ typedef struct tls_options {
 
 bay_err tls_server_new(const tls_options *options, tls_context **out, bay_diag *diag) BAY_MUST_CHECK;
 bay_err tls_client_new(const tls_options *options, tls_context **out, bay_diag *diag) BAY_MUST_CHECK;
-void tls_free(tls_context *self);
+void tls_free(tls_context *self); /* connections made from it live on */
 
 #endif

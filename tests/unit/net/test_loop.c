@@ -257,17 +257,23 @@ static void a_timer_may_rearm_itself_and_stop_another_that_is_due(void **state)
     loop_free(self.loop);
 }
 
-static void a_timer_far_away_is_no_obstacle_to_the_end(void **state)
+static void armed_timers_neither_hold_up_the_end_nor_run_in_it(void **state)
 {
     (void)state;
     loop *ending = test_loop();
-    loop_timer timer;
+    loop_timer far;
+    loop_timer due;
     int runs = 0;
-    loop_timer_init(&timer, count, &runs);
-    assert_int_equal(loop_timer_start(ending, &timer, UINT64_MAX), BAY_OK);
+    int worked = 0;
+    loop_timer_init(&far, count, &runs);
+    loop_timer_init(&due, count, &runs);
+    assert_int_equal(loop_timer_start(ending, &far, UINT64_MAX), BAY_OK);
     assert_true(loop_turn(ending, 0));
+    assert_int_equal(loop_timer_start(ending, &due, 0), BAY_OK);
+    assert_int_equal(loop_work(ending, count, count, &worked), BAY_OK); /* the loop turns for it */
     loop_free(ending);
     assert_int_equal(runs, 0);
+    assert_int_equal(worked, 2);
 }
 
 /* --- the pool and signals -------------------------------------------------------------------- */
@@ -349,7 +355,7 @@ int main(void)
         cmocka_unit_test(deferred_tasks_run_once_each_and_may_be_taken_back),
         cmocka_unit_test(ten_thousand_timers_fire_in_order_and_the_stopped_do_not),
         cmocka_unit_test(a_timer_may_rearm_itself_and_stop_another_that_is_due),
-        cmocka_unit_test(a_timer_far_away_is_no_obstacle_to_the_end),
+        cmocka_unit_test(armed_timers_neither_hold_up_the_end_nor_run_in_it),
         cmocka_unit_test(pool_work_runs_elsewhere_and_is_done_at_home_also_at_the_end),
         cmocka_unit_test(a_signal_reaches_its_handler_and_does_not_keep_the_loop_alive),
         cmocka_unit_test(a_loop_leaves_no_descriptor_behind),
