@@ -1,0 +1,435 @@
+/* The command line into a struct. Two passes: options are taken out wherever they stand before `--`
+ * and the operands gathered at the front; then the command says what its operands are. */
+#include "cli/arguments.h"
+
+#include "base/err.h"
+#include "base/str.h"
+#include "cli/arguments_table.h"
+#include "gateway/config_internal.h"
+
+typedef struct parser {
+    cli_arguments *out;
+    bay_diag *diag;
+    char **operands; /* argv[1..], compacted */
+    size_t operand_count;
+    uint32_t given; /* options, one bit each */
+} parser;
+
+/* ---- values of options ------------------------------------------------------------------------*/
+
+static bay_err take_timeout(parser *self, const char *value)
+{
+    static const config_key row = {
+        .type = CONFIG_TYPE_DURATION, .min = 1, .max = 24ULL * 3600 * 1000};
+    uint64_t milliseconds = 0;
+    bool is_bare = false;
+    bay_err err = config_value_parse(&row, str_of(value), &milliseconds, &is_bare);
+    milliseconds *= is_bare ? 1000 : 1;
+    if (err != BAY_OK || milliseconds > row.max) {
+        return diag_set(self->diag, BAY_INVALID,
+                        "--timeout needs a duration up to 24h, such as 500ms, 10s or 2m");
+    }
+    self->out->timeout_ms = (uint32_t)milliseconds;
+    return BAY_OK;
+}
+
+static bay_err take_workers(parser *self, const char *value)
+{
+    uint64_t workers = 0;
+    if (!str_uint(str_of(value), &workers) || workers < 1 || workers > 256) {
+        return diag_set(self->diag, BAY_INVALID, "--workers needs a whole number from 1 to 256");
+    }
+    self->out->workers = (uint32_t)workers;
+    return BAY_OK;
+}
+
+/* The words are those of the configuration. */
+static bay_err take_protocol(parser *self, const char *value)
+{
+    const config_key *row = config_key_find(CONFIG_SCOPE_SERVER, STR("protocol"));
+    int index = config_choice_find(row->extra, str_of(value));
+    if (index < 0) {
+        return diag_set(self->diag, BAY_INVALID,
+                        "--protocol needs auto, legacy, modern or a revision such as 2025-11-25");
+    }
+    self->out->protocol = (config_protocol)index;
+    return BAY_OK;
+}
+
+static bay_err take_transport(parser *self, const char *value)
+{
+    int index = config_choice_find("auto|stdio|http|sse", str_of(value));
+    if (index < 0) {
+        return diag_set(self->diag, BAY_INVALID, "--transport needs auto, stdio, http or sse");
+    }
+    self->out->transport = (config_transport)index;
+    return BAY_OK;
+}
+
+static bay_err take_header(parser *self, const char *value)
+{
+    bay_str text = str_of(value);
+    size_t colon = str_find(text, ':');
+    if (colon == 0 || colon == text.len) {
+        return diag_set(self->diag, BAY_INVALID, "--header needs 'NAME: VALUE'");
+    }
+    if (self->out->header_count == CLI_HEADERS) {
+        return diag_set(self->diag, BAY_INVALID, "--header was given more than %d times",
+                        CLI_HEADERS);
+    }
+    self->out->headers[self->out->header_count++] = value;
+    return BAY_OK;
+}
+
+static bay_err take_option(parser *self, const cli_option *option, const char *value)
+{
+    cli_arguments *out = self->out;
+    bool may_repeat = option->id == OPTION_HEADER || option->id == OPTION_VERBOSE;
+    if ((self->given & (1U << option->id)) != 0 && !may_repeat) {
+        return diag_set(self->diag, BAY_INVALID, "--%s was given twice: keep one", option->name);
+    }
+    self->given |= 1U << option->id;
+    switch (option->id) {
+    case OPTION_CONFIG:
+        out->config_file = value;
+        return BAY_OK;
+    case OPTION_WORKERS:
+        return take_workers(self, value);
+    case OPTION_LISTEN:
+        out->listen = value;
+        return BAY_OK;
+    case OPTION_ARGUMENTS:
+        out->json_arguments = value;
+        return BAY_OK;
+    case OPTION_HEADER:
+        return take_header(self, value);
+    case OPTION_TIMEOUT:
+        return take_timeout(self, value);
+    case OPTION_PROTOCOL:
+        return take_protocol(self, value);
+    case OPTION_TRANSPORT:
+        return take_transport(self, value);
+    case OPTION_JSON:
+        out->is_json = true;
+        return BAY_OK;
+    case OPTION_VERBOSE:
+        out->verbosity++;
+        return BAY_OK;
+    case OPTION_NO_COLOR:
+        out->is_colorless = true;
+        return BAY_OK;
+    case OPTION_HELP:
+        out->wants_help = true;
+        return BAY_OK;
+    case OPTION_VERSION: /* looked at when there is no command */
+        return BAY_OK;
+    case OPTION_COUNT:
+        break;
+    }
+    return BAY_INVALID;
+}
+
+/* ---- options ----------------------------------------------------------------------------------*/
+
+static bay_err refuse_option(parser *self, bay_str name)
+{
+    const cli_option *nearest = cli_option_nearest(name);
+    int len = name.len < 64 ? (int)name.len : 64;
+    if (nearest == NULL) {
+        return diag_set(self->diag, BAY_INVALID,
+                        "unknown option --%.*s: patchbay help lists the options", len, name.at);
+    }
+    return diag_set(self->diag, BAY_INVALID, "unknown option --%.*s: did you mean --%s?", len,
+                    name.at, nearest->name);
+}
+
+/* `--name`, `--name=value`, `--name value`. */
+static bay_err take_long(parser *self, const char *text, char **argv, int argc, int *at)
+{
+    bay_str all = str_of(text);
+    bay_str name = str_head(all, str_find(all, '='));
+    const cli_option *option = cli_option_find(name);
+    if (option == NULL) {
+        return refuse_option(self, name);
+    }
+    bool has_value = name.len < all.len;
+    if (option->argument[0] == '\0') {
+        if (has_value) {
+            return diag_set(self->diag, BAY_INVALID,
+                            "--%s takes no value: remove the =", option->name);
+        }
+        return take_option(self, option, NULL);
+    }
+    const char *value = has_value ? text + name.len + 1 : NULL;
+    if (value == NULL && *at + 1 < argc) {
+        value = argv[++*at];
+    }
+    if (value == NULL || value[0] == '\0') {
+        return diag_set(self->diag, BAY_INVALID, "--%s needs %s", option->name, option->argument);
+    }
+    return take_option(self, option, value);
+}
+
+/* `-v`, `-vvj`, `-c FILE`, `-cFILE`. */
+static bay_err take_short(parser *self, const char *text, char **argv, int argc, int *at)
+{
+    for (; *text != '\0'; text++) {
+        const cli_option *option = cli_option_letter(*text);
+        if (option == NULL) {
+            char shown = *text;
+            if (shown < 0x21 || shown > 0x7e) {
+                shown = '?';
+            }
+            return diag_set(self->diag, BAY_INVALID,
+                            "unknown option -%c: patchbay help lists the options", shown);
+        }
+        if (option->argument[0] == '\0') {
+            bay_err err = take_option(self, option, NULL);
+            if (err != BAY_OK) {
+                return err;
+            }
+            continue;
+        }
+        const char *value = text[1] != '\0' ? text + 1 : *at + 1 < argc ? argv[++*at] : NULL;
+        if (value == NULL || value[0] == '\0') {
+            return diag_set(self->diag, BAY_INVALID, "-%c needs %s", option->letter,
+                            option->argument);
+        }
+        return take_option(self, option, value);
+    }
+    return BAY_OK;
+}
+
+static bay_err take_options(parser *self, int argc, char **argv)
+{
+    for (int at = 1; at < argc; at++) {
+        char *text = argv[at];
+        bay_err err = BAY_OK;
+        if (text[0] != '-' || text[1] == '\0') {
+            self->operands[self->operand_count++] = text;
+        } else if (text[1] != '-') {
+            err = take_short(self, text + 1, argv, argc, &at);
+        } else if (text[2] != '\0') {
+            err = take_long(self, text + 2, argv, argc, &at);
+        } else {
+            self->out->target_kind = CLI_TARGET_ARGV;
+            self->out->target_argv = argv + at + 1; /* argv ends in NULL */
+            return BAY_OK;
+        }
+        if (err != BAY_OK) {
+            return err;
+        }
+    }
+    return BAY_OK;
+}
+
+/* ---- operands ---------------------------------------------------------------------------------*/
+
+static bay_err take_command(parser *self, const char *text)
+{
+    cli_command nearest = CLI_COMMAND_COUNT;
+    size_t least = 3;
+    for (size_t i = 0; i < CLI_COMMAND_COUNT; i++) {
+        size_t distance = str_distance(str_of(text), str_of(cli_commands[i].name));
+        if (str_eq(str_of(text), str_of(cli_commands[i].name))) {
+            self->out->command = (cli_command)i;
+            return BAY_OK;
+        }
+        if (distance < least) {
+            least = distance;
+            nearest = (cli_command)i;
+        }
+    }
+    config_quoted quoted = config_quote(str_of(text));
+    if (nearest == CLI_COMMAND_COUNT) {
+        return diag_set(self->diag, BAY_INVALID,
+                        "unknown command \"%s\": patchbay help lists the commands", quoted.text);
+    }
+    return diag_set(self->diag, BAY_INVALID, "unknown command \"%s\": did you mean \"%s\"?",
+                    quoted.text, cli_commands[nearest].name);
+}
+
+static bool is_name(bay_str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.at[i];
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!is_letter && !(c >= '0' && c <= '9') && c != '_' && c != '-') {
+            return false;
+        }
+    }
+    return text.len > 0 && text.len <= CONFIG_NAME_BYTES;
+}
+
+static bay_err take_target(parser *self, const char *text)
+{
+    cli_arguments *out = self->out;
+    out->target = str_of(text);
+    if (str_starts(out->target, STR("http://")) || str_starts(out->target, STR("https://"))) {
+        out->target_kind = CLI_TARGET_URL;
+        return BAY_OK;
+    }
+    if (is_name(out->target)) {
+        out->target_kind = CLI_TARGET_NAME;
+        return BAY_OK;
+    }
+    return diag_set(self->diag, BAY_INVALID,
+                    "\"%s\" is no TARGET: give http://HOST/PATH, a name from the configuration, or "
+                    "-- COMMAND at the end",
+                    config_quote(out->target).text);
+}
+
+static bay_err check_pair(parser *self, bay_str pair)
+{
+    size_t equals = str_find(pair, '=');
+    bool has_key = equals > 0 && !(equals == 1 && pair.at[0] == ':');
+    if (has_key && equals < pair.len && pair.at[0] != '{') {
+        return BAY_OK;
+    }
+    return diag_set(self->diag, BAY_INVALID,
+                    "\"%s\" is no argument: write KEY=VALUE, or give JSON with --arguments",
+                    config_quote(pair).text);
+}
+
+/* What stands behind TARGET, or alone when the target is a command behind `--`. */
+static bay_err take_rest(parser *self, size_t at)
+{
+    cli_arguments *out = self->out;
+    const cli_command_row *row = &cli_commands[out->command];
+    bool is_read = out->command == CLI_READ;
+    bool has_name = is_read || out->command == CLI_CALL || out->command == CLI_PROMPT;
+    if (has_name && at == self->operand_count) {
+        return diag_set(self->diag, BAY_INVALID, "%s needs %s: patchbay %s %s", row->name,
+                        is_read ? "a URI" : "a NAME", row->name, row->operands);
+    }
+    if (has_name) {
+        out->name = self->operands[at++];
+    }
+    if (has_name && !is_read) {
+        out->pairs = self->operands + at;
+        out->pair_count = self->operand_count - at;
+        for (; at < self->operand_count; at++) {
+            bay_err err = check_pair(self, str_of(self->operands[at]));
+            if (err != BAY_OK) {
+                return err;
+            }
+        }
+        if (out->pair_count > 0 && out->json_arguments != NULL) {
+            return diag_set(self->diag, BAY_INVALID,
+                            "--arguments and KEY=VALUE exclude each other: keep one");
+        }
+    }
+    if (at < self->operand_count) {
+        return diag_set(self->diag, BAY_INVALID, "\"%s\" is too much: patchbay %s %s",
+                        config_quote(str_of(self->operands[at])).text, row->name, row->operands);
+    }
+    return BAY_OK;
+}
+
+static bay_err take_target_and_rest(parser *self)
+{
+    cli_arguments *out = self->out;
+    const cli_command_row *row = &cli_commands[out->command];
+    if (out->target_kind == CLI_TARGET_ARGV) {
+        if (out->target_argv[0] == NULL) {
+            return diag_set(self->diag, BAY_INVALID, "-- needs a command behind it");
+        }
+        return take_rest(self, 1);
+    }
+    if (self->operand_count < 2) {
+        return diag_set(self->diag, BAY_INVALID,
+                        "%s needs a TARGET: a URL, a name from the configuration, or -- COMMAND",
+                        row->name);
+    }
+    bay_err err = take_target(self, self->operands[1]);
+    return err == BAY_OK ? take_rest(self, 2) : err;
+}
+
+static bay_err take_topic(parser *self)
+{
+    cli_arguments *out = self->out;
+    out->wants_help = true;
+    if (self->operand_count < 2) {
+        return BAY_OK;
+    }
+    out->has_topic = true;
+    bay_err err = take_command(self, self->operands[1]);
+    return err == BAY_OK && self->operand_count > 2 ? take_rest(self, 2) : err;
+}
+
+static bay_err check_options(parser *self)
+{
+    const cli_arguments *out = self->out;
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        const cli_option *option = &cli_options[i];
+        bool is_given = (self->given & (1U << option->id)) != 0;
+        if (is_given && (option->commands & (1U << out->command)) == 0) {
+            return diag_set(self->diag, BAY_INVALID,
+                            "--%s is no option of %s: patchbay help %s lists them", option->name,
+                            cli_commands[out->command].name, cli_commands[out->command].name);
+        }
+    }
+    bool is_child = out->target_kind == CLI_TARGET_ARGV;
+    if (is_child && out->header_count > 0) {
+        return diag_set(self->diag, BAY_INVALID, "--header is for a URL, not for a command");
+    }
+    if ((is_child && out->transport > CONFIG_TRANSPORT_STDIO) ||
+        (out->target_kind == CLI_TARGET_URL && out->transport == CONFIG_TRANSPORT_STDIO)) {
+        return diag_set(self->diag, BAY_INVALID,
+                        "--transport does not fit the TARGET: stdio is for a command, http and sse "
+                        "are for a URL");
+    }
+    return BAY_OK;
+}
+
+static bay_err take_operands(parser *self)
+{
+    cli_arguments *out = self->out;
+    if (self->operand_count == 0) {
+        out->command = CLI_HELP;
+        if ((self->given & (1U << OPTION_VERSION)) != 0) {
+            out->command = CLI_VERSION;
+            self->given &= ~(1U << OPTION_VERSION);
+        }
+        if (out->target_kind == CLI_TARGET_ARGV) {
+            return diag_set(self->diag, BAY_INVALID,
+                            "-- without a command of patchbay before it: "
+                            "patchbay list -- COMMAND");
+        }
+        return BAY_OK;
+    }
+    bay_err err = take_command(self, self->operands[0]);
+    if (err != BAY_OK || out->wants_help) {
+        out->has_topic = err == BAY_OK;
+        return err;
+    }
+    if (out->command == CLI_HELP) {
+        return take_topic(self);
+    }
+    if (strstr(cli_commands[out->command].operands, "TARGET") != NULL) {
+        return take_target_and_rest(self);
+    }
+    if (out->target_kind == CLI_TARGET_ARGV) {
+        return diag_set(self->diag, BAY_INVALID, "%s takes no -- COMMAND: remove it",
+                        cli_commands[out->command].name);
+    }
+    return take_rest(self, 1);
+}
+
+bay_err cli_parse(int argc, char **argv, cli_arguments *out, bay_diag *diag)
+{
+    cli_arguments parsed = {.command = CLI_HELP};
+    parser self = {.out = &parsed, .diag = diag, .operands = argv + 1};
+    bay_err err = argc > 0 ? take_options(&self, argc, argv) : BAY_OK;
+    if (err == BAY_OK) {
+        err = take_operands(&self);
+    }
+    bool is_topic = parsed.has_topic || parsed.wants_help;
+    if (err == BAY_OK && !is_topic) {
+        err = check_options(&self);
+    }
+    if (err == BAY_OK) {
+        *out = parsed;
+    }
+    return err;
+}

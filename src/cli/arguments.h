@@ -1,0 +1,79 @@
+/* The command line: parsed into one struct along the tables of commands.def, which also make --help
+ * and docs/cli.md. Parsing touches nothing outside: files and variables that options name are read
+ * by cli_header_read and whoever needs them. */
+#ifndef CLI_ARGUMENTS_H
+#define CLI_ARGUMENTS_H
+
+#include "base/buf.h"
+#include "gateway/config.h"
+#include "patchbay/types.h"
+
+typedef enum cli_command {
+#define CLI_COMMAND(symbol, name, operands, summary, detail) CLI_##symbol,
+#define CLI_OPTION(symbol, letter, name, argument, commands, doc)
+#define CLI_EXIT(symbol, code, doc)
+#include "cli/commands.def"
+    CLI_COMMAND_COUNT
+} cli_command;
+
+typedef enum cli_exit {
+#define CLI_COMMAND(symbol, name, operands, summary, detail)
+#define CLI_OPTION(symbol, letter, name, argument, commands, doc)
+#define CLI_EXIT(symbol, code, doc) CLI_EXIT_##symbol = (code),
+#include "cli/commands.def"
+} cli_exit;
+
+typedef enum cli_target_kind {
+    CLI_TARGET_NONE,
+    CLI_TARGET_URL,
+    CLI_TARGET_NAME, /* of the configuration */
+    CLI_TARGET_ARGV, /* a command behind `--` */
+} cli_target_kind;
+
+enum { CLI_HEADERS = 64 };
+
+/* Everything is borrowed from argv. */
+typedef struct cli_arguments {
+    cli_command command;
+    bool wants_help; /* of `command`; HELP without a topic: of all */
+    bool has_topic;  /* help COMMAND: `command` is that one, wants_help is set */
+    cli_target_kind target_kind;
+    bay_str target;           /* URL or NAME */
+    char *const *target_argv; /* ARGV: ends in NULL */
+    const char *name;         /* of the tool or prompt; the URI of read */
+    char *const *pairs;       /* KEY=VALUE... of call and prompt */
+    size_t pair_count;
+    const char *config_file;          /* NULL: not given */
+    const char *listen;               /* NULL: not given */
+    const char *json_arguments;       /* --arguments, as written; NULL: not given */
+    const char *headers[CLI_HEADERS]; /* as written: cli_header_read */
+    size_t header_count;
+    uint32_t timeout_ms; /* 0: not given */
+    uint32_t workers;    /* 0: not given */
+    config_protocol protocol;
+    config_transport transport;
+    bool is_json;
+    bool is_colorless;
+    uint32_t verbosity;
+} cli_arguments;
+
+/* argv[0] is skipped; argv may be reordered, as operands are gathered at its front.
+ * Errors: BAY_INVALID: wrong use; the text in `diag` says what and what to do. Then the exit code
+ * is CLI_EXIT_USAGE. */
+bay_err cli_parse(int argc, char **argv, cli_arguments *out, bay_diag *diag) BAY_MUST_CHECK;
+
+/* Takes 'NAME: VALUE' apart; '@FILE' as the value is the first line of that file, ${VARIABLE}s are
+ * replaced. The value is appended to `out_value`, which the caller wipes; no message shows it.
+ * Errors: BAY_INVALID, BAY_SYNTAX, BAY_IO, BAY_LIMIT, BAY_NOMEM, each with a text. */
+bay_err cli_header_read(const char *header, bay_str *out_name, buf *out_value,
+                        bay_diag *diag) BAY_MUST_CHECK;
+
+/* The exit code that tells of an error. */
+cli_exit cli_exit_of(bay_err err);
+
+const char *cli_command_name(cli_command command);
+void cli_write_usage(buf *out);                     /* all commands */
+void cli_write_help(cli_command command, buf *out); /* one */
+void cli_write_markdown(buf *out);                  /* docs/cli.md */
+
+#endif
