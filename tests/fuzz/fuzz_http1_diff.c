@@ -1,15 +1,15 @@
 /* HTTP/1.1 against http_parser 2.9.4: a message that http_parser refuses, ours does not complete;
  * one that ours completes, http_parser completes too and reads alike: method, target, status,
- * fields, body, keep-alive. The first byte chooses requests or responses, the second does
- * nothing here: the inputs are those of fuzz_http1.
+ * fields, body, keep-alive. What begins with HTTP/ is read
+ * as a response.
  *
  * Differences that are meant:
  * - Methods that http_parser does not know: it refuses them, ours reads any token without
- * lower-case letters; what to answer is up to the caller (405 or 501).
+ *   lower-case letters; what to answer is up to the caller (405 or 501).
  * - Keep-alive: http_parser takes Proxy-Connection for Connection, and with HTTP/1.0 lets
  *   `keep-alive` win over `close`. Ours knows no Proxy-Connection, and `close` wins.
  * - A Connection list with an empty or malformed element: http_parser overlooks what stands behind
- * it; RFC 9110 section 5.6.1 has a recipient skip empty elements, and so does ours.
+ *   it; RFC 9110 section 5.6.1 has a recipient skip empty elements, and so does ours.
  * - A field whose name begins with Transfer-Encoding and goes on (Transfer-Encodings) is taken for
  *   Transfer-Encoding by http_parser; to ours it is a field like any other. Such messages are left
  * out.
@@ -279,11 +279,8 @@ static bool is_refused_at_line_end(bool is_request, bay_str bytes)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size < 2) {
-        return 0;
-    }
-    bool is_request = (data[0] & 1) == 0;
-    bay_str bytes = {(const char *)data + 2, size - 2};
+    bay_str bytes = {(const char *)data, size};
+    bool is_request = !str_starts(bytes, STR("HTTP/"));
     bool may_differ = false;
     reading ours;
     reading other;
