@@ -1,0 +1,157 @@
+/* A git repository, read only, by three narrow tools. Git is started without a shell; nothing that
+ * a caller says can become an option of it, and no program a repository configures is run.
+ *
+ *     git [REPOSITORY] [--stdio | --http ADDRESS]   REPOSITORY: the current folder unless given */
+#include <errno.h>
+#include <fcntl.h>
+#include <patchbay/server.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MAX_OUTPUT = 256 * 1024, MAX_ARGUMENTS = 24, PATIENCE_MS = 20000 };
+
+extern char **environ;
+
+/* Reads all that fits; false when git took too long or the caller gave up. */
+static bool read_output(bay_call *call, int from, char *text, size_t *out_len)
+{
+    size_t len = 0;
+    ssize_t got = 1;
+    for (int waited = 0; waited < PATIENCE_MS && got > 0 && len < MAX_OUTPUT;) {
+        struct pollfd wait = {.fd = from, .events = POLLIN};
+        if (bay_call_is_cancelled(call)) {
+            return false;
+        }
+        if (poll(&wait, 1, 100) == 0) {
+            waited += 100;
+            continue;
+        }
+        got = read(from, text + len, MAX_OUTPUT - len);
+        len += got > 0 ? (size_t)got : 0;
+    }
+    *out_len = len;
+    return got == 0 || len == MAX_OUTPUT;
+}
+
+/* Starts git with its output in a pipe; 0 or an errno. */
+static int start_git(const char *const *argv, pid_t *out_child, int *out_from)
+{
+    int ends[2];
+    posix_spawn_file_actions_t actions;
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return errno;
+    }
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", 0, 0);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
+    int failed = posix_spawnp(out_child, "git", &actions, NULL, (char **)(uintptr_t)argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    *out_from = ends[0];
+    if (failed != 0) {
+        close(ends[0]);
+    }
+    return failed;
+}
+
+static void run_git(bay_call *call, const char *repository, const char *const *arguments)
+{
+    const char *argv[MAX_ARGUMENTS] = {"git", "-C", repository, "--no-optional-locks",
+                                       "--no-pager"};
+    size_t len = 5;
+    for (size_t i = 0; arguments[i] != NULL && len < MAX_ARGUMENTS - 1; i++) {
+        argv[len++] = arguments[i];
+    }
+    pid_t child;
+    int from;
+    int status = 0;
+    int failed = start_git(argv, &child, &from);
+    char *text = malloc(MAX_OUTPUT);
+    if (failed != 0 || text == NULL) {
+        bay_call_failf(call, "git cannot be started: %s", strerror(failed != 0 ? failed : ENOMEM));
+        free(text);
+        return;
+    }
+    bool is_whole = read_output(call, from, text, &len);
+    close(from);
+    kill(child, is_whole && len < MAX_OUTPUT ? 0 : SIGKILL);
+    waitpid(child, &status, 0);
+    if (!is_whole) {
+        bay_call_fail(call, "git took too long and was stopped");
+    } else if (len == MAX_OUTPUT) {
+        bay_call_replyf(call, "%.*s\n… cut after %d bytes", (int)len, text, MAX_OUTPUT);
+    } else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        bay_call_failf(call, "%.*s", (int)len, text);
+    } else {
+        bay_call_reply_str(call, len > 0 ? (bay_str){text, len} : (bay_str){"(nothing)", 9});
+    }
+    free(text);
+}
+
+#define SAFELY "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"
+
+static void git_status(bay_call *call, void *user)
+{
+    run_git(call, user, (const char *[]){SAFELY, "status", "--short", "--branch", NULL});
+}
+
+static void git_log(bay_call *call, void *user)
+{
+    int64_t most = 20;
+    char count[32];
+    bay_err err = bay_call_int(call, "count", &most);
+    if ((err != BAY_OK && err != BAY_NOTFOUND) || most < 1 || most > 1000) {
+        bay_call_fail(call, "The count must be from 1 to 1000.");
+        return;
+    }
+    snprintf(count, sizeof(count), "--max-count=%d", (int)most);
+    run_git(call, user,
+            (const char *[]){SAFELY, "log", count, "--date=iso-strict", "--format=%h %ad %an: %s",
+                             NULL});
+}
+
+static void git_diff(bay_call *call, void *user)
+{
+    char revision[256] = "HEAD";
+    bay_str text = bay_call_str(call, "revision");
+    if (text.len >= sizeof(revision) || (text.len > 0 && text.at[0] == '-')) {
+        bay_call_fail(call, "A revision is short and does not begin with '-'.");
+        return;
+    }
+    if (text.len > 0) {
+        snprintf(revision, sizeof(revision), "%.*s", BAY_STR(text));
+    }
+    run_git(
+        call, user,
+        (const char *[]){SAFELY, "diff", "--no-ext-diff", "--no-textconv", revision, "--", NULL});
+}
+
+#define ONE(name, type)                                                                            \
+    "{\"type\":\"object\",\"properties\":{\"" name "\":{\"type\":\"" type "\"}}}"
+
+int main(int argc, char **argv)
+{
+    bool has_repository = argc > 1 && argv[1][0] != '-';
+    char *repository = has_repository ? argv[1] : ".";
+    bay_server *server = bay_server_new("git", "1.0.0");
+    bay_tool *tools[] = {
+        bay_server_tool(server, "git_status", "Branch and changed files.", NULL, git_status,
+                        repository),
+        bay_server_tool(server, "git_log", "The latest commits (20 unless given), a line each.",
+                        ONE("count", "integer"), git_log, repository),
+        bay_server_tool(server, "git_diff", "What changed since a revision (HEAD unless given).",
+                        ONE("revision", "string"), git_diff, repository),
+    };
+    for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]); i++) {
+        bay_tool_annotations(tools[i], "{\"readOnlyHint\":true,\"openWorldHint\":false}");
+        bay_tool_blocking(tools[i]);
+    }
+    return bay_server_main(server, argc - has_repository, argv + has_repository);
+}
