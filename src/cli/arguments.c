@@ -419,7 +419,7 @@ static bay_err take_operands(parser *self)
 bay_err cli_parse(int argc, char **argv, cli_arguments *out, bay_diag *diag)
 {
     cli_arguments parsed = {.command = CLI_HELP};
-    parser self = {.out = &parsed, .diag = diag, .operands = argv + 1};
+    parser self = {.out = &parsed, .diag = diag, .operands = argc > 0 ? argv + 1 : NULL};
     bay_err err = argc > 0 ? take_options(&self, argc, argv) : BAY_OK;
     if (err == BAY_OK) {
         err = take_operands(&self);

@@ -208,7 +208,7 @@ static bool check_url(config_loader *loader, const config_node *node, const conf
 }
 
 /* The words of `type` beyond the enum are other hosts' names for the same transports. */
-static config_transport normal_transport(unsigned word)
+config_transport config_transport_of(unsigned word)
 {
     if (word == CONFIG_TRANSPORT_SSE + 1) { /* local */
         return CONFIG_TRANSPORT_STDIO;
@@ -218,7 +218,6 @@ static config_transport normal_transport(unsigned word)
 
 static void check_transport(config_loader *loader, config_server *server)
 {
-    server->transport = normal_transport(server->transport);
     bool is_stdio = server->transport == CONFIG_TRANSPORT_STDIO;
     if (server->command.len > 0) {
         if (!is_stdio && server->transport != CONFIG_TRANSPORT_AUTO) {

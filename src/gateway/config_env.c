@@ -72,6 +72,14 @@ static bool put_variable(expansion *self, bay_str inside)
         put(self, fallback);
         return true;
     }
+    if (!is_set && loader->is_left_out) {
+        if (self->at == NULL) {
+            config_warn(loader, self->node->line,
+                        "%s: the environment variable %s is not set; the server is disabled",
+                        loader->path, config_quote(name).text);
+        }
+        return true;
+    }
     if (!is_set) {
         config_quoted quoted = config_quote(name);
         config_error(loader, self->node->line,

@@ -121,6 +121,7 @@ typedef struct config_loader {
     char path[256]; /* of the key at hand: mcpServers.weather.args */
     size_t path_len;
     bool is_host_file; /* nothing but a desktop host's mcpServers and its own affairs */
+    bool is_left_out;  /* inside a disabled server: an unset variable is only a warning */
     bay_err err;       /* what stops loading at once: BAY_NOMEM */
 } config_loader;
 
@@ -162,6 +163,8 @@ void config_write_duration(buf *out, uint64_t milliseconds);
 
 void config_check_top(config_loader *loader, const config_node *node, const config *self);
 void config_check_server(config_loader *loader, const config_node *node, config_server *server);
+/* The transport a word of the `type` row stands for. */
+config_transport config_transport_of(unsigned word);
 void config_check_names(config_loader *loader, const config *self);
 
 typedef struct config_object {

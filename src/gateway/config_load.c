@@ -352,10 +352,26 @@ static void apply_map(config_loader *loader, config_scope scope, const config_no
 
 /* ---- servers ----------------------------------------------------------------------------------*/
 
+/* Known before the keys are read in their order, for what they may then leave open. */
+static bool is_left_out(const config_node *node)
+{
+    for (const config_node *child = node->first; child != NULL; child = child->next) {
+        const config_key *key = config_key_find(CONFIG_SCOPE_SERVER, child->key);
+        bool says_so = key != NULL && key->offset == offsetof(config_server, is_disabled) &&
+                       (key->type == CONFIG_TYPE_BOOL || key->type == CONFIG_TYPE_INVERSE);
+        uint64_t value = 0;
+        if (says_so && config_value_parse(key, child->text, &value, NULL) == BAY_OK) {
+            return value != 0;
+        }
+    }
+    return false;
+}
+
 static void apply_server(config_loader *loader, const config_node *node, config_server *server)
 {
     size_t before = path_enter(loader, node->key);
     size_t errors = loader->report->errors;
+    size_t warnings = loader->report->warnings;
     set_defaults(CONFIG_SCOPE_SERVER, server);
     server->line = node->line;
     server->name = config_pool_dup(&loader->kept, node->key);
@@ -363,8 +379,12 @@ static void apply_server(config_loader *loader, const config_node *node, config_
         loader->err = config_pool_err(&loader->kept);
         return;
     }
+    loader->is_left_out = is_left_out(node);
     apply_map(loader, CONFIG_SCOPE_SERVER, node, server);
-    if (loader->report->errors == errors && loader->err == BAY_OK) {
+    bool is_open = loader->is_left_out && loader->report->warnings > warnings;
+    loader->is_left_out = false;
+    server->transport = config_transport_of(server->transport);
+    if (loader->report->errors == errors && loader->err == BAY_OK && !is_open) {
         config_check_server(loader, node, server);
     }
     path_leave(loader, before);

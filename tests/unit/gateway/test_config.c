@@ -206,6 +206,18 @@ static void files_of_desktop_hosts_load_unchanged(void **state)
     config_free(self);
 }
 
+static void a_disabled_server_may_lack_its_variables(void **state)
+{
+    (void)state;
+    const config *self = load("mcpServers:\n"
+                              "  a: {url: '${NOPE}', headers: {A: 'x${NOPE}y'}, disabled: true}\n"
+                              "  b: {command: x, env: {A: '${NOPE:-d}'}, enabled: false}\n",
+                              2);
+    assert_true(self->servers[0].is_disabled && self->servers[1].is_disabled);
+    assert_str(self->servers[0].headers.at[0].value, "xy");
+    config_free(self);
+}
+
 static void a_long_key_of_json_is_read(void **state)
 {
     (void)state;
@@ -428,6 +440,7 @@ int main(void)
         cmocka_unit_test(an_empty_file_is_all_defaults),
         cmocka_unit_test(every_kind_of_value_is_read),
         cmocka_unit_test(files_of_desktop_hosts_load_unchanged),
+        cmocka_unit_test(a_disabled_server_may_lack_its_variables),
         cmocka_unit_test(a_long_key_of_json_is_read),
         cmocka_unit_test(lines_are_kept_in_both_syntaxes),
         cmocka_unit_test(any_difference_makes_servers_unequal),

@@ -124,6 +124,10 @@ static const mistake mistakes[] = {
     /* variables */
     {SERVER "{command: '${NOPE}'}\n",
      "patchbay.yaml:2: mcpServers.a.command: the environment variable NOPE is not set: *"},
+    {SERVER "{command: '${NOPE}', disabled: false}\n",
+     "patchbay.yaml:2: mcpServers.a.command: the environment variable NOPE is not set: *"},
+    {"mcpServers:\n  a: {command: x, disabled: true}\n  b: {command: '${NOPE}'}\n",
+     "patchbay.yaml:3: mcpServers.b.command: the environment variable NOPE is not set: *"},
     {SERVER "{command: '${TOKEN'}\n", "patchbay.yaml:2: mcpServers.a.command: ${ without its }: *"},
     {SERVER "{command: '${}'}\n", "patchbay.yaml:2: mcpServers.a.command: ${...} must name *"},
     {SERVER "{command: '${input:key}'}\n", "patchbay.yaml:2: mcpServers.a.command: ${...} must *"},
