@@ -1,7 +1,6 @@
 /* HTTP/1.1 against http_parser 2.9.4: a message that http_parser refuses, ours does not complete;
  * one that ours completes, http_parser completes too and reads alike: method, target, status,
- * fields, body, keep-alive. What begins with HTTP/ is read
- * as a response.
+ * fields, body, keep-alive. What begins with HTTP/ is read as a response.
  *
  * Differences that are meant:
  * - Methods that http_parser does not know: it refuses them, ours reads any token without
@@ -12,7 +11,7 @@
  *   it; RFC 9110 section 5.6.1 has a recipient skip empty elements, and so does ours.
  * - A field whose name begins with Transfer-Encoding and goes on (Transfer-Encodings) is taken for
  *   Transfer-Encoding by http_parser; to ours it is a field like any other. Such messages are left
- * out.
+ *   out.
  * - A response without a body by its status (1xx, 204, 304): http_parser wants to be told so.
  * All else that differs is ours refusing more. */
 #include <http_parser.h>
