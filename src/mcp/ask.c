@@ -1,0 +1,171 @@
+/* Requests of ours to a legacy client, on the stream of the request that needs them. Each is
+ * answered exactly once: by the client, by its time limit, or by the end of the request it belongs
+ * to. Ids are "bay-N" with N counted per server, so an answer from one session never fits another's
+ * ask. */
+#include "base/check.h"
+#include "base/mem.h"
+#include "mcp/server_internal.h"
+
+static void write_id(buf *out, uint64_t number)
+{
+    buf_lit(out, "\"bay-");
+    buf_uint(out, number);
+    buf_char(out, '"');
+}
+
+static bool has_capability(const request *self, bay_str name)
+{
+    return name.len == 0 || json_is(json_get(self->shown.client_capabilities, name), JSON_OBJECT);
+}
+
+static bay_err write_ask(buf *out, uint64_t number, mcp_method_id method, bay_str params)
+{
+    buf_lit(out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    write_id(out, number);
+    buf_lit(out, ",\"method\":\"");
+    buf_str(out, mcp_method_of(method)->text);
+    buf_char(out, '"');
+    if (params.len > 0) {
+        buf_lit(out, ",\"params\":");
+        buf_str(out, params);
+    }
+    buf_char(out, '}');
+    return out->err;
+}
+
+bay_err mcp_request_ask(mcp_request *shown, mcp_method_id method, bay_str params,
+                        void (*answered)(void *user, bay_err err, const rpc_message *response),
+                        void *user, uint64_t now_ms)
+{
+    request *self = request_of(shown);
+    const mcp_method *row = mcp_method_of(method);
+    if (shown->is_cancelled || self->is_finished || self->outlet == NULL || self->peer == NULL) {
+        return shown->session == NULL && !shown->is_cancelled ? BAY_UNSUPPORTED : BAY_CLOSED;
+    }
+    bool is_known = mcp_method_find(row->text, shown->revision->id, MCP_SENDER_SERVER) == row;
+    if (shown->revision->era == MCP_MODERN || !is_known || row->is_notification ||
+        !has_capability(self, row->capability)) {
+        return BAY_UNSUPPORTED;
+    }
+    mcp_server *server = shown->server;
+    ask *one = mem_alloc(sizeof(*one));
+    if (one == NULL) {
+        return BAY_NOMEM;
+    }
+    if (now_ms > server->now_ms) {
+        server->now_ms = now_ms;
+    }
+    *one = (ask){.owner = self,
+                 .number = ++server->last_ask,
+                 .deadline_ms = server->now_ms + server->options.ask_timeout_ms,
+                 .answered = answered,
+                 .user = user};
+    list_push(&self->peer->asks, &one->peer_link);
+    list_push(&server->asks, &one->server_link);
+    buf *out = server_out(server);
+    bay_err err = write_ask(out, one->number, method, params);
+    uint64_t number = one->number;
+    err = err == BAY_OK ? outlet_event(self->outlet, out) : err;
+    if (err == BAY_OK || err == BAY_AGAIN) {
+        return BAY_OK;
+    }
+    /* Not sent. If the carrier ended the request meanwhile, the ask has been answered already. */
+    LIST_EACH(link, &server->asks)
+    {
+        ask *sent = CONTAINER_OF(link, ask, server_link);
+        if (sent->number == number) {
+            list_remove(&sent->peer_link);
+            list_remove(&sent->server_link);
+            mem_free(sent);
+            return err == BAY_CANCELLED ? BAY_CLOSED : err;
+        }
+    }
+    return BAY_OK;
+}
+
+static void ask_end(ask *one, bay_err err, const rpc_message *response)
+{
+    list_remove(&one->peer_link);
+    list_remove(&one->server_link);
+    void (*answered)(void *user, bay_err err, const rpc_message *response) = one->answered;
+    void *user = one->user;
+    mem_free(one);
+    answered(user, err, response);
+}
+
+void ask_response(peer *from, const rpc_message *response)
+{
+    bay_str id = response->id;
+    uint64_t number;
+    if (!str_starts(id, STR("\"bay-")) || !str_ends(id, STR("\"")) || id.len < 7 ||
+        !str_uint((bay_str){id.at + 5, id.len - 6}, &number)) {
+        return;
+    }
+    LIST_EACH(link, &from->asks)
+    {
+        ask *one = CONTAINER_OF(link, ask, peer_link);
+        if (one->number == number) {
+            ask_end(one, BAY_OK, response);
+            return;
+        }
+    }
+}
+
+/* The client should stop working on what nobody waits for. */
+static void tell_client(ask *one, const char *reason)
+{
+    request *owner = one->owner;
+    if (owner->outlet == NULL || owner->shown.is_cancelled) {
+        return;
+    }
+    buf *out = server_out(owner->shown.server);
+    buf_lit(out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
+                 "\"requestId\":");
+    write_id(out, one->number);
+    buf_lit(out, ",\"reason\":");
+    json_quote(out, str_of(reason));
+    buf_lit(out, "}}");
+    (void)outlet_event(owner->outlet, out);
+}
+
+static ask *first_of(const request *self)
+{
+    if (self->peer == NULL) {
+        return NULL;
+    }
+    LIST_EACH(link, &self->peer->asks)
+    {
+        ask *one = CONTAINER_OF(link, ask, peer_link);
+        if (one->owner == self) {
+            return one;
+        }
+    }
+    return NULL;
+}
+
+void asks_end(request *self, bay_err err)
+{
+    ask *one;
+    while ((one = first_of(self)) != NULL) {
+        tell_client(one, "The call that needed it has ended");
+        if (first_of(self) == one) {
+            ask_end(one, err, NULL);
+        }
+    }
+}
+
+uint64_t asks_tick(mcp_server *self)
+{
+    list_link *link;
+    while ((link = list_first(&self->asks)) != NULL) {
+        ask *one = CONTAINER_OF(link, ask, server_link);
+        if (one->deadline_ms > self->now_ms) {
+            return one->deadline_ms;
+        }
+        tell_client(one, "Timed out");
+        if (list_first(&self->asks) == link) {
+            ask_end(one, BAY_TIMEOUT, NULL);
+        }
+    }
+    return UINT64_MAX;
+}

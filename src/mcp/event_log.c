@@ -1,0 +1,82 @@
+/* The bounded event log. One list holds the events of all streams of a session in the order they
+ * were sent; it is short (hundreds at most), so look-ups walk it. */
+#include "mcp/event_log.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+void event_log_init(event_log *self)
+{
+    list_init(&self->events);
+    self->bytes = 0;
+    self->count = 0;
+}
+
+static void event_drop(event_log *self, event *one)
+{
+    list_remove(&one->link);
+    self->bytes -= one->len + sizeof(event);
+    self->count--;
+    mem_free(one);
+}
+
+void event_log_fini(event_log *self)
+{
+    LIST_EACH(link, &self->events)
+    {
+        event_drop(self, CONTAINER_OF(link, event, link));
+    }
+}
+
+bool event_log_add(event_log *self, const event_log_limits *limits, uint32_t stream,
+                      uint32_t seq, bay_str text)
+{
+    if (limits->events == 0 || limits->bytes < sizeof(event) ||
+        text.len > limits->bytes - sizeof(event) || text.len > UINT32_MAX) {
+        return false;
+    }
+    size_t cost = text.len + sizeof(event);
+    event *one = mem_alloc(cost);
+    if (one == NULL) {
+        return false;
+    }
+    while (self->count >= limits->events || self->bytes > limits->bytes - cost) {
+        event_drop(self, CONTAINER_OF(list_first(&self->events), event, link));
+    }
+    *one = (event){.stream = stream, .seq = seq, .len = (uint32_t)text.len};
+    memcpy(one->text, text.at, text.len);
+    list_push(&self->events, &one->link);
+    self->bytes += cost;
+    self->count++;
+    return true;
+}
+
+const event *event_log_after(const event_log *self, uint32_t stream, uint32_t seq)
+{
+    LIST_EACH(link, &self->events)
+    {
+        const event *one = CONTAINER_OF(link, event, link);
+        if (one->stream == stream && one->seq > seq) {
+            return one;
+        }
+    }
+    return NULL;
+}
+
+void event_log_trim(event_log *self, uint32_t stream, uint32_t keep)
+{
+    uint32_t have = 0;
+    LIST_EACH(link, &self->events)
+    {
+        have += CONTAINER_OF(link, event, link)->stream == stream ? 1 : 0;
+    }
+    LIST_EACH(link, &self->events)
+    {
+        event *one = CONTAINER_OF(link, event, link);
+        if (one->stream == stream && have > keep) {
+            have--;
+            event_drop(self, one);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+/* What a session's event streams said lately, so that a client that lost a stream can have the rest
+ * of it: bounded by events and by bytes, oldest first to go. Internal to the server engine. */
+#ifndef MCP_EVENT_LOG_H
+#define MCP_EVENT_LOG_H
+
+#include "base/list.h"
+#include "patchbay/types.h"
+
+typedef struct event {
+    list_link link;
+    uint32_t stream;
+    uint32_t seq;
+    uint32_t len;
+    char text[];
+} event;
+
+typedef struct event_log {
+    list events; /* oldest first, of all streams */
+    size_t bytes;
+    uint32_t count;
+} event_log;
+
+typedef struct event_log_limits {
+    size_t bytes;
+    uint32_t events;
+} event_log_limits;
+
+void event_log_init(event_log *self);
+void event_log_fini(event_log *self);
+
+/* Keeps a copy, dropping the oldest events until it fits. False: not kept, because it is larger than
+ * the whole log or there is no memory. */
+bool event_log_add(event_log *self, const event_log_limits *limits, uint32_t stream,
+                      uint32_t seq, bay_str text);
+
+/* The first event of the stream later than `seq`; NULL when there is none. Valid until the log
+ * changes. */
+const event *event_log_after(const event_log *self, uint32_t stream, uint32_t seq);
+
+/* Forgets all but the newest `keep` events of a stream. */
+void event_log_trim(event_log *self, uint32_t stream, uint32_t keep);
+
+static inline bay_str event_text(const event *self)
+{
+    return (bay_str){self->text, self->len};
+}
+
+#endif

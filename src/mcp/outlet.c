@@ -1,0 +1,207 @@
+/* The way back of one POST or one duplex message. It decides, when the first thing is sent, what
+ * the reply is: a JSON body, or an event stream; a batch collects its answers until the last is
+ * there.
+ *
+ * HTTP:  waiting ──answer──► answered            (one body)
+ *           └──event──► streaming ──answer──► ended
+ * A legacy outlet that streams hands its carrier to a stream object, which outlives it while the
+ * client is away. */
+#include "base/check.h"
+#include "base/mem.h"
+#include "mcp/server_internal.h"
+#include "mcp/stream.h"
+
+void carrier_take(holder *self, mcp_carrier *carrier)
+{
+    self->carrier = carrier;
+    if (carrier != NULL) {
+        carrier->engine = self;
+    }
+}
+
+static mcp_carrier *carrier_drop(holder *self)
+{
+    mcp_carrier *carrier = self->carrier;
+    self->carrier = NULL;
+    carrier->engine = NULL;
+    return carrier;
+}
+
+void carrier_answer(holder *self, int status, bay_str json, bay_str session, bay_str allow)
+{
+    mcp_carrier *carrier = carrier_drop(self);
+    carrier->ops->answer(carrier, status, json, session, allow);
+}
+
+void carrier_end(holder *self)
+{
+    mcp_carrier *carrier = carrier_drop(self);
+    carrier->ops->end(carrier);
+}
+
+void outlet_init(outlet *self, mcp_server *server)
+{
+    *self = (outlet){.holder.kind = HOLDER_OUTLET, .server = server};
+    list_init(&self->requests);
+}
+
+outlet *outlet_new_batch(mcp_server *server)
+{
+    outlet *self = mem_alloc(sizeof(*self));
+    if (self != NULL) {
+        outlet_init(self, server);
+        self->is_batch = true;
+        self->open = 1;
+        buf_init(&self->answers, server->out.max);
+    }
+    return self;
+}
+
+/* Raw line ends in JSON are white space between tokens; a line and an event want one line. */
+static void flatten(buf *json)
+{
+    char *at = json->at;
+    char *end = json->at + json->len;
+    while (at < end && (at = memchr(at, '\n', (size_t)(end - at))) != NULL) {
+        *at++ = ' ';
+    }
+    at = json->at;
+    while (at != NULL && at < end && (at = memchr(at, '\r', (size_t)(end - at))) != NULL) {
+        *at++ = ' ';
+    }
+}
+
+static void collect(outlet *self, bay_str json)
+{
+    size_t before = self->answers.len;
+    buf_char(&self->answers, self->has_answers ? ',' : '[');
+    buf_str(&self->answers, json);
+    if (self->answers.err != BAY_OK) {
+        /* Without memory for one answer the others still go out. */
+        self->answers.len = before;
+        self->answers.err = BAY_OK;
+        return;
+    }
+    self->has_answers = true;
+}
+
+void outlet_answer(outlet *self, int status, buf *json)
+{
+    if (self->connection != NULL) {
+        mcp_carrier *carrier = self->connection->carrier;
+        if (self->is_batch) {
+            collect(self, buf_view(json));
+        } else if (carrier != NULL) {
+            flatten(json);
+            (void)carrier->ops->event(carrier, buf_view(json), STR(""));
+        }
+        return;
+    }
+    if (self->stream != NULL) {
+        flatten(json);
+        (void)stream_event(self->stream, buf_view(json));
+    } else if (self->is_batch) {
+        collect(self, buf_view(json));
+    } else if (self->holder.carrier != NULL && self->is_streaming) {
+        flatten(json);
+        mcp_carrier *carrier = self->holder.carrier;
+        (void)carrier->ops->event(carrier, buf_view(json), STR(""));
+    } else if (self->holder.carrier != NULL) {
+        carrier_answer(&self->holder, status, buf_view(json), self->session_id, STR(""));
+    }
+}
+
+static bay_err open_stream(outlet *self)
+{
+    stream *opened = stream_new(self->session, self->holder.carrier, false);
+    if (opened == NULL) {
+        return BAY_NOMEM;
+    }
+    self->holder.carrier = NULL;
+    self->stream = opened;
+    opened->outlet = self;
+    stream_prime(opened);
+    if (self->has_answers) {
+        buf_char(&self->answers, ']');
+        flatten(&self->answers);
+        (void)stream_event(opened, buf_view(&self->answers));
+        buf_clear(&self->answers);
+        self->has_answers = false;
+    }
+    return BAY_OK;
+}
+
+bay_err outlet_event(outlet *self, buf *json)
+{
+    if (json->err != BAY_OK) {
+        return json->err;
+    }
+    flatten(json);
+    if (self->connection != NULL) {
+        mcp_carrier *carrier = self->connection->carrier;
+        return carrier != NULL ? carrier->ops->event(carrier, buf_view(json), STR(""))
+                               : BAY_CANCELLED;
+    }
+    if (self->session != NULL && self->stream == NULL && self->holder.carrier != NULL) {
+        bay_err err = open_stream(self);
+        if (err != BAY_OK) {
+            return err;
+        }
+    }
+    if (self->stream != NULL) {
+        return stream_event(self->stream, buf_view(json));
+    }
+    if (self->holder.carrier == NULL || self->is_legacy) {
+        return BAY_CANCELLED;
+    }
+    self->is_streaming = true;
+    mcp_carrier *carrier = self->holder.carrier;
+    return carrier->ops->event(carrier, buf_view(json), STR(""));
+}
+
+static void close_batch(outlet *self)
+{
+    if (!self->has_answers) {
+        return;
+    }
+    buf_char(&self->answers, ']');
+    if (self->answers.err != BAY_OK) {
+        self->answers.len = 0;
+    }
+    if (self->connection != NULL) {
+        mcp_carrier *carrier = self->connection->carrier;
+        if (carrier != NULL) {
+            flatten(&self->answers);
+            (void)carrier->ops->event(carrier, buf_view(&self->answers), STR(""));
+        }
+    } else if (self->holder.carrier != NULL) {
+        carrier_answer(&self->holder, 200, buf_view(&self->answers), STR(""), STR(""));
+    }
+}
+
+void outlet_leave(outlet *self)
+{
+    CHECK(self->open > 0);
+    if (--self->open > 0) {
+        return;
+    }
+    if (self->stream != NULL) {
+        stream *finished = self->stream;
+        self->stream = NULL;
+        finished->outlet = NULL;
+        stream_finish(finished);
+    }
+    if (self->is_batch) {
+        close_batch(self);
+    }
+    if (self->holder.carrier != NULL && self->is_streaming) {
+        carrier_end(&self->holder);
+    } else if (self->holder.carrier != NULL) {
+        /* Everything in it was cancelled or needed no answer. */
+        carrier_answer(&self->holder, 202, STR(""), STR(""), STR(""));
+    }
+    if (self->is_batch) {
+        buf_fini(&self->answers);
+        mem_free(self);
+    }
+}

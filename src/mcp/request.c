@@ -1,0 +1,365 @@
+/* The life of a request: read into a pocket, opened, handed to the service, answered exactly once.
+ *
+ *   read ──open──► open ──answer──► (answered) ──► gone
+ *                    └──cancel──► cancelled ──the service finishes──► gone
+ *
+ * The pocket lives until the service has finished, so a request never points into a carrier's
+ * memory: the carrier may be gone, and the service may still read the request on another thread. */
+#include "base/check.h"
+#include "base/err.h"
+#include "mcp/dress.h"
+#include "mcp/server_internal.h"
+#include "mcp/session.h"
+
+void peer_init(peer *self)
+{
+    list_init(&self->requests);
+    list_init(&self->asks);
+    self->count = 0;
+}
+
+bay_err request_read(mcp_server *server, bay_str text, request **out, rpc_fault *fault)
+{
+    if (text.len > server->options.json.max_bytes) {
+        *fault = (rpc_fault){
+            .code = RPC_INVALID_REQUEST, .id = STR("null"), .text = "The message is too large"};
+        return BAY_PROTOCOL;
+    }
+    pocket *home = pocket_take(server);
+    if (home == NULL) {
+        return BAY_NOMEM;
+    }
+    bay_str copy;
+    request *self = arena_zalloc(&home->memory, sizeof(*self));
+    if (self == NULL || arena_dup(&home->memory, text, &copy) != BAY_OK) {
+        pocket_release(server, home);
+        return BAY_NOMEM;
+    }
+    self->pocket = home;
+    self->shown.server = server;
+    self->shown.memory = &home->memory;
+    self->shown.log_level = MCP_LOG_NONE;
+    self->shown.arrived_ms = server->now_ms;
+    bay_err err = rpc_message_parse(&self->shown.message, &self->doc, copy, &server->options.json,
+                                    &home->memory, fault);
+    if (err != BAY_OK && err != BAY_UNSUPPORTED) {
+        if (err == BAY_PROTOCOL && !str_eq(fault->id, STR("null"))) {
+            /* The copy goes now; the same bytes stand in the caller's text. */
+            fault->id.at = text.at + (fault->id.at - copy.at);
+        }
+        pocket_release(server, home);
+        return err;
+    }
+    *out = self;
+    return err;
+}
+
+void request_discard(request *self)
+{
+    pocket_release(self->shown.server, self->pocket);
+}
+
+bay_err request_read_envelope(request *self)
+{
+    static const bay_str in_params[] = {STR_INIT("_meta"), STR_INIT("name"), STR_INIT("uri")};
+    static const bay_str in_meta[] = {STR_INIT(MCP_META_VERSION), STR_INIT(MCP_META_CLIENT_INFO),
+                                      STR_INIT(MCP_META_CLIENT_CAPABILITIES),
+                                      STR_INIT(MCP_META_LOG_LEVEL), STR_INIT("progressToken")};
+    json_val params[ARRAY_LEN(in_params)] = {JSON_NONE};
+    json_val meta[ARRAY_LEN(in_meta)] = {JSON_NONE};
+    json_val object = self->shown.message.params;
+    if (json_is(object, JSON_OBJECT) &&
+        json_pick(object, in_params, ARRAY_LEN(in_params), params, NULL) != BAY_OK) {
+        return BAY_PROTOCOL;
+    }
+    if (json_is(params[0], JSON_OBJECT) &&
+        json_pick(params[0], in_meta, ARRAY_LEN(in_meta), meta, NULL) != BAY_OK) {
+        return BAY_PROTOCOL;
+    }
+    self->envelope = (envelope){.meta = params[0],
+                                .name = params[1],
+                                .uri = params[2],
+                                .version = meta[0],
+                                .client_info = meta[1],
+                                .client_capabilities = meta[2],
+                                .log_level = meta[3],
+                                .progress_token = meta[4]};
+    self->shown.meta = params[0];
+    json_val token = meta[4];
+    if (json_is(token, JSON_STRING) || (json_is(token, JSON_NUMBER) && json_is_integer(token))) {
+        bay_str raw = json_raw(token);
+        self->shown.progress_token = raw.len <= RPC_MAX_ID_BYTES ? raw : STR("");
+    }
+    return BAY_OK;
+}
+
+bay_err request_read_name(request *self)
+{
+    const mcp_method *method = self->shown.method;
+    if (method == NULL || method->name_field.len == 0) {
+        return BAY_OK;
+    }
+    json_val value =
+        str_eq(method->name_field, STR("uri")) ? self->envelope.uri : self->envelope.name;
+    if (!json_is(value, JSON_STRING)) {
+        return BAY_PROTOCOL;
+    }
+    return json_str(value, self->shown.memory, &self->shown.name) == BAY_OK ? BAY_OK : BAY_NOMEM;
+}
+
+void request_open(request *self, peer *of, outlet *through)
+{
+    self->peer = of;
+    if (of != NULL) {
+        list_push(&of->requests, &self->peer_link);
+        of->count++;
+    }
+    self->outlet = through;
+    list_push(&through->requests, &self->outlet_link);
+    through->open++;
+    list_push(&self->shown.server->requests, &self->server_link);
+}
+
+request *peer_find(const peer *self, bay_str id)
+{
+    LIST_EACH(link, &self->requests)
+    {
+        request *one = CONTAINER_OF(link, request, peer_link);
+        if (!one->shown.is_cancelled && str_eq(one->shown.message.id, id)) {
+            return one;
+        }
+    }
+    return NULL;
+}
+
+static void leave_outlet(request *self)
+{
+    outlet *from = self->outlet;
+    if (from != NULL) {
+        self->outlet = NULL;
+        list_remove(&self->outlet_link);
+        outlet_leave(from);
+    }
+}
+
+static void leave_peer(request *self)
+{
+    if (self->peer != NULL) {
+        list_remove(&self->peer_link);
+        self->peer->count--;
+        self->peer = NULL;
+    }
+}
+
+static void let_go(request *self)
+{
+    if (--self->hold > 0 || !self->is_finished) {
+        return;
+    }
+    pocket_release(self->shown.server, self->pocket);
+}
+
+/* The service (or the engine in its place) finishes. True: the client waits for an answer. */
+static bool begin_finish(request *self)
+{
+    CHECK(!self->is_finished);
+    self->hold++;
+    self->is_finished = true;
+    asks_end(self, BAY_CANCELLED);
+    return self->outlet != NULL && !self->shown.is_cancelled;
+}
+
+static void end_finish(request *self)
+{
+    leave_outlet(self);
+    if (self->peer != NULL && self->shown.session != NULL) {
+        session_touch(self->shown.session);
+    }
+    leave_peer(self);
+    list_remove(&self->server_link);
+    let_go(self);
+}
+
+/* What is in the server's buffer, or an error that says why it is not there. */
+static void send_answer(request *self, int status)
+{
+    mcp_server *server = self->shown.server;
+    buf *out = &server->out;
+    if (out->err != BAY_OK) {
+        bool is_limit = out->err == BAY_LIMIT;
+        buf_clear(out);
+        rpc_write_error(out, self->shown.message.id, RPC_INTERNAL_ERROR,
+                        is_limit ? STR("The answer is too large") : STR("Out of memory"), STR(""));
+        status = dress_status(self->shown.revision, RPC_INTERNAL_ERROR);
+    }
+    outlet_answer(self->outlet, status, out);
+}
+
+void request_answer(request *self, int status)
+{
+    if (begin_finish(self)) {
+        send_answer(self, status);
+    }
+    end_finish(self);
+}
+
+static void write_refusal(request *self, int code, bay_str text, bay_str data)
+{
+    rpc_write_error(server_out(self->shown.server), self->shown.message.id,
+                    dress_code(self->shown.revision, code), text, data);
+}
+
+void request_refuse(request *self, int status, int code, const char *text, bay_str data)
+{
+    if (begin_finish(self)) {
+        write_refusal(self, code, str_of(text), data);
+        send_answer(self, status);
+    }
+    end_finish(self);
+}
+
+void mcp_request_result(mcp_request *shown, json_val result)
+{
+    request *self = request_of(shown);
+    if (begin_finish(self)) {
+        buf *out = server_out(shown->server);
+        if (dress_result(out, self, result) != BAY_OK) {
+            bool asks = json_str_eq(json_get(result, STR("resultType")), STR("input_required"));
+            write_refusal(self, RPC_INTERNAL_ERROR,
+                          asks ? STR("The call needs input from the client, which this protocol "
+                                     "revision cannot ask for in a result")
+                               : STR("The result is not valid"),
+                          STR(""));
+        }
+        send_answer(self, 200);
+    }
+    end_finish(self);
+}
+
+void mcp_request_result_members(mcp_request *shown, bay_str members)
+{
+    request *self = request_of(shown);
+    if (begin_finish(self)) {
+        dress_members(server_out(shown->server), self, members);
+        send_answer(self, 200);
+    }
+    end_finish(self);
+}
+
+void mcp_request_error(mcp_request *shown, int code, bay_str message, bay_str data)
+{
+    request *self = request_of(shown);
+    if (begin_finish(self)) {
+        write_refusal(self, code, message, data);
+        send_answer(self, dress_status(shown->revision, dress_code(shown->revision, code)));
+    }
+    end_finish(self);
+}
+
+void mcp_request_error_object(mcp_request *shown, json_val error)
+{
+    request *self = request_of(shown);
+    if (begin_finish(self)) {
+        int code = RPC_INTERNAL_ERROR;
+        if (dress_error(server_out(shown->server), self, error, &code) != BAY_OK) {
+            write_refusal(self, code, STR("The error is not valid"), STR(""));
+        }
+        send_answer(self, dress_status(shown->revision, code));
+    }
+    end_finish(self);
+}
+
+static void tell_cancelled(request *self)
+{
+    asks_end(self, BAY_CANCELLED);
+    leave_outlet(self);
+    mcp_server *server = self->shown.server;
+    if (!self->is_finished && server != NULL) {
+        server->service->cancelled(server->user, &self->shown);
+    }
+    let_go(self);
+}
+
+void request_cancel(request *self)
+{
+    if (self->shown.is_cancelled || self->is_finished) {
+        return;
+    }
+    self->hold++;
+    self->shown.is_cancelled = true;
+    tell_cancelled(self);
+}
+
+void request_abandon(request *self, int status, const char *text)
+{
+    if (self->shown.is_cancelled || self->is_finished) {
+        return;
+    }
+    self->hold++;
+    self->shown.is_cancelled = true;
+    if (self->outlet != NULL) {
+        write_refusal(self, RPC_INTERNAL_ERROR, str_of(text), STR(""));
+        send_answer(self, status);
+    }
+    tell_cancelled(self);
+}
+
+void request_drop(request *self)
+{
+    (void)begin_finish(self);
+    end_finish(self);
+}
+
+void peer_close(peer *self, int status, const char *text)
+{
+    list_link *link;
+    while ((link = list_first(&self->requests)) != NULL) {
+        request *one = CONTAINER_OF(link, request, peer_link);
+        one->hold++;
+        if (text != NULL) {
+            request_abandon(one, status, text);
+        } else {
+            request_cancel(one);
+        }
+        asks_end(one, BAY_CLOSED);
+        leave_outlet(one);
+        leave_peer(one);
+        one->shown.session = NULL;
+        let_go(one);
+    }
+}
+
+void requests_detach(mcp_server *server)
+{
+    list_link *link;
+    while ((link = list_first(&server->requests)) != NULL) {
+        request *one = CONTAINER_OF(link, request, server_link);
+        one->hold++;
+        request_abandon(one, 503, "The server is shutting down");
+        leave_outlet(one);
+        leave_peer(one);
+        if (!one->is_finished) {
+            list_remove(&one->server_link);
+            one->shown.server = NULL;
+        }
+        let_go(one);
+    }
+}
+
+void request_dispatch(request *self)
+{
+    mcp_server *server = self->shown.server;
+    const mcp_revision *revision = self->shown.revision;
+    const mcp_method *method = self->shown.method;
+    int not_found = dress_status(revision, RPC_METHOD_NOT_FOUND);
+    if (method == NULL || method->is_notification) {
+        bool is_known =
+            method == NULL && server->service->knows_method != NULL &&
+            server->service->knows_method(server->user, self->shown.message.method, revision);
+        if (!is_known) {
+            request_refuse(self, not_found, RPC_METHOD_NOT_FOUND, "Method not found", STR(""));
+            return;
+        }
+    }
+    server->service->request(server->user, &self->shown);
+}

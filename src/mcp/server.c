@@ -1,0 +1,409 @@
+/* The engine as a whole: what it is made with, what its service declares, what it tells everybody,
+ * and its end. */
+#include "base/check.h"
+#include "base/mem.h"
+#include "mcp/server_internal.h"
+#include "mcp/session.h"
+#include "mcp/stream.h"
+#include "mcp/subscription.h"
+
+enum {
+    WARM_POCKETS = 64,
+    SPARE_OUT_BYTES = 2048,       /* an error always fits, also without memory */
+    LARGE_OUT_BYTES = 256 * 1024, /* more than this is given back after use */
+    MAX_TOPICS = 1 << 20,
+};
+
+static uint32_t or_default(uint32_t value, uint32_t otherwise)
+{
+    return value != 0 ? value : otherwise;
+}
+
+static void set_defaults(mcp_server_options *options)
+{
+    options->max_sessions = or_default(options->max_sessions, 10000);
+    options->session_idle_ms = or_default(options->session_idle_ms, 30 * 60 * 1000);
+    options->max_requests = or_default(options->max_requests, 1024);
+    options->max_subscriptions = or_default(options->max_subscriptions, 1024);
+    options->log_bytes = options->log_bytes != 0 ? options->log_bytes : 256 * 1024;
+    options->log_events = or_default(options->log_events, 256);
+    options->ask_timeout_ms = or_default(options->ask_timeout_ms, 10 * 60 * 1000);
+    json_limits *json = &options->json;
+    if (json->max_bytes == 0 && json->max_depth == 0 && json->max_values == 0) {
+        *json = (json_limits){64 * 1024 * 1024, 64, 1024 * 1024};
+    }
+}
+
+static bay_str keep(char **at, bay_str text)
+{
+    bay_str kept = {*at, text.len};
+    if (text.len > 0) {
+        memcpy(*at, text.at, text.len);
+    }
+    *at += text.len;
+    return kept;
+}
+
+static void write_texts(buf *info, buf *versions, const mcp_server_options *options)
+{
+    json_writer writer;
+    json_writer_init(&writer, info);
+    json_open_object(&writer);
+    json_key_lit(&writer, "name");
+    json_put_str(&writer, options->name);
+    if (options->title.len > 0) {
+        json_key_lit(&writer, "title");
+        json_put_str(&writer, options->title);
+    }
+    json_key_lit(&writer, "version");
+    json_put_str(&writer, options->version);
+    json_close_object(&writer);
+
+    json_writer_init(&writer, versions);
+    json_open_array(&writer);
+    for (size_t i = MCP_REVISION_COUNT; i-- > 0;) {
+        const mcp_revision *revision = mcp_revision_of((mcp_revision_id)i);
+        if (revision->era == MCP_MODERN && i >= options->oldest && i <= options->newest) {
+            json_put_str(&writer, revision->text);
+        }
+    }
+    json_close_array(&writer);
+}
+
+static bay_err keep_texts(mcp_server *self, const mcp_server_options *options)
+{
+    buf info;
+    buf versions;
+    buf_init(&info, 1024 * 1024);
+    buf_init(&versions, 4096);
+    write_texts(&info, &versions, options);
+    bay_err err = info.err != BAY_OK ? info.err : versions.err;
+    if (err == BAY_OK) {
+        self->texts = mem_alloc(info.len + versions.len + options->instructions.len + 1);
+        err = self->texts != NULL ? BAY_OK : BAY_NOMEM;
+    }
+    if (err == BAY_OK) {
+        char *at = self->texts;
+        self->info = keep(&at, buf_view(&info));
+        self->modern_list = keep(&at, buf_view(&versions));
+        self->options.instructions = keep(&at, options->instructions);
+        self->options.name = self->options.title = self->options.version = STR("");
+    }
+    buf_fini(&info);
+    buf_fini(&versions);
+    return err;
+}
+
+bay_err mcp_server_new(const mcp_server_options *options, const mcp_service *service, void *user,
+                       mcp_server **out)
+{
+    if (options->newest >= MCP_REVISION_COUNT || options->oldest > options->newest) {
+        return BAY_INVALID;
+    }
+    mcp_server *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        return BAY_NOMEM;
+    }
+    self->options = *options;
+    set_defaults(&self->options);
+    self->service = service;
+    self->user = user;
+    list_init(&self->pockets);
+    list_init(&self->requests);
+    list_init(&self->connections);
+    list_init(&self->listens);
+    list_init(&self->asks);
+    list_init(&self->idle);
+    map_init(&self->sessions, self->options.max_sessions);
+    map_init(&self->topics, MAX_TOPICS);
+    size_t bytes = self->options.json.max_bytes;
+    buf_init(&self->out, bytes < SIZE_MAX / 4 ? bytes * 2 + 1024 * 1024 : SIZE_MAX / 2);
+    bay_err err = keep_texts(self, options);
+    if (err == BAY_OK && !buf_reserve(&self->out, SPARE_OUT_BYTES)) {
+        err = BAY_NOMEM;
+    }
+    if (err != BAY_OK) {
+        mcp_server_free(self);
+        return err;
+    }
+    *out = self;
+    return BAY_OK;
+}
+
+void server_advance(mcp_server *self, uint64_t now_ms)
+{
+    self->now_ms = now_ms > self->now_ms ? now_ms : self->now_ms;
+}
+
+bool server_offers(const mcp_server *self, mcp_revision_id revision)
+{
+    return revision >= self->options.oldest && revision <= self->options.newest;
+}
+
+bool server_has_modern(const mcp_server *self)
+{
+    return mcp_revision_of(self->options.newest)->era == MCP_MODERN;
+}
+
+bool server_has_legacy(const mcp_server *self)
+{
+    return mcp_revision_of(self->options.oldest)->era == MCP_LEGACY;
+}
+
+/* ---- memory */
+
+buf *server_out(mcp_server *self)
+{
+    if (self->out.cap > LARGE_OUT_BYTES) {
+        size_t max = self->out.max;
+        buf_fini(&self->out);
+        buf_init(&self->out, max);
+        (void)buf_reserve(&self->out, SPARE_OUT_BYTES);
+    }
+    buf_clear(&self->out);
+    return &self->out;
+}
+
+pocket *pocket_take(mcp_server *self)
+{
+    list_link *link = list_pop(&self->pockets);
+    if (link != NULL) {
+        self->pocket_count--;
+        return CONTAINER_OF(link, pocket, link);
+    }
+    pocket *fresh = mem_zalloc(sizeof(*fresh));
+    if (fresh != NULL) {
+        const json_limits *json = &self->options.json;
+        size_t max = json->max_bytes < SIZE_MAX / 8 ? json->max_bytes * 4 : SIZE_MAX / 2;
+        arena_init(&fresh->memory, max + (size_t)json->max_values * 32 + 1024 * 1024);
+    }
+    return fresh;
+}
+
+void pocket_release(mcp_server *self, pocket *one)
+{
+    if (self == NULL || self->pocket_count >= WARM_POCKETS) {
+        arena_fini(&one->memory);
+        mem_free(one);
+        return;
+    }
+    arena_reset(&one->memory);
+    list_push(&self->pockets, &one->link);
+    self->pocket_count++;
+}
+
+/* ---- what the service declares */
+
+void server_write_capabilities(mcp_server *self, const mcp_revision *revision, json_writer *out)
+{
+    json_open_object(out);
+    self->service->capabilities(self->user, revision, out);
+    json_close_object(out);
+}
+
+static bool has_capability(json_val declared_ones, bay_str path, mcp_revision_id revision)
+{
+    if (path.len == 0) {
+        return true;
+    }
+    if (str_eq(path, STR("completions")) && revision < MCP_REV_2025_03_26) {
+        return true; /* the capability came later than the method */
+    }
+    size_t dot = str_find(path, '.');
+    json_val first = json_get(declared_ones, str_head(path, dot));
+    if (dot == path.len) {
+        return json_is(first, JSON_OBJECT);
+    }
+    return json_true(json_get(first, str_from(path, dot + 1)));
+}
+
+static void read_declared(declared *out, json_val ones, mcp_revision_id revision)
+{
+    *out = (declared){.is_known = true};
+    for (size_t i = 0; i < MCP_METHOD_COUNT; i++) {
+        const mcp_method *method = mcp_method_of((mcp_method_id)i);
+        if (has_capability(ones, method->capability, revision)) {
+            out->methods |= UINT64_C(1) << i;
+        }
+    }
+    out->has_subscribe = has_capability(ones, STR("resources.subscribe"), revision);
+    out->changes =
+        (has_capability(ones, STR("tools.listChanged"), revision) ? MCP_CHANGE_TOOLS : 0u) |
+        (has_capability(ones, STR("prompts.listChanged"), revision) ? MCP_CHANGE_PROMPTS : 0u) |
+        (has_capability(ones, STR("resources.listChanged"), revision) ? MCP_CHANGE_RESOURCES : 0u);
+}
+
+const declared *server_declared(mcp_server *self, const mcp_revision *revision)
+{
+    declared *known = &self->declared[revision->id];
+    if (known->is_known) {
+        return known;
+    }
+    buf text;
+    arena memory;
+    json_doc doc;
+    json_writer writer;
+    buf_init(&text, 4 * 1024 * 1024);
+    arena_init(&memory, 64 * 1024 * 1024);
+    json_writer_init(&writer, &text);
+    server_write_capabilities(self, revision, &writer);
+    bool is_read =
+        text.err == BAY_OK && json_parse(&doc, buf_view(&text), NULL, &memory, NULL) == BAY_OK;
+    if (is_read) {
+        read_declared(known, json_root(&doc), revision->id);
+    }
+    arena_fini(&memory);
+    buf_fini(&text);
+    return is_read ? known : NULL;
+}
+
+/* ---- to everybody */
+
+typedef void (*session_writer)(buf *out, const void *what);
+
+/* Sending may end sessions, this one and others: each round starts anew with what has not been
+ * served; the order of the list stays. */
+static void each_session(mcp_server *self, bool (*wants)(mcp_session *session, const void *what),
+                         session_writer write, const void *what)
+{
+    list done;
+    list_init(&done);
+    list_link *link;
+    self->walking++;
+    while ((link = list_pop(&self->idle)) != NULL) {
+        list_push(&done, link);
+        mcp_session *session = CONTAINER_OF(link, mcp_session, idle_link);
+        if (wants(session, what)) {
+            buf *out = server_out(self);
+            write(out, what);
+            session_notify(session, out);
+        }
+    }
+    while ((link = list_pop(&done)) != NULL) {
+        list_push(&self->idle, link);
+    }
+    self->walking--;
+}
+
+typedef struct change_row {
+    mcp_change change;
+    mcp_method_id method;
+} change_row;
+
+static const change_row change_rows[] = {
+    {MCP_CHANGE_TOOLS, MCP_N_TOOLS_CHANGED},
+    {MCP_CHANGE_PROMPTS, MCP_N_PROMPTS_CHANGED},
+    {MCP_CHANGE_RESOURCES, MCP_N_RESOURCES_CHANGED},
+};
+
+static bool wants_change(mcp_session *session, const void *what)
+{
+    const declared *has = server_declared(session->server, session->revision);
+    return has != NULL && (has->changes & ((const change_row *)what)->change) != 0;
+}
+
+static void write_change(buf *out, const void *what)
+{
+    rpc_write_notification(out, mcp_method_of(((const change_row *)what)->method)->text, STR(""));
+}
+
+void mcp_server_changed(mcp_server *self, mcp_change change)
+{
+    memset(self->declared, 0, sizeof(self->declared)); /* the service may declare more by now */
+    for (size_t i = 0; i < ARRAY_LEN(change_rows); i++) {
+        if ((change_rows[i].change & change) != 0) {
+            each_session(self, wants_change, write_change, &change_rows[i]);
+        }
+    }
+    listens_changed(self, change);
+}
+
+typedef struct log_line {
+    mcp_log_level level;
+    bay_str params;
+} log_line;
+
+static bool wants_line(mcp_session *session, const void *what)
+{
+    return ((const log_line *)what)->level >= session->level;
+}
+
+static void write_line(buf *out, const void *what)
+{
+    rpc_write_notification(out, mcp_method_of(MCP_N_MESSAGE)->text,
+                           ((const log_line *)what)->params);
+}
+
+void mcp_server_log(mcp_server *self, mcp_log_level level, bay_str params)
+{
+    log_line line = {level, params};
+    each_session(self, wants_line, write_line, &line);
+}
+
+uint64_t mcp_server_tick(mcp_server *self, uint64_t now_ms)
+{
+    server_advance(self, now_ms);
+    uint64_t next_ask = asks_tick(self);
+    uint64_t next_session = sessions_tick(self);
+    return next_ask < next_session ? next_ask : next_session;
+}
+
+/* ---- the end */
+
+static void end_get_stream(mcp_session *session)
+{
+    if (session->get != NULL) {
+        stream_free(session->get);
+    }
+}
+
+void mcp_server_close_streams(mcp_server *self)
+{
+    list_link *link;
+    bool was_closing = self->is_closing;
+    self->is_closing = true;
+    while ((link = list_first(&self->listens)) != NULL) {
+        listen_complete(CONTAINER_OF(link, listen_stream, server_link));
+    }
+    self->is_closing = was_closing;
+    list done;
+    list_init(&done);
+    self->walking++;
+    while ((link = list_pop(&self->idle)) != NULL) {
+        list_push(&done, link);
+        end_get_stream(CONTAINER_OF(link, mcp_session, idle_link));
+    }
+    while ((link = list_pop(&done)) != NULL) {
+        list_push(&self->idle, link);
+    }
+    self->walking--;
+}
+
+void mcp_server_free(mcp_server *self)
+{
+    if (self == NULL) {
+        return;
+    }
+    self->is_closing = true;
+    list_link *link;
+    while ((link = list_first(&self->connections)) != NULL) {
+        mcp_connection_close(CONTAINER_OF(link, mcp_connection, server_link));
+    }
+    while ((link = list_first(&self->listens)) != NULL) {
+        listen_free(CONTAINER_OF(link, listen_stream, server_link));
+    }
+    while ((link = list_first(&self->idle)) != NULL) {
+        session_end(CONTAINER_OF(link, mcp_session, idle_link));
+    }
+    requests_detach(self);
+    while ((link = list_pop(&self->pockets)) != NULL) {
+        pocket *one = CONTAINER_OF(link, pocket, link);
+        arena_fini(&one->memory);
+        mem_free(one);
+    }
+    map_fini(&self->sessions);
+    map_fini(&self->topics);
+    buf_fini(&self->out);
+    mem_free(self->texts);
+    mem_free(self);
+}

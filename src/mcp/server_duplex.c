@@ -1,0 +1,203 @@
+/* Duplex connections: stdio, HTTP+SSE, in-process. One channel carries everything; a request says
+ * by its _meta that it is modern, and `initialize` begins a legacy session for the whole
+ * connection. Both may be in use at once. A connection is held while a message is dealt with, so
+ * that a carrier may be closed in the middle of it. */
+#include "base/mem.h"
+#include "mcp/server_internal.h"
+#include "mcp/session.h"
+#include "mcp/subscription.h"
+
+static const char out_of_memory_text[] =
+    "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,\"message\":\"Out of memory\"}}";
+
+bay_err mcp_connection_open(mcp_server *server, mcp_carrier *carrier, mcp_connection **out)
+{
+    mcp_connection *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        return BAY_NOMEM;
+    }
+    self->server = server;
+    self->carrier = carrier;
+    self->hold = 1;
+    peer_init(&self->peer);
+    list_init(&self->listens);
+    list_push(&server->connections, &self->server_link);
+    *out = self;
+    return BAY_OK;
+}
+
+static void let_go(mcp_connection *self)
+{
+    if (--self->hold == 0) {
+        mem_free(self);
+    }
+}
+
+void mcp_connection_close(mcp_connection *self)
+{
+    if (self->carrier == NULL) {
+        return;
+    }
+    self->carrier = NULL;
+    list_remove(&self->server_link);
+    peer_close(&self->peer, 0, NULL);
+    list_link *link;
+    while ((link = list_first(&self->listens)) != NULL) {
+        listen_free(CONTAINER_OF(link, listen_stream, connection_link));
+    }
+    if (self->session != NULL) {
+        session_end(self->session);
+    }
+    let_go(self);
+}
+
+size_t mcp_connection_pending(const mcp_connection *self)
+{
+    size_t pending = 0;
+    LIST_EACH(link, &self->peer.requests)
+    {
+        pending += CONTAINER_OF(link, request, peer_link)->shown.is_cancelled ? 0 : 1;
+    }
+    return pending;
+}
+
+void mcp_connection_drained(mcp_connection *self)
+{
+    mcp_server *server = self->server;
+    if (server->service->drained == NULL) {
+        return;
+    }
+    LIST_EACH(link, &self->peer.requests)
+    {
+        request *one = CONTAINER_OF(link, request, peer_link);
+        server->service->drained(server->user, &one->shown);
+    }
+}
+
+static void refuse(mcp_connection *self, bay_str id, int code, const char *text, bay_str data)
+{
+    if (self->carrier == NULL) {
+        return;
+    }
+    buf *out = server_out(self->server);
+    rpc_write_error(out, id, code, str_of(text), data);
+    bay_str json = out->err == BAY_OK ? buf_view(out) : str_of(out_of_memory_text);
+    (void)self->carrier->ops->event(self->carrier, json, STR(""));
+}
+
+static void receive_batch(mcp_connection *self, request *read)
+{
+    bool is_known = self->session != NULL && self->session->revision->batches;
+    bay_err err = is_known ? batch_check(read) : BAY_UNSUPPORTED;
+    outlet *through = err == BAY_OK ? outlet_new_batch(self->server) : NULL;
+    if (through == NULL) {
+        request_discard(read);
+        if (err == BAY_OK) {
+            refuse(self, STR(""), RPC_INTERNAL_ERROR, "Out of memory", STR(""));
+            return;
+        }
+        refuse(self, STR(""), RPC_INVALID_REQUEST,
+               err == BAY_UNSUPPORTED ? "Batches are not supported here"
+               : err == BAY_LIMIT     ? "The batch holds too many messages"
+                                      : "The batch is empty",
+               STR(""));
+        return;
+    }
+    through->connection = self;
+    through->is_legacy = true;
+    batch_receive(read, self->session, through);
+}
+
+/* A request of its own: modern, or `initialize` or `ping` before there is a session. */
+static void receive_request(mcp_connection *self, request *read)
+{
+    mcp_server *server = self->server;
+    const rpc_message *message = &read->shown.message;
+    bool is_modern =
+        server_has_modern(server) && (modern_is_marked(read) || !server_has_legacy(server));
+    outlet_init(&read->own_outlet, server);
+    read->own_outlet.connection = self;
+    if (!is_modern && self->session != NULL && !str_eq(message->method, STR("initialize"))) {
+        legacy_message(read, self->session, &read->own_outlet);
+        return;
+    }
+    bay_err err = peer_admits(server, &self->peer, self, message->id);
+    request_open(read, err == BAY_OK ? &self->peer : NULL, &read->own_outlet);
+    if (err != BAY_OK) {
+        request_not_admitted(read, err);
+    } else if (is_modern) {
+        modern_request(read, NULL);
+    } else if (str_eq(message->method, STR("initialize")) && self->session == NULL) {
+        read->shown.method = mcp_method_of(MCP_INITIALIZE);
+        legacy_initialize(read, self);
+    } else if (str_eq(message->method, STR("initialize"))) {
+        request_refuse(read, 400, RPC_INVALID_REQUEST, "The connection is initialized already",
+                       STR(""));
+    } else if (str_eq(message->method, STR("ping"))) {
+        read->shown.method = mcp_method_of(MCP_PING);
+        read->shown.revision = mcp_revision_of(MCP_LATEST_LEGACY);
+        mcp_request_result_members(&read->shown, STR(""));
+    } else {
+        request_refuse(read, 400, RPC_INVALID_REQUEST,
+                       "Not initialized: send initialize, or " MCP_META_VERSION " in _meta",
+                       STR(""));
+    }
+}
+
+static void receive_other(mcp_connection *self, request *read)
+{
+    const rpc_message *message = &read->shown.message;
+    if (self->session != NULL) {
+        legacy_message(read, self->session, NULL);
+        return;
+    }
+    if (message->kind == RPC_NOTIFICATION &&
+        str_eq(message->method, STR("notifications/cancelled"))) {
+        peer_cancelled(&self->peer, self, message);
+    }
+    request_discard(read);
+}
+
+static void receive(mcp_connection *self, bay_str message)
+{
+    rpc_fault fault = {0};
+    request *read;
+    bay_err err = request_read(self->server, message, &read, &fault);
+    if (err == BAY_NOMEM) {
+        refuse(self, STR(""), RPC_INTERNAL_ERROR, "Out of memory", STR(""));
+        return;
+    }
+    if (err == BAY_PROTOCOL) {
+        refuse(self, fault.id, fault.code, fault.text, STR(""));
+        return;
+    }
+    if (err == BAY_UNSUPPORTED) {
+        receive_batch(self, read);
+        return;
+    }
+    read->shown.principal = STR("");
+    if (request_read_envelope(read) != BAY_OK) {
+        if (read->shown.message.kind == RPC_REQUEST) {
+            refuse(self, read->shown.message.id, RPC_INVALID_REQUEST,
+                   "A member of params or _meta stands twice", STR(""));
+        }
+        request_discard(read);
+        return;
+    }
+    if (read->shown.message.kind == RPC_REQUEST) {
+        receive_request(self, read);
+    } else {
+        receive_other(self, read);
+    }
+}
+
+void mcp_connection_receive(mcp_connection *self, bay_str message, uint64_t now_ms)
+{
+    if (self->carrier == NULL) {
+        return;
+    }
+    server_advance(self->server, now_ms);
+    self->hold++;
+    receive(self, message);
+    let_go(self);
+}

@@ -1,0 +1,365 @@
+/* The HTTP door: which era a request belongs to, and every status that is not an answer of the
+ * service. A request is modern when its _meta names a protocol version, or its header names a
+ * modern one, or an unknown one beside other marks of that era; all else goes by the rules of the
+ * session it names. A server of one era applies that era's rules to everything. */
+#include "base/check.h"
+#include "mcp/server_internal.h"
+#include "mcp/session.h"
+#include "mcp/stream.h"
+#include "mcp/subscription.h"
+#include "wire/header.h"
+
+static const char out_of_memory_text[] =
+    "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,\"message\":\"Out of memory\"}}";
+
+static bay_str field_of(const mcp_http_request *http, bay_str name)
+{
+    return http->field(http->context, name);
+}
+
+static void reply(mcp_carrier *carrier, int status, bay_str json, bay_str allow)
+{
+    carrier->engine = NULL;
+    carrier->ops->answer(carrier, status, json, STR(""), allow);
+}
+
+/* An answer before there is a request. */
+static void refuse(mcp_server *self, mcp_carrier *carrier, int status, bay_str id, int code,
+                   const char *text)
+{
+    buf *out = server_out(self);
+    rpc_write_error(out, id, code, str_of(text), STR(""));
+    reply(carrier, status, out->err == BAY_OK ? buf_view(out) : str_of(out_of_memory_text),
+          STR(""));
+}
+
+static void refuse_memory(mcp_carrier *carrier)
+{
+    reply(carrier, 503, str_of(out_of_memory_text), STR(""));
+}
+
+static bool accepts(const mcp_http_request *http, bay_str type)
+{
+    bay_str accept = field_of(http, STR("Accept"));
+    return accept.at == NULL || header_accepts(accept, type);
+}
+
+typedef enum header_era { HEADER_NONE, HEADER_LEGACY, HEADER_MODERN, HEADER_UNKNOWN } header_era;
+
+static header_era era_of_header(const mcp_http_request *http)
+{
+    bay_str version = field_of(http, STR("MCP-Protocol-Version"));
+    if (version.at == NULL) {
+        return HEADER_NONE;
+    }
+    const mcp_revision *revision = mcp_revision_find(version);
+    if (revision == NULL) {
+        return HEADER_UNKNOWN;
+    }
+    return revision->era == MCP_MODERN ? HEADER_MODERN : HEADER_LEGACY;
+}
+
+static bool is_modern(mcp_server *self, const request *read, const mcp_http_request *http)
+{
+    if (!server_has_modern(self) || !server_has_legacy(self)) {
+        return server_has_modern(self);
+    }
+    if (modern_is_marked(read)) {
+        return true;
+    }
+    header_era era = era_of_header(http);
+    bool has_marks = !json_is(read->envelope.client_capabilities, JSON_MISSING) ||
+                     field_of(http, STR("Mcp-Method")).at != NULL;
+    return era == HEADER_MODERN || (era == HEADER_UNKNOWN && has_marks);
+}
+
+/* BAY_OK: *out is the session the request names. Else the refusal was sent. */
+static mcp_session *session_of(mcp_server *self, const mcp_http_request *http, mcp_carrier *carrier,
+                               bay_str id)
+{
+    size_t count = http->field_count(http->context, STR("Mcp-Session-Id"));
+    if (count != 1) {
+        refuse(self, carrier, 400, id, RPC_INVALID_REQUEST,
+               count == 0 ? "The Mcp-Session-Id header is missing"
+                          : "The Mcp-Session-Id header stands twice");
+        return NULL;
+    }
+    mcp_session *session =
+        session_find(self, field_of(http, STR("Mcp-Session-Id")), http->principal);
+    if (session == NULL) {
+        refuse(self, carrier, 404, id, RPC_INVALID_REQUEST, "No such session");
+        return NULL;
+    }
+    /* mcp 2025-11-25 basic/transports, Protocol Version Header; without it the negotiated one. */
+    bay_str version = field_of(http, STR("MCP-Protocol-Version"));
+    if (version.at != NULL &&
+        (!str_eq(version, session->revision->text) ||
+         http->field_count(http->context, STR("MCP-Protocol-Version")) != 1)) {
+        refuse(self, carrier, 400, id, RPC_INVALID_REQUEST,
+               "The MCP-Protocol-Version header differs from the session's revision");
+        return NULL;
+    }
+    session_touch(session);
+    return session;
+}
+
+static void post_initialize(request *read, const mcp_http_request *http, mcp_carrier *carrier)
+{
+    mcp_server *self = read->shown.server;
+    bay_str id = read->shown.message.id;
+    const char *fault = NULL;
+    if (field_of(http, STR("Mcp-Session-Id")).at != NULL) {
+        if (session_of(self, http, carrier, id) == NULL) {
+            request_discard(read);
+            return;
+        }
+        fault = "The session is initialized already";
+    } else if (era_of_header(http) == HEADER_UNKNOWN) {
+        fault = "The MCP-Protocol-Version header names an unknown revision";
+    }
+    if (fault != NULL) {
+        refuse(self, carrier, 400, id, RPC_INVALID_REQUEST, fault);
+        request_discard(read);
+        return;
+    }
+    outlet_init(&read->own_outlet, self);
+    read->own_outlet.is_legacy = true;
+    carrier_take(&read->own_outlet.holder, carrier);
+    read->shown.method = mcp_method_of(MCP_INITIALIZE);
+    request_open(read, NULL, &read->own_outlet);
+    legacy_initialize(read, NULL);
+}
+
+static void post_legacy(request *read, const mcp_http_request *http, mcp_carrier *carrier)
+{
+    mcp_server *self = read->shown.server;
+    const rpc_message *message = &read->shown.message;
+    bool is_request = message->kind == RPC_REQUEST;
+    if (is_request && str_eq(message->method, STR("initialize"))) {
+        post_initialize(read, http, carrier);
+        return;
+    }
+    mcp_session *session = session_of(self, http, carrier, is_request ? message->id : STR(""));
+    if (session == NULL) {
+        request_discard(read);
+        return;
+    }
+    if (!is_request) {
+        legacy_message(read, session, NULL);
+        reply(carrier, 202, STR(""), STR(""));
+        return;
+    }
+    outlet_init(&read->own_outlet, self);
+    read->own_outlet.is_legacy = true;
+    read->own_outlet.session = session;
+    carrier_take(&read->own_outlet.holder, carrier);
+    legacy_message(read, session, &read->own_outlet);
+}
+
+static void post_batch(request *read, const mcp_http_request *http, mcp_carrier *carrier)
+{
+    mcp_server *self = read->shown.server;
+    mcp_session *session = NULL;
+    if (!server_has_legacy(self) || field_of(http, STR("Mcp-Session-Id")).at == NULL) {
+        refuse(self, carrier, 400, STR(""), RPC_INVALID_REQUEST, "Batches are not supported");
+    } else {
+        session = session_of(self, http, carrier, STR(""));
+    }
+    if (session == NULL) {
+        request_discard(read);
+        return;
+    }
+    bay_err err = session->revision->batches ? batch_check(read) : BAY_UNSUPPORTED;
+    if (err != BAY_OK) {
+        refuse(self, carrier, 400, STR(""), RPC_INVALID_REQUEST,
+               err == BAY_UNSUPPORTED ? "Batches are not part of this protocol revision"
+               : err == BAY_LIMIT     ? "The batch holds too many messages"
+                                      : "The batch is empty");
+        request_discard(read);
+        return;
+    }
+    outlet *through = outlet_new_batch(self);
+    if (through == NULL) {
+        refuse_memory(carrier);
+        request_discard(read);
+        return;
+    }
+    through->is_legacy = true;
+    through->session = session;
+    carrier_take(&through->holder, carrier);
+    batch_receive(read, session, through);
+}
+
+static void post_modern(request *read, const mcp_http_request *http, mcp_carrier *carrier)
+{
+    mcp_server *self = read->shown.server;
+    if (read->shown.message.kind != RPC_REQUEST) {
+        /* mcp 2026-07-28 basic/transports/streamable-http, Sending Messages: no responses. Closing
+         * the stream is what cancels, so no notification has a meaning here. */
+        if (read->shown.message.kind == RPC_NOTIFICATION) {
+            reply(carrier, 202, STR(""), STR(""));
+        } else {
+            refuse(self, carrier, 400, STR(""), RPC_INVALID_REQUEST,
+                   "A client does not send responses");
+        }
+        request_discard(read);
+        return;
+    }
+    outlet_init(&read->own_outlet, self);
+    carrier_take(&read->own_outlet.holder, carrier);
+    request_open(read, NULL, &read->own_outlet);
+    modern_request(read, http);
+}
+
+static void post(mcp_server *self, const mcp_http_request *http, mcp_carrier *carrier)
+{
+    if (!header_content_type_is(field_of(http, STR("Content-Type")), STR("application/json"))) {
+        refuse(self, carrier, 415, STR(""), RPC_INVALID_REQUEST,
+               "Content-Type must be application/json");
+        return;
+    }
+    if (!accepts(http, STR("application/json")) || !accepts(http, STR("text/event-stream"))) {
+        refuse(self, carrier, 406, STR(""), RPC_INVALID_REQUEST,
+               "Accept must admit application/json and text/event-stream");
+        return;
+    }
+    rpc_fault fault = {0};
+    request *read;
+    bay_err err = request_read(self, http->body, &read, &fault);
+    if (err == BAY_NOMEM) {
+        refuse_memory(carrier);
+        return;
+    }
+    if (err == BAY_PROTOCOL) {
+        refuse(self, carrier, 400, fault.id, fault.code, fault.text);
+        return;
+    }
+    if (err == BAY_UNSUPPORTED) {
+        post_batch(read, http, carrier);
+        return;
+    }
+    if (request_read_envelope(read) != BAY_OK) {
+        refuse(self, carrier, 400, read->shown.message.id, RPC_INVALID_REQUEST,
+               "A member of params or _meta stands twice");
+        request_discard(read);
+        return;
+    }
+    if (arena_dup(read->shown.memory, http->principal, &read->shown.principal) != BAY_OK) {
+        refuse_memory(carrier);
+        request_discard(read);
+        return;
+    }
+    if (is_modern(self, read, http)) {
+        post_modern(read, http, carrier);
+    } else {
+        post_legacy(read, http, carrier);
+    }
+}
+
+static void get(mcp_server *self, const mcp_http_request *http, mcp_carrier *carrier)
+{
+    if (!accepts(http, STR("text/event-stream"))) {
+        refuse(self, carrier, 406, STR(""), RPC_INVALID_REQUEST,
+               "Accept must admit text/event-stream");
+        return;
+    }
+    mcp_session *session = session_of(self, http, carrier, STR(""));
+    if (session == NULL) {
+        return;
+    }
+    bay_str last = field_of(http, STR("Last-Event-ID"));
+    if (last.len > 0) {
+        uint32_t seq;
+        stream *known = stream_find(session, last, &seq);
+        if (known == NULL) {
+            /* A new stream in its place would wait for ever for what was lost. */
+            refuse(self, carrier, 400, STR(""), RPC_INVALID_REQUEST,
+                   "The stream of this Last-Event-ID is over or unknown");
+            return;
+        }
+        stream_resume(known, carrier, seq);
+        return;
+    }
+    if (session->get != NULL) {
+        stream_free(session->get);
+    }
+    session->get = stream_new(session, carrier, true);
+    if (session->get == NULL) {
+        refuse_memory(carrier);
+        return;
+    }
+    stream_prime(session->get);
+}
+
+static void delete (mcp_server *self, const mcp_http_request *http, mcp_carrier *carrier)
+{
+    mcp_session *session = session_of(self, http, carrier, STR(""));
+    if (session != NULL) {
+        session_end(session);
+        reply(carrier, 204, STR(""), STR(""));
+    }
+}
+
+void mcp_server_http(mcp_server *self, const mcp_http_request *http, mcp_carrier *carrier,
+                     uint64_t now_ms)
+{
+    server_advance(self, now_ms);
+    if (str_eq(http->verb, STR("POST"))) {
+        post(self, http, carrier);
+    } else if (server_has_legacy(self) && str_eq(http->verb, STR("GET"))) {
+        get(self, http, carrier);
+    } else if (server_has_legacy(self) && str_eq(http->verb, STR("DELETE"))) {
+        delete (self, http, carrier);
+    } else {
+        reply(carrier, 405, STR(""),
+              server_has_legacy(self) ? STR("GET, POST, DELETE") : STR("POST"));
+    }
+}
+
+void mcp_server_gone(mcp_server *self, mcp_carrier *carrier, uint64_t now_ms)
+{
+    server_advance(self, now_ms);
+    holder *of = carrier->engine;
+    if (of == NULL) {
+        return;
+    }
+    carrier->engine = NULL;
+    of->carrier = NULL;
+    if (of->kind == HOLDER_LISTEN) {
+        listen_free((listen_stream *)of);
+        return;
+    }
+    if (of->kind == HOLDER_STREAM) {
+        session_touch(((stream *)of)->session);
+        return;
+    }
+    outlet *from = (outlet *)of;
+    /* mcp 2025-11-25 basic/transports: a disconnection is no cancellation; 2026-07-28: it is. */
+    if (!from->is_legacy) {
+        list_link *link = list_first(&from->requests);
+        if (link != NULL) {
+            request_cancel(CONTAINER_OF(link, request, outlet_link));
+        }
+    }
+}
+
+static void requests_drained(mcp_server *self, const list *requests)
+{
+    LIST_EACH(link, requests)
+    {
+        request *one = CONTAINER_OF(link, request, outlet_link);
+        self->service->drained(self->user, &one->shown);
+    }
+}
+
+void mcp_server_drained(mcp_server *self, mcp_carrier *carrier)
+{
+    holder *of = carrier->engine;
+    if (of == NULL || self->service->drained == NULL || of->kind == HOLDER_LISTEN) {
+        return;
+    }
+    outlet *from = of->kind == HOLDER_OUTLET ? (outlet *)of : ((stream *)of)->outlet;
+    if (from != NULL) {
+        requests_drained(self, &from->requests);
+    }
+}

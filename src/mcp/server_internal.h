@@ -1,0 +1,269 @@
+/* What the files of the server engine share: the objects behind mcp/server.h and who owns whom.
+ *
+ *   mcp_server ── sessions (HTTP, by id) ── streams, log, subscriptions
+ *      │      ├── connections (duplex)   ── at most one session, listens
+ *      │      └── listens                ── subscriptions
+ *      └── requests: each in a pocket of memory of its own, from arrival until the service finished
+ *          it, whatever became of its carrier, session or server meanwhile
+ *
+ * A request reaches its client through an outlet: the way back of one POST, or of one message on a
+ * duplex carrier. A batch's requests share one. A request without an outlet has nobody waiting.
+ *
+ * A carrier's `engine` points to the holder that owns it now; it is NULL once nobody does. */
+#ifndef MCP_SERVER_INTERNAL_H
+#define MCP_SERVER_INTERNAL_H
+
+#include "base/list.h"
+#include "base/map.h"
+#include "mcp/event_log.h"
+#include "mcp/server.h"
+
+typedef struct request request;
+typedef struct stream stream;
+typedef struct listen listen_stream;
+
+typedef enum holder_kind { HOLDER_OUTLET, HOLDER_STREAM, HOLDER_LISTEN } holder_kind;
+
+/* First in every object that may own an HTTP carrier. */
+typedef struct holder {
+    holder_kind kind;
+    mcp_carrier *carrier; /* NULL: the peer is gone or has its whole answer */
+} holder;
+
+/* Whose request ids must differ, and whose answers to asks we know: a session or a connection. */
+typedef struct peer {
+    list requests; /* open ones, by peer_link; cancelled ones too until the service finished */
+    list asks;
+    uint32_t count;
+} peer;
+
+/* Memory of one message; pockets are kept warm. */
+typedef struct pocket {
+    list_link link;
+    arena memory;
+} pocket;
+
+typedef struct outlet {
+    holder holder;
+    mcp_server *server;
+    mcp_connection *connection; /* duplex */
+    mcp_session *session;       /* HTTP, legacy */
+    stream *stream;             /* HTTP, legacy: opened by a first notification or ask */
+    list requests;              /* by outlet_link */
+    uint32_t open;              /* of them not yet answered; a batch being read counts as one */
+    bool is_batch;              /* then it lives on the heap, else inside its request */
+    bool is_streaming;          /* HTTP, modern: events were sent */
+    bool has_answers;
+    bool is_legacy;
+    buf answers;        /* batch: what is to go out as one array */
+    bay_str session_id; /* of a session just begun */
+} outlet;
+
+/* What a message says of itself in params and _meta, read in one pass each. */
+typedef struct envelope {
+    json_val meta;
+    json_val name;
+    json_val uri;
+    json_val version;
+    json_val client_info;
+    json_val client_capabilities;
+    json_val log_level;
+    json_val progress_token;
+} envelope;
+
+struct request {
+    mcp_request shown; /* first */
+    pocket *pocket;
+    list_link server_link;
+    list_link peer_link;
+    list_link outlet_link;
+    peer *peer;     /* NULL: modern over HTTP, or the peer is gone */
+    outlet *outlet; /* NULL: nothing can reach the client any more */
+    outlet own_outlet;
+    envelope envelope;
+    json_doc doc;
+    json_doc client_doc;
+    uint32_t hold; /* > 0: the engine still looks at it */
+    bool is_finished;
+    bool has_progress;
+    double progress;
+};
+
+struct mcp_session {
+    mcp_server *server;
+    mcp_connection *connection; /* NULL: over HTTP, by id */
+    peer own_peer;              /* HTTP; a connection brings its own */
+    const mcp_revision *revision;
+    char *client;    /* {"clientInfo":…,"capabilities":…} as the client sent them */
+    char *principal; /* NULL: nobody in particular */
+    uint32_t client_len;
+    uint32_t principal_len;
+    uint64_t active_ms;
+    list_link idle_link; /* in server->idle, longest idle first */
+    list streams;
+    stream *get; /* the standalone stream; also in `streams` */
+    event_log log;
+    list subscriptions;
+    uint32_t subscription_count;
+    uint32_t last_stream;
+    mcp_log_level level;
+    bool is_initialized;
+    bool is_ended;
+    uint8_t id_len;
+    char id[47];
+};
+
+struct mcp_connection {
+    mcp_server *server;
+    mcp_carrier *carrier; /* NULL once closed */
+    mcp_session *session;
+    peer peer;
+    list listens;
+    uint32_t listen_count;
+    list_link server_link;
+    uint32_t hold;
+};
+
+/* A server-to-client request of ours. */
+typedef struct ask {
+    list_link peer_link;
+    list_link server_link; /* oldest deadline first */
+    request *owner;
+    uint64_t number;
+    uint64_t deadline_ms;
+    void (*answered)(void *user, bay_err err, const rpc_message *response);
+    void *user;
+} ask;
+
+/* What the service declares for a revision, as the engine needs it. */
+typedef struct declared {
+    bool is_known;
+    bool has_subscribe;
+    unsigned changes; /* mcp_change: listChanged */
+    uint64_t methods; /* by mcp_method_id: not gated off */
+} declared;
+_Static_assert(MCP_METHOD_COUNT <= 64, "declared.methods has a bit for each method");
+
+struct mcp_server {
+    mcp_server_options options;
+    const mcp_service *service;
+    void *user;
+    char *texts;         /* what options' strings point into */
+    bay_str info;        /* {"name":…} */
+    bay_str modern_list; /* ["2026-07-28"]: what may stand in _meta */
+    declared declared[MCP_REVISION_COUNT];
+    buf out;
+    list pockets; /* warm ones */
+    uint32_t pocket_count;
+    list requests;
+    list connections;
+    list listens;
+    list asks;
+    list idle;
+    map sessions;
+    map topics;
+    uint32_t session_count; /* those of connections included */
+    uint32_t listen_count;
+    uint64_t last_ask;
+    uint64_t now_ms;
+    uint32_t walking; /* > 0: `idle` is being walked and keeps its order */
+    bool is_closing;
+};
+
+/* ---- server.c */
+void server_advance(mcp_server *self, uint64_t now_ms); /* its clock never goes back */
+bool server_offers(const mcp_server *self, mcp_revision_id revision);
+bool server_has_modern(const mcp_server *self);
+bool server_has_legacy(const mcp_server *self);
+/* NULL when out of memory. */
+const declared *server_declared(mcp_server *self, const mcp_revision *revision);
+/* {"tools":…} appended. */
+void server_write_capabilities(mcp_server *self, const mcp_revision *revision, json_writer *out);
+/* The engine's buffer, emptied; used until the next call that sends. */
+buf *server_out(mcp_server *self);
+pocket *pocket_take(mcp_server *self);              /* NULL when out of memory */
+void pocket_release(mcp_server *self, pocket *one); /* self NULL: the server is gone */
+
+/* ---- request.c */
+/* A request-to-be in a pocket of its own: `text` copied and read. BAY_PROTOCOL with the fault,
+ * BAY_UNSUPPORTED (a batch; *out is there), BAY_NOMEM. The fault's id lives as long as `text`. */
+bay_err request_read(mcp_server *server, bay_str text, request **out,
+                     rpc_fault *fault) BAY_MUST_CHECK;
+/* Drops what was read but never became an open request. */
+void request_discard(request *self);
+/* params and _meta. BAY_PROTOCOL: a member the engine reads stands twice. */
+bay_err request_read_envelope(request *self) BAY_MUST_CHECK;
+/* Decodes the method's name_field. BAY_PROTOCOL: it is missing or no string. BAY_NOMEM. */
+bay_err request_read_name(request *self) BAY_MUST_CHECK;
+/* From now on it is answered exactly once. `peer` may be NULL. */
+void request_open(request *self, peer *of, outlet *through);
+/* The open request of that raw id that is not cancelled. */
+request *peer_find(const peer *self, bay_str id);
+void peer_init(peer *self);
+/* Nothing more reaches the client; the service is told. */
+void request_cancel(request *self);
+/* The client gets this error instead, then as above. */
+void request_abandon(request *self, int status, const char *text);
+/* Ends it without any answer. */
+void request_drop(request *self);
+/* The peer is no more: every request of it is abandoned, or (text NULL) cancelled. */
+void peer_close(peer *self, int status, const char *text);
+/* The server's end: what is open is abandoned and, if the service keeps it, belongs to nobody. */
+void requests_detach(mcp_server *server);
+/* Hands it to the service if the revision, the capabilities and the service know the method, else
+ * answers -32601. */
+void request_dispatch(request *self);
+void request_refuse(request *self, int status, int code, const char *text, bay_str data);
+/* The answer is in the server's buffer. */
+void request_answer(request *self, int status);
+static inline request *request_of(mcp_request *self)
+{
+    return (request *)self;
+}
+
+/* ---- outlet.c */
+void outlet_init(outlet *self, mcp_server *server);
+void outlet_carry(outlet *self, mcp_carrier *carrier); /* takes the HTTP carrier */
+outlet *outlet_new_batch(mcp_server *server);
+void outlet_answer(outlet *self, int status, buf *json);
+/* Opens a stream if need be. BAY_CANCELLED: nobody is there. */
+bay_err outlet_event(outlet *self, buf *json);
+void outlet_leave(outlet *self); /* one request fewer; the last one closes it */
+/* Ends a carrier's exchange; it belongs to nobody afterwards. */
+void carrier_answer(holder *self, int status, bay_str json, bay_str session, bay_str allow);
+void carrier_end(holder *self);
+void carrier_take(holder *self, mcp_carrier *carrier);
+
+/* ---- ask.c */
+void ask_response(peer *from, const rpc_message *response);
+void asks_end(request *self, bay_err err);
+uint64_t asks_tick(mcp_server *self);
+
+/* ---- server_modern.c */
+bool modern_is_marked(const request *self);
+/* Checks an open request by the rules of the stateless era and hands it on. `http` NULL: duplex, no
+ * header fields to check. */
+void modern_request(request *self, const mcp_http_request *http);
+
+/* ---- server_legacy.c */
+/* A message of a client with a session: a request is opened on `through`, anything else dealt with
+ * and discarded. */
+void legacy_message(request *self, mcp_session *session, outlet *through);
+/* An open `initialize`. `connection` NULL: over HTTP. */
+void legacy_initialize(request *self, mcp_connection *connection);
+/* notifications/cancelled, in either era: finds the request or listen it names. */
+void peer_cancelled(peer *self, mcp_connection *connection, const rpc_message *message);
+/* BAY_DUPLICATE: the id is in use; BAY_BUSY: too many requests are under way. */
+bay_err peer_admits(mcp_server *server, const peer *self, mcp_connection *connection,
+                    bay_str id) BAY_MUST_CHECK;
+void request_not_admitted(request *self, bay_err why);
+
+/* ---- batch.c */
+enum { BATCH_MAX = 256 };
+/* Every message of the array in `read`, which is discarded. The outlet is a batch's and is closed
+ * once all is answered. BAY_LIMIT: more than BATCH_MAX; BAY_PROTOCOL: none. Nothing was done then.
+ */
+bay_err batch_check(const request *read) BAY_MUST_CHECK;
+void batch_receive(request *read, mcp_session *session, outlet *through);
+
+#endif

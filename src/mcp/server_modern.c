@@ -1,0 +1,275 @@
+/* The rules of the stateless era: everything a request needs stands in its _meta, and over HTTP the
+ * header fields must say the same. The order of the checks is the specification's: which error wins
+ * matters to a client that has to find out what kind of server this is. */
+#include "base/check.h"
+#include "mcp/dress.h"
+#include "mcp/server_internal.h"
+#include "mcp/subscription.h"
+#include "wire/header.h"
+
+bool modern_is_marked(const request *self)
+{
+    return !json_is(self->envelope.version, JSON_MISSING);
+}
+
+static bay_str field_of(const mcp_http_request *http, bay_str name)
+{
+    return http->field(http->context, name);
+}
+
+static size_t field_count(const mcp_http_request *http, bay_str name)
+{
+    return http->field_count(http->context, name);
+}
+
+static bool mismatch(request *self, const char *text)
+{
+    request_refuse(self, 400, MCP_HEADER_MISMATCH, text, STR(""));
+    return false;
+}
+
+static bool invalid(request *self, const char *text)
+{
+    request_refuse(self, 400, RPC_INVALID_PARAMS, text, STR(""));
+    return false;
+}
+
+static bool out_of_memory(request *self)
+{
+    request_refuse(self, 503, RPC_INTERNAL_ERROR, "Out of memory", STR(""));
+    return false;
+}
+
+/* `code` with the versions that may stand in _meta, which is all a client of another era can learn
+ * from us. `requested` raw or empty. */
+static bool refuse_version(request *self, int code, const char *text, bay_str requested)
+{
+    mcp_server *server = self->shown.server;
+    buf data;
+    buf_init(&data, 64 * 1024);
+    buf_lit(&data, "{\"supported\":");
+    buf_str(&data, server->modern_list);
+    if (requested.len > 0) {
+        buf_lit(&data, ",\"requested\":");
+        buf_str(&data, requested);
+    }
+    buf_char(&data, '}');
+    bay_str raw = data.err == BAY_OK ? buf_view(&data) : STR("");
+    request_refuse(self, 400, code, text, raw);
+    buf_fini(&data);
+    return false;
+}
+
+/* Version and capabilities: the header is there, _meta is whole, both agree, we speak it. */
+static bool check_version(request *self, const mcp_http_request *http)
+{
+    const envelope *says = &self->envelope;
+    bay_str header = STR("");
+    if (!modern_is_marked(self) && str_eq(self->shown.message.method, STR("initialize")) &&
+        !server_has_legacy(self->shown.server)) {
+        /* mcp 2026-07-28 basic/versioning: name the versions in any error to initialize. */
+        json_val wanted = json_get(self->shown.message.params, STR("protocolVersion"));
+        bay_str raw = json_is(wanted, JSON_STRING) ? json_raw(wanted) : STR("\"\"");
+        return refuse_version(self, http != NULL ? MCP_HEADER_MISMATCH : MCP_UNSUPPORTED_VERSION,
+                              "This server has no initialize: it wants " MCP_META_VERSION
+                              " in the _meta of each request",
+                              raw.len <= RPC_MAX_ID_BYTES ? raw : STR("\"\""));
+    }
+    if (http != NULL) {
+        size_t count = field_count(http, STR("MCP-Protocol-Version"));
+        if (count != 1) {
+            return mismatch(self, count == 0 ? "The MCP-Protocol-Version header is missing"
+                                             : "The MCP-Protocol-Version header stands twice");
+        }
+        header = field_of(http, STR("MCP-Protocol-Version"));
+    }
+    if (!json_is(says->version, JSON_STRING)) {
+        return invalid(self, "_meta needs " MCP_META_VERSION);
+    }
+    if (!json_is(says->client_capabilities, JSON_OBJECT)) {
+        return invalid(self, "_meta needs " MCP_META_CLIENT_CAPABILITIES);
+    }
+    if (http != NULL && !json_str_eq(says->version, header)) {
+        return mismatch(self, "The MCP-Protocol-Version header differs from _meta");
+    }
+    for (size_t i = MCP_REVISION_COUNT; i-- > 0;) {
+        const mcp_revision *revision = mcp_revision_of((mcp_revision_id)i);
+        if (revision->era == MCP_MODERN && json_str_eq(says->version, revision->text) &&
+            server_offers(self->shown.server, revision->id)) {
+            self->shown.revision = revision;
+            return true;
+        }
+    }
+    bay_str raw = json_raw(says->version);
+    return refuse_version(self, MCP_UNSUPPORTED_VERSION, "Unsupported protocol version",
+                          raw.len <= RPC_MAX_ID_BYTES ? raw : STR(""));
+}
+
+static bool check_meta(request *self)
+{
+    const envelope *says = &self->envelope;
+    if (!json_is(says->client_info, JSON_MISSING) && !json_is(says->client_info, JSON_OBJECT)) {
+        return invalid(self, MCP_META_CLIENT_INFO " is not an object");
+    }
+    self->shown.client_info = says->client_info;
+    self->shown.client_capabilities = says->client_capabilities;
+    if (json_is(says->log_level, JSON_MISSING)) {
+        return true;
+    }
+    bay_str level;
+    if (json_str(says->log_level, self->shown.memory, &level) != BAY_OK ||
+        !mcp_log_level_find(level, &self->shown.log_level)) {
+        return invalid(self, MCP_META_LOG_LEVEL " is not a log level");
+    }
+    return true;
+}
+
+static bool check_method_header(request *self, const mcp_http_request *http)
+{
+    size_t count = field_count(http, STR("Mcp-Method"));
+    if (count != 1) {
+        return mismatch(self, count == 0 ? "The Mcp-Method header is missing"
+                                         : "The Mcp-Method header stands twice");
+    }
+    if (!str_eq(field_of(http, STR("Mcp-Method")), self->shown.message.method)) {
+        return mismatch(self, "The Mcp-Method header differs from the method");
+    }
+    return true;
+}
+
+static bool check_method(request *self)
+{
+    const mcp_revision *revision = self->shown.revision;
+    self->shown.method =
+        mcp_method_find(self->shown.message.method, revision->id, MCP_SENDER_CLIENT);
+    const mcp_method *method = self->shown.method;
+    if (method == NULL || method->is_notification) {
+        return true; /* the service may know it */
+    }
+    const declared *has = server_declared(self->shown.server, revision);
+    if (has == NULL) {
+        return out_of_memory(self);
+    }
+    if ((has->methods >> method->id & 1) == 0) {
+        request_refuse(self, 404, RPC_METHOD_NOT_FOUND,
+                       "The server has not declared the capability for this method", STR(""));
+        return false;
+    }
+    return true;
+}
+
+/* The decoded header is the decoded name. */
+static bool name_matches(request *self, bay_str field)
+{
+    if (str_eq(field, self->shown.name) && header_value_is_plain(field) &&
+        !str_starts(field, STR("=?base64?"))) {
+        return true;
+    }
+    buf decoded;
+    buf_init(&decoded, field.len + 1);
+    bay_err err = header_value_decode(&decoded, field);
+    bool is_match = err == BAY_OK && str_eq(buf_view(&decoded), self->shown.name);
+    buf_fini(&decoded);
+    return is_match;
+}
+
+static bool check_name(request *self, const mcp_http_request *http)
+{
+    const mcp_method *method = self->shown.method;
+    if (method == NULL || method->name_field.len == 0) {
+        return true;
+    }
+    if (http != NULL && field_count(http, STR("Mcp-Name")) != 1) {
+        return mismatch(self, field_count(http, STR("Mcp-Name")) == 0
+                                  ? "The Mcp-Name header is missing"
+                                  : "The Mcp-Name header stands twice");
+    }
+    bay_err err = request_read_name(self);
+    if (err == BAY_NOMEM) {
+        return out_of_memory(self);
+    }
+    if (err != BAY_OK) {
+        return invalid(self, str_eq(method->name_field, STR("uri")) ? "uri is not a string"
+                                                                    : "name is not a string");
+    }
+    if (http != NULL && !name_matches(self, field_of(http, STR("Mcp-Name")))) {
+        return mismatch(self, "The Mcp-Name header differs from the body");
+    }
+    return true;
+}
+
+static bool check_params(request *self, const mcp_http_request *http)
+{
+    mcp_server *server = self->shown.server;
+    const mcp_method *method = self->shown.method;
+    if (method == NULL || method->id != MCP_TOOLS_CALL || server->service->param_table == NULL) {
+        return true;
+    }
+    const mcp_param_table *table = server->service->param_table(server->user, self->shown.name);
+    if (table == NULL || table->count == 0) {
+        return true;
+    }
+    json_val arguments = json_get(self->shown.message.params, STR("arguments"));
+    for (size_t i = 0; i < table->count; i++) {
+        buf name;
+        buf_init(&name, 4096);
+        buf_lit(&name, "Mcp-Param-");
+        buf_str(&name, table->params[i].header);
+        if (name.err != BAY_OK) {
+            buf_fini(&name);
+            return out_of_memory(self);
+        }
+        size_t count = field_count(http, buf_view(&name));
+        bay_str field = field_of(http, buf_view(&name));
+        buf_fini(&name);
+        if (count > 1 ||
+            !mcp_param_matches(&table->params[i], arguments, field, self->shown.memory)) {
+            return mismatch(self, count > 1 ? "An Mcp-Param header stands twice"
+                                            : "An Mcp-Param header is missing or differs from "
+                                              "the arguments");
+        }
+    }
+    return true;
+}
+
+static void discover(request *self)
+{
+    mcp_server *server = self->shown.server;
+    buf members;
+    buf_init(&members, server->out.max);
+    buf_lit(&members, "\"supportedVersions\":");
+    buf_str(&members, server->modern_list);
+    buf_lit(&members, ",\"capabilities\":");
+    json_writer writer;
+    json_writer_init(&writer, &members);
+    server_write_capabilities(server, self->shown.revision, &writer);
+    if (server->options.instructions.len > 0) {
+        buf_lit(&members, ",\"instructions\":");
+        json_quote(&members, server->options.instructions);
+    }
+    if (members.err != BAY_OK) {
+        (void)out_of_memory(self);
+    } else {
+        mcp_request_result_members(&self->shown, buf_view(&members));
+    }
+    buf_fini(&members);
+}
+
+void modern_request(request *self, const mcp_http_request *http)
+{
+    self->shown.revision =
+        mcp_revision_of(MCP_LATEST); /* until it is known: errors are dressed by it */
+    if (!check_version(self, http) || !check_meta(self) ||
+        (http != NULL && !check_method_header(self, http)) || !check_method(self) ||
+        !check_name(self, http) || (http != NULL && !check_params(self, http))) {
+        return;
+    }
+    const mcp_method *method = self->shown.method;
+    if (method != NULL && method->id == MCP_DISCOVER) {
+        discover(self);
+    } else if (method != NULL && method->id == MCP_LISTEN) {
+        listen_open(self);
+    } else {
+        request_dispatch(self);
+    }
+}

@@ -1,0 +1,44 @@
+/* Legacy sessions: the table of those over HTTP, their ids, their end. Internal to the server
+ * engine. */
+#ifndef MCP_SESSION_H
+#define MCP_SESSION_H
+
+#include "mcp/server_internal.h"
+
+/* Longest principal, and longest clientInfo with capabilities, that is kept. */
+enum { SESSION_MAX_PRINCIPAL = 1024, SESSION_MAX_CLIENT = 64 * 1024 };
+
+/* A session for this client. `connection` NULL: over HTTP, it gets an id and joins the table.
+ * BAY_BUSY: as many as there may be; BAY_LIMIT: what the client says of itself is too long;
+ * BAY_NOMEM. */
+bay_err session_new(mcp_server *server, mcp_connection *connection, const mcp_revision *revision,
+                    json_val client_info, json_val capabilities, bay_str principal,
+                    mcp_session **out) BAY_MUST_CHECK;
+
+/* Ends it: its requests get an error and are cancelled, its streams end, the service hears of it.
+ */
+void session_end(mcp_session *self);
+
+/* The session of that id if it is this caller's; NULL otherwise: an id alone is no right. */
+mcp_session *session_find(mcp_server *server, bay_str id, bay_str principal);
+
+void session_touch(mcp_session *self);
+/* Requests under way or a client that listens: not idle, however long it says nothing. */
+bool session_is_busy(const mcp_session *self);
+/* Ends those idle for too long; when the next one may be. */
+uint64_t sessions_tick(mcp_server *server);
+
+peer *session_peer(mcp_session *self);
+static inline bay_str session_id(const mcp_session *self)
+{
+    return (bay_str){self->id, self->id_len};
+}
+
+/* Fills in what a request of this session knows of its client. BAY_NOMEM. */
+bay_err session_introduce(mcp_session *self, request *to) BAY_MUST_CHECK;
+
+/* A notification that belongs to no request: on the GET stream or the connection; dropped when the
+ * client never listened. */
+void session_notify(mcp_session *self, buf *json);
+
+#endif

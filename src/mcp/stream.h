@@ -1,0 +1,41 @@
+/* The event streams of a legacy session over HTTP: that of a POST whose answer streams, and the
+ * standalone one of a GET. A stream outlives its connection: while the client is away its events go
+ * to the session's log, and a GET with Last-Event-ID takes it up again. Internal to the server
+ * engine. */
+#ifndef MCP_STREAM_H
+#define MCP_STREAM_H
+
+#include "mcp/server_internal.h"
+
+struct stream {
+    holder holder; /* first */
+    list_link link;
+    mcp_session *session;
+    outlet *outlet; /* NULL: a GET's, or all answers are sent */
+    uint32_t number;
+    uint32_t seq; /* of the last event */
+    bool is_get;
+    bool is_finished; /* the client is away and has not had all of it */
+};
+
+/* Takes the carrier on success only; NULL when out of memory. */
+stream *stream_new(mcp_session *session, mcp_carrier *carrier, bool is_get);
+void stream_free(stream *self); /* the carrier, if there is one, ends */
+
+/* Opens the reply. mcp 2025-11-25 basic/transports: by an event with an id and no data, to prime
+ * the client. Older clients do not expect empty data and get none. */
+void stream_prime(stream *self);
+
+/* Numbers, logs and sends one message. */
+bay_err stream_event(stream *self, bay_str json);
+
+/* No more events. Delivered: freed. Else kept for a client that comes back. */
+void stream_finish(stream *self);
+
+/* Takes apart "<stream>-<seq>" and finds the stream; NULL: not one of this session. */
+stream *stream_find(mcp_session *session, bay_str event_id, uint32_t *out_seq);
+
+/* Sends what came after `seq` on a new carrier, then goes on live or ends. */
+void stream_resume(stream *self, mcp_carrier *carrier, uint32_t seq);
+
+#endif

@@ -1,0 +1,169 @@
+/* The table of topics. A topic lives while it has a subscription; the service hears of its first
+ * and its last. While updates of a topic go out it is held, because sending may end a listener. */
+#include "mcp/subscription.h"
+
+#include "base/check.h"
+#include "base/mem.h"
+#include "mcp/session.h"
+
+static bay_str topic_uri(const topic *self)
+{
+    return (bay_str){self->uri, self->len};
+}
+
+static void topic_let_go(mcp_server *server, topic *self)
+{
+    if (self->hold > 0 || !list_is_empty(&self->subscriptions)) {
+        return;
+    }
+    (void)map_remove(&server->topics, topic_uri(self));
+    if (server->service->subscribe != NULL) {
+        (void)server->service->subscribe(server->user, topic_uri(self), false);
+    }
+    mem_free(self);
+}
+
+static bay_err topic_new(mcp_server *server, bay_str uri, topic **out)
+{
+    topic *self = mem_alloc(sizeof(*self) + uri.len);
+    if (self == NULL) {
+        return BAY_NOMEM;
+    }
+    *self = (topic){.len = uri.len};
+    memcpy(self->uri, uri.at, uri.len);
+    list_init(&self->subscriptions);
+    bay_err err = map_put(&server->topics, topic_uri(self), self, NULL);
+    if (err == BAY_OK && server->service->subscribe != NULL) {
+        err = server->service->subscribe(server->user, topic_uri(self), true);
+        if (err != BAY_OK) {
+            (void)map_remove(&server->topics, topic_uri(self));
+        }
+    }
+    if (err != BAY_OK) {
+        mem_free(self);
+        return err;
+    }
+    *out = self;
+    return BAY_OK;
+}
+
+static subscription *find_in(const list *owned, const topic *of)
+{
+    LIST_EACH(link, owned)
+    {
+        subscription *one = CONTAINER_OF(link, subscription, owner_link);
+        if (one->of == of) {
+            return one;
+        }
+    }
+    return NULL;
+}
+
+bay_err subscription_add(mcp_server *server, bay_str uri, mcp_session *session,
+                         listen_stream *listen)
+{
+    list *owned = session != NULL ? &session->subscriptions : &listen->subscriptions;
+    uint32_t *count = session != NULL ? &session->subscription_count : &listen->subscription_count;
+    topic *of = map_get(&server->topics, uri);
+    if (of != NULL && find_in(owned, of) != NULL) {
+        return BAY_OK;
+    }
+    if (*count >= server->options.max_subscriptions) {
+        return BAY_LIMIT;
+    }
+    subscription *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        return BAY_NOMEM;
+    }
+    if (of == NULL) {
+        bay_err err = topic_new(server, uri, &of);
+        if (err != BAY_OK) {
+            mem_free(self);
+            return err;
+        }
+    }
+    self->of = of;
+    self->session = session;
+    self->listen = listen;
+    list_push(&of->subscriptions, &self->topic_link);
+    list_push(owned, &self->owner_link);
+    (*count)++;
+    return BAY_OK;
+}
+
+static void subscription_end(mcp_server *server, subscription *self)
+{
+    topic *of = self->of;
+    list_remove(&self->topic_link);
+    list_remove(&self->owner_link);
+    if (self->session != NULL) {
+        self->session->subscription_count--;
+    } else {
+        self->listen->subscription_count--;
+    }
+    mem_free(self);
+    topic_let_go(server, of);
+}
+
+void subscription_remove(mcp_server *server, bay_str uri, mcp_session *session)
+{
+    topic *of = map_get(&server->topics, uri);
+    subscription *one = of != NULL ? find_in(&session->subscriptions, of) : NULL;
+    if (one != NULL) {
+        subscription_end(server, one);
+    }
+}
+
+void subscriptions_end(mcp_server *server, list *owned)
+{
+    list_link *link;
+    while ((link = list_first(owned)) != NULL) {
+        subscription_end(server, CONTAINER_OF(link, subscription, owner_link));
+    }
+}
+
+static void write_updated(buf *out, bay_str uri, bay_str subscription_id)
+{
+    buf_lit(out,
+            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\",\"params\":{");
+    if (subscription_id.len > 0) {
+        buf_lit(out, "\"_meta\":{\"" MCP_META_SUBSCRIPTION "\":");
+        buf_str(out, subscription_id);
+        buf_lit(out, "},");
+    }
+    buf_lit(out, "\"uri\":");
+    json_quote(out, uri);
+    buf_lit(out, "}}");
+}
+
+void mcp_server_resource_updated(mcp_server *self, bay_str uri)
+{
+    topic *of = map_get(&self->topics, uri);
+    if (of == NULL) {
+        return;
+    }
+    of->hold++;
+    /* Sending may end the subscription it is sent for, and others: each round starts anew with what
+     * has not been served. */
+    list done;
+    list_init(&done);
+    list_link *link;
+    while ((link = list_first(&of->subscriptions)) != NULL) {
+        list_remove(link);
+        list_push(&done, link);
+        subscription *one = CONTAINER_OF(link, subscription, topic_link);
+        buf *out = server_out(self);
+        if (one->session != NULL) {
+            write_updated(out, uri, STR(""));
+            session_notify(one->session, out);
+        } else {
+            write_updated(out, uri, (bay_str){one->listen->id, one->listen->id_len});
+            listen_send(one->listen, out);
+        }
+    }
+    while ((link = list_pop(&done)) != NULL) {
+        list_push(&of->subscriptions, link);
+    }
+    of->hold--;
+    topic_let_go(self, of);
+}

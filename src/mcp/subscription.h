@@ -1,0 +1,58 @@
+/* Who wants to hear of changes: updates of single resources (legacy resources/subscribe and modern
+ * listens share one table) and the listens themselves. Internal to the server engine. */
+#ifndef MCP_SUBSCRIPTION_H
+#define MCP_SUBSCRIPTION_H
+
+#include "mcp/server_internal.h"
+
+/* One URI somebody listens to. */
+typedef struct topic {
+    list subscriptions;
+    uint32_t hold; /* > 0: being walked */
+    size_t len;
+    char uri[];
+} topic;
+
+typedef struct subscription {
+    list_link topic_link;
+    list_link owner_link;
+    topic *of;
+    mcp_session *session; /* or … */
+    listen_stream *listen;
+} subscription;
+
+/* An open subscriptions/listen. */
+struct listen {
+    holder holder; /* first; the carrier over HTTP */
+    list_link server_link;
+    list_link connection_link;
+    mcp_server *server;
+    mcp_connection *connection;
+    unsigned changes;
+    list subscriptions;
+    uint32_t subscription_count;
+    bool is_acknowledged;
+    uint32_t id_len;
+    char id[]; /* raw JSON */
+};
+
+/* Adds `owner` (a session's or a listen's list) to those of a URI; again is no error. The service
+ * is asked about a URI nobody had. Errors: BAY_NOTFOUND (or what the service said), BAY_NOMEM,
+ * BAY_LIMIT. */
+bay_err subscription_add(mcp_server *server, bay_str uri, mcp_session *session,
+                         listen_stream *listen) BAY_MUST_CHECK;
+void subscription_remove(mcp_server *server, bay_str uri, mcp_session *session);
+/* Ends all of a list. */
+void subscriptions_end(mcp_server *server, list *owned);
+
+/* An open subscriptions/listen request becomes a listen, or is refused. */
+void listen_open(request *self);
+listen_stream *listen_find(mcp_connection *connection, bay_str id);
+void listen_free(listen_stream *self); /* an HTTP carrier, if still there, ends */
+/* One message on it; dropped before the acknowledgement. */
+void listen_send(listen_stream *self, buf *json);
+void listens_changed(mcp_server *server, mcp_change change);
+/* The graceful end: the final result, then as above. */
+void listen_complete(listen_stream *self);
+
+#endif
