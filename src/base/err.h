@@ -12,4 +12,10 @@ bay_err diag_set(bay_diag *diag, bay_err code, const char *format, ...) BAY_PRIN
 bay_err diag_at(bay_diag *diag, bay_err code, size_t offset, const char *format, ...)
     BAY_PRINTF(4, 5);
 
+/* For the rare error that cannot matter; the caller says why. (gcc heeds no cast to void.) */
+static inline void err_ignore(bay_err err)
+{
+    (void)err;
+}
+
 #endif

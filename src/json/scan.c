@@ -34,7 +34,8 @@ void json_scan_use(const json_scan *scan)
 {
     if (scan == NULL) {
         const json_scan *list[JSON_SCAN_MAX];
-        scan = list[json_scan_list(list) - 1];
+        size_t count = json_scan_list(list);
+        scan = list[count - 1];
     }
     atomic_store_explicit(&chosen, scan, memory_order_release);
 }
