@@ -166,7 +166,9 @@ static void call_leave(http_call *self)
 void call_fail(http_call *self, bay_err err, const char *text)
 {
     call_leave(self);
-    self->events->failed(self->user, err, self->was_sent, text);
+    if (self->events->failed != NULL) {
+        self->events->failed(self->user, err, self->was_sent, text);
+    }
 }
 
 void http_call_cancel(http_call *self)
@@ -195,7 +197,9 @@ static void finish(http_channel *channel, bool is_reusable)
     } else {
         call_leave(call);
     }
-    call->events->end(call->user);
+    if (call->events->end != NULL) {
+        call->events->end(call->user);
+    }
 }
 
 /* The connection ended under the call. */
@@ -302,7 +306,9 @@ static void read_body(http_channel *self, bay_str bytes)
         if (event == HTTP1_BODY_MORE) {
             return;
         }
-        call->events->body(call->user, data);
+        if (call->events->body != NULL) {
+            call->events->body(call->user, data);
+        }
         if (self->call != call) {
             return; /* it was ended in there */
         }
@@ -319,7 +325,9 @@ static bool begin_reply(http_channel *self, const http1_head *head)
     http1_body_init(&self->body, HTTP1_RESPONSE, head, &self->client->wire_limits);
     call->state = CALL_BODY;
     arm_idle(call);
-    call->events->head(call->user, head->status, head->fields, head->field_count);
+    if (call->events->head != NULL) {
+        call->events->head(call->user, head->status, head->fields, head->field_count);
+    }
     client_reader_give(self->client, reader);
     return self->call == call;
 }

@@ -297,7 +297,13 @@ static void write_target(buf *out, const uri *url)
 static bay_err write_host(buf *out, const uri *url)
 {
     buf_lit(out, "Host: ");
-    buf_printf(out, url->is_ip_literal ? "[%.*s]" : "%.*s", BAY_STR(url->host));
+    if (url->is_ip_literal) {
+        buf_char(out, '[');
+    }
+    buf_str(out, url->host);
+    if (url->is_ip_literal) {
+        buf_char(out, ']');
+    }
     if (url->port != 0) {
         buf_char(out, ':');
         buf_uint(out, url->port);

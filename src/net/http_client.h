@@ -1,5 +1,8 @@
 /* The HTTP/1.1 client: keep-alive pools per origin on one loop. A call is one request and its reply;
- * it ends exactly once, by `end` or by `failed`, unless http_call_cancel ended it first. */
+ * it ends exactly once, by `end` or by `failed`, unless http_call_cancel ended it first; after that
+ * its handle is gone. No event runs inside http_client_call, http_call_cancel, _pause or _resume; an
+ * event may do anything: begin calls, cancel, pause, free the client. Members that are NULL are
+ * skipped. */
 #ifndef NET_HTTP_CLIENT_H
 #define NET_HTTP_CLIENT_H
 

@@ -4,7 +4,10 @@
  *
  * Exactly-once: every exchange given to `request` gets exactly one `closed`, after which it must
  * not be touched. `closed` comes after the reply was handed to the kernel, or early when the peer
- * went away (is_complete false).
+ * went away (is_complete false). `closed` and `drained` never run inside a call of this header,
+ * except that http_server_free runs every `closed` that is left. A handler may do anything inside
+ * its events: reply, end, abort, free the server. A peer that ends its half while an exchange waits
+ * for its reply counts as gone (and is answered 400, in case it still reads).
  *
  * Memory: an idle connection and an idle stream hold no read buffer and no arena beyond a small
  * struct; the request's body and arena are freed by http_stream_open on request (release_request).
