@@ -70,7 +70,7 @@ typedef struct http1_head {
     uint32_t field_count;
 } http1_head;
 
-/* Where reading stopped. A plain value: 200 bytes, nothing to free. */
+/* Where reading stopped. A plain value of some 220 bytes, nothing to free. */
 typedef struct http1_parser {
     const http1_limits *limits;
     http1_head head;
