@@ -334,7 +334,9 @@ void detect_initialized(mcp_client *self, mcp_call *call, const mcp_outcome *out
     }
     self->probe = NULL;
     bool is_denied = call->status >= 400 && detect_status_err(call->status) == BAY_DENIED;
-    if (outcome->kind == MCP_OUTCOME_RESULT) {
+    if (outcome->kind == MCP_OUTCOME_RESULT && call->fault != BAY_OK) {
+        client_break(self, call->fault, "the server's Mcp-Session-Id is not visible ASCII", false);
+    } else if (outcome->kind == MCP_OUTCOME_RESULT) {
         initialized_result(self, outcome);
     } else if (outcome->kind == MCP_OUTCOME_FAILED || is_denied) {
         initialized_failure(self, call, outcome);

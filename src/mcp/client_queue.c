@@ -131,7 +131,7 @@ void client_flush(mcp_client *self)
         }
         if (err != BAY_OK) {
             call_fail(call, err, false,
-                      err == BAY_UNSUPPORTED ? "the server's revision has no such method" : NULL);
+                      err == BAY_UNSUPPORTED ? "the revision spoken has no such method" : NULL);
         }
     }
     self->is_flushing = false;
