@@ -12,7 +12,12 @@
 #include "base/mem.h"
 #include "gateway/config_internal.h"
 
-enum { TREE_BYTES = 96 * 1024 * 1024, KEPT_BYTES = 64 * 1024 * 1024, MOST_KEYS = 64 };
+enum {
+    TREE_BYTES = 96 * 1024 * 1024,
+    KEPT_BYTES = 64 * 1024 * 1024,
+    MOST_KEYS = 64,
+    MOST_STRANGERS = 1000
+};
 
 /* ---- tree -------------------------------------------------------------------------------------*/
 
@@ -262,11 +267,14 @@ static void refuse_unknown(config_loader *loader, config_scope scope, const conf
 {
     config_quoted quoted = config_quote(node->key);
     const char *in = loader->path_len > 0 ? " in " : "";
-    const config_key *nearest = config_key_nearest(scope, node->key);
+    const config_report *report = loader->report;
+    /* Past what a report keeps nobody reads a suggestion, and a search for each has its price. */
+    bool is_flood = report->errors >= CONFIG_ERRORS || report->warnings >= MOST_STRANGERS;
+    const config_key *nearest = is_flood ? NULL : config_key_nearest(scope, node->key);
     if (nearest != NULL) {
         config_error(loader, node->line, "unknown key \"%s\"%s%s: did you mean \"%.*s\"?",
                      quoted.text, in, loader->path, BAY_STR(nearest->name));
-    } else if (scope == CONFIG_SCOPE_TOP && loader->is_host_file) {
+    } else if (scope == CONFIG_SCOPE_TOP && loader->is_host_file && !is_flood) {
         config_warn(loader, node->line, "\"%s\" has no effect here: it belongs to the desktop host",
                     quoted.text);
     } else {

@@ -5,8 +5,6 @@
 #include "base/str.h"
 #include "gateway/face_parts.h"
 
-enum { SUBSCRIBE_WAIT_BYTES = 8192 };
-
 static const listing_kind kind_of_method[MCP_METHOD_COUNT] = {
     [MCP_TOOLS_LIST] = LISTING_TOOLS,
     [MCP_RESOURCES_LIST] = LISTING_RESOURCES,
@@ -307,6 +305,11 @@ bay_str face_only(const face *self)
 size_t face_count(const face *self, listing_kind kind)
 {
     return self->views[kind].count;
+}
+
+bay_str face_shown(const face *self, listing_kind kind, size_t index)
+{
+    return self->views[kind].entries[index].shown;
 }
 
 void face_updated(face *self, bay_str address)

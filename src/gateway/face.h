@@ -34,5 +34,6 @@ void face_refresh(face *self, listing_kind kind, const catalog_source *sources, 
 void face_settle(face *self);
 void face_updated(face *self, bay_str uri);
 size_t face_count(const face *self, listing_kind kind);
+bay_str face_shown(const face *self, listing_kind kind, size_t index);
 
 #endif

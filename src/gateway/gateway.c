@@ -183,6 +183,21 @@ uint16_t gateway_port(const gateway *self)
     return self->workers[0].server != NULL ? http_server_port(self->workers[0].server) : 0;
 }
 
+bay_str gateway_address(const gateway *self)
+{
+    return worker_addresses(&self->workers[0]).at[0];
+}
+
+size_t gateway_tool_count(const gateway *self)
+{
+    return face_count(self->workers[0].all, LISTING_TOOLS);
+}
+
+bay_str gateway_tool_name(const gateway *self, size_t index)
+{
+    return face_shown(self->workers[0].all, LISTING_TOOLS, index);
+}
+
 bool gateway_is_tls(const gateway *self)
 {
     return self->tls != NULL;

@@ -18,6 +18,7 @@ typedef struct gateway_options {
     const config *config;    /* a reference is taken */
     const char *config_path; /* for reloads; NULL: none */
     uint32_t workers;        /* 0: as configured, or one per core */
+    bay_str listen;          /* in place of the configured addresses; empty: those */
     bool on_stdio;           /* serve stdin and stdout instead of HTTP (one worker) */
     /* Tells a person what happens: started (after the servers have settled), reloaded. May be NULL.
      */
@@ -31,7 +32,11 @@ bay_err gateway_run(gateway *self) BAY_MUST_CHECK;
 void gateway_stop(gateway *self); /* as SIGTERM; any thread */
 void gateway_free(gateway *self);
 
-uint16_t gateway_port(const gateway *self);
+uint16_t gateway_port(const gateway *self);   /* of the first address; 0: none */
+bay_str gateway_address(const gateway *self); /* the first address, as it was written */
+/* The tools that "/mcp" shows, in its order; on worker 0's thread, until it next turns. */
+size_t gateway_tool_count(const gateway *self);
+bay_str gateway_tool_name(const gateway *self, size_t index);
 bool gateway_is_tls(const gateway *self);
 /* The state of everything as JSON, as /readyz shows it; on worker 0's thread. */
 void gateway_write_state(gateway *self, buf *out);

@@ -64,13 +64,20 @@ static bool is_loopback(bay_str address)
            str_starts(address, STR("[::1]:"));
 }
 
+config_list worker_addresses(const worker *self)
+{
+    const bay_str *given = &self->gateway->options.listen;
+    return given->len > 0 ? (config_list){given, 1} : self->config->listen;
+}
+
 static bay_err open_http(worker *self)
 {
+    config_list addresses = worker_addresses(self);
     const config *settings = self->config;
     const config_limits *limits = &settings->limits;
     bool all_loopback = true;
-    for (size_t i = 0; i < settings->listen.count; i++) {
-        all_loopback = all_loopback && is_loopback(settings->listen.at[i]);
+    for (size_t i = 0; i < addresses.count; i++) {
+        all_loopback = all_loopback && is_loopback(addresses.at[i]);
     }
     http_face_options options_of_face = {
         .hosts = settings->allowed_hosts.at,
@@ -137,8 +144,9 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index)
 
 bay_err worker_listen(worker *self, uint16_t *inout_port, bay_diag *diag)
 {
-    for (size_t i = 0; i < self->config->listen.count; i++) {
-        bay_str address = self->config->listen.at[i];
+    config_list addresses = worker_addresses(self);
+    for (size_t i = 0; i < addresses.count; i++) {
+        bay_str address = addresses.at[i];
         char text[512];
         size_t colon = str_find_last(address, ':');
         if (str_eq(str_from(address, colon), STR(":0")) && *inout_port != 0) {

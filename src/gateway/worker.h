@@ -67,6 +67,7 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index) BAY_MUST_CHECK
 void worker_fini(worker *self);
 bay_err worker_listen(worker *self, uint16_t *inout_port, bay_diag *diag) BAY_MUST_CHECK;
 bay_err worker_open_stdio(worker *self) BAY_MUST_CHECK;
+config_list worker_addresses(const worker *self);
 void worker_drain(worker *self);
 void worker_start_servers(worker *self);
 
