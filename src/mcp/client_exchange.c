@@ -83,7 +83,7 @@ static void ended_unanswered(mcp_call *call, bay_err err, bool was_sent, const c
     } else if (legacy_resume(call)) {
         LOG(LOG_DEBUG, "mcp", "a stream was cut; it will be resumed");
     } else if (call->fault != BAY_OK) {
-        call_fail(call, call->fault, true, "the server's answer is not one to this request");
+        call_fail(call, call->fault, true, "the server answered something else");
     } else if (err != BAY_OK) {
         call_fail(call, err, was_sent || is_resumed, text);
     } else {

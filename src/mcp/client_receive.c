@@ -367,7 +367,7 @@ static void receive_text(mcp_client *self, uint64_t exchange, bay_str text, aren
 
 static void receive_too_much(mcp_client *self, uint64_t exchange)
 {
-    static const char text[] = "the server's message is larger than this client takes";
+    static const char text[] = "the message is larger than this client takes";
     if (exchange == 0) {
         client_break(self, BAY_LIMIT, text, false);
         return;

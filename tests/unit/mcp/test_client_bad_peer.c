@@ -1,0 +1,380 @@
+/* Servers that answer twice, answer others, lie, babble, hang, hang up. Whatever they do, every
+ * call ends once and the others notice nothing. */
+#include "client_fixture.h"
+
+static fixture fx;
+
+static const char *const garbage[] = {
+    "",
+    " ",
+    "hello",
+    "{",
+    "[",
+    "]",
+    "{}",
+    "[]",
+    "[{}]",
+    "null",
+    "1",
+    "\"",
+    "{'jsonrpc':'2.0'}",
+    "{'jsonrpc':'1.0','id':#,'result':{}}",
+    "{'id':#,'result':{}}",
+    "{'jsonrpc':'2.0','id':#,'result':{},'error':{'code':1,'message':''}}",
+    "{'jsonrpc':'2.0','id':#,'id':#,'result':{}}",
+    "{'jsonrpc':'2.0','id':#,'result':[]}",
+    "{'jsonrpc':'2.0','id':#,'result':null}",
+    "{'jsonrpc':'2.0','id':#,'error':null}",
+    "{'jsonrpc':'2.0','id':#,'error':{}}",
+    "{'jsonrpc':'2.0','id':#,'error':{'code':'1','message':''}}",
+    "{'jsonrpc':'2.0','id':[#],'result':{}}",
+    "{'jsonrpc':'2.0','id':null,'result':{}}",
+    "{'jsonrpc':'2.0','id':#,'result':{}} x",
+    "{'jsonrpc':'2.0','id':#,'result':{'a':\"\xff\"}}",
+    "{'jsonrpc':'2.0','method':5}",
+};
+
+enum { GARBAGE = sizeof(garbage) / sizeof(garbage[0]) };
+
+static void test_garbage_on_a_line(void **state)
+{
+    (void)state;
+    for (int is_modern = 0; is_modern < 2; is_modern++) {
+        fx_init(&fx, MCP_LINK_DUPLEX);
+        fx_name call = {.text = "call"};
+        if (is_modern) {
+            fx_open_modern(&fx);
+        } else {
+            fx_open_legacy(&fx, "");
+        }
+        fx_call(&fx, &call, "tools/list", NULL);
+        uint64_t id = fx_next(&fx)->exchange;
+        for (size_t i = 0; i < GARBAGE; i++) {
+            fx_line(&fx, id, garbage[i]);
+            fx_saw(&fx, "");
+        }
+        fx_line(&fx, id, FX_RESULT("{}"));
+        fx_saw(&fx, "call result {}\n");
+        fx_quiet(&fx);
+        fx_fini(&fx);
+    }
+}
+
+static void test_endless_garbage(void **state)
+{
+    (void)state;
+    fx_init(&fx, MCP_LINK_DUPLEX);
+    fx_open_modern(&fx);
+    fx_name call = {.text = "call"};
+    fx_call(&fx, &call, "tools/list", NULL);
+    for (int i = 0; i < 100; i++) {
+        fx_line(&fx, 0, "npm WARN deprecated");
+    }
+    fx_line(&fx, 0, "{'jsonrpc':'2.0','method':'notifications/tools/list_changed'}");
+    for (int i = 0; i < 100; i++) {
+        fx_line(&fx, 0, "npm WARN deprecated");
+    }
+    fx_saw(&fx, "changed 1\n");
+    fx_line(&fx, 0, "npm WARN deprecated");
+    fx_saw(&fx, "call failed PROTOCOL sent the server sends what is no MCP\n"
+                "broken PROTOCOL the server sends what is no MCP\n");
+    fx_fini(&fx);
+}
+
+static void test_garbage_on_an_exchange(void **state)
+{
+    (void)state;
+    fx_init(&fx, MCP_LINK_HTTP);
+    fx_open_modern(&fx);
+    for (size_t i = 0; i < GARBAGE; i++) {
+        fx_name call = {.text = "call"}, other = {.text = "other"};
+        fx_call(&fx, &call, "tools/list", NULL);
+        fx_call(&fx, &other, "tools/list", NULL);
+        fx_reply(&fx, fx_next(&fx)->exchange, 200, garbage[i]);
+        assert_int_equal(call.done_count, 1);
+        assert_int_equal(call.kind, MCP_OUTCOME_FAILED);
+        assert_int_equal(call.err, garbage[i][0] == '\0' ? BAY_CLOSED : BAY_PROTOCOL);
+        assert_true(call.was_sent);
+        assert_int_equal(other.done_count, 0);
+        fx_reply(&fx, fx_next(&fx)->exchange, 200, FX_RESULT("{}"));
+        assert_int_equal(other.kind, MCP_OUTCOME_RESULT);
+    }
+    fx_fini(&fx);
+}
+
+static void test_garbage_before_the_answer(void **state)
+{
+    (void)state;
+    fx_init(&fx, MCP_LINK_HTTP);
+    fx_open_modern(&fx);
+    fx_name call = {.text = "call"};
+    fx_call(&fx, &call, "tools/list", NULL);
+    uint64_t id = fx_next(&fx)->exchange;
+    for (int i = 0; i < 50; i++) {
+        fx_message(&fx, id, id, "babble");
+    }
+    fx_reply(&fx, id, 200, FX_RESULT("{}"));
+    fx_saw(&fx, "call result {}\n");
+    fx_call(&fx, &call, "tools/list", NULL);
+    id = fx_next(&fx)->exchange;
+    for (int i = 0; i < 101; i++) {
+        fx_message(&fx, id, id, "babble");
+    }
+    assert_int_equal(call.err, BAY_PROTOCOL);
+    assert_int_equal(fx_next_kind(&fx, 'A')->exchange, id);
+    fx_fini(&fx);
+}
+
+static void test_answers_twice(void **state)
+{
+    (void)state;
+    for (int kind = MCP_LINK_DUPLEX; kind <= MCP_LINK_HTTP; kind++) {
+        fx_init(&fx, (mcp_link_kind)kind);
+        fx_open_modern(&fx);
+        fx_name call = {.text = "call"}, other = {.text = "other"};
+        fx_call(&fx, &call, "tools/list", NULL);
+        uint64_t id = fx_next(&fx)->exchange, at = kind == MCP_LINK_HTTP ? id : 0;
+        fx_message(&fx, at, id, FX_RESULT("{'n':1}"));
+        fx_call(&fx, &other, "tools/list", NULL); /* takes the first one's place in memory */
+        fx_message(&fx, at, id, FX_RESULT("{'n':2}"));
+        fx_message(&fx, at, id, FX_ERROR("-32603"));
+        fx_ended(&fx, id, BAY_CLOSED);
+        fx_ended(&fx, id, BAY_CLOSED);
+        fx_saw(&fx, "call result {'n':1}\n");
+        fx_fini(&fx);
+        assert_int_equal(call.done_count, 1);
+        assert_int_equal(other.err, BAY_CANCELLED);
+    }
+}
+
+static void test_answers_an_unknown_id(void **state)
+{
+    (void)state;
+    const char *ids[] = {"0", "99", "-1",   "'#'", "#.0", "#e0", "00#", "18446744073709551616",
+                         "1", "''", "1e400"};
+    for (int kind = MCP_LINK_DUPLEX; kind <= MCP_LINK_HTTP; kind++) {
+        for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+            char text[256];
+            fx_init(&fx, (mcp_link_kind)kind);
+            fx_open_modern(&fx);
+            fx_name call = {.text = "call"};
+            fx_call(&fx, &call, "tools/list", NULL);
+            uint64_t id = fx_next(&fx)->exchange;
+            snprintf(text, sizeof(text), "{'jsonrpc':'2.0','id':%s,'result':{}}", ids[i]);
+            if (kind == MCP_LINK_HTTP) {
+                fx_reply(&fx, id, 200, text);
+                fx_saw(&fx, "call failed PROTOCOL sent the server answered something else\n");
+            } else {
+                fx_line(&fx, id, text);
+                fx_saw(&fx, "");
+                fx_line(&fx, id, FX_RESULT("{}"));
+                fx_saw(&fx, "call result {}\n");
+            }
+            fx_fini(&fx);
+        }
+    }
+}
+
+/* An answer on another call's exchange harms that exchange's call only. */
+static void test_answers_crosswise(void **state)
+{
+    (void)state;
+    fx_init(&fx, MCP_LINK_HTTP);
+    fx_open_modern(&fx);
+    fx_name one = {.text = "one"}, two = {.text = "two"};
+    fx_call(&fx, &one, "tools/list", NULL);
+    fx_call(&fx, &two, "tools/list", NULL);
+    uint64_t first = fx_next(&fx)->exchange, second = fx_next(&fx)->exchange;
+    fx_message(&fx, first, second, FX_RESULT("{'stolen':1}"));
+    fx_ended(&fx, first, BAY_OK);
+    assert_int_equal(one.err, BAY_PROTOCOL);
+    assert_int_equal(two.done_count, 0);
+    fx_reply(&fx, second, 200, FX_RESULT("{}"));
+    assert_int_equal(two.kind, MCP_OUTCOME_RESULT);
+    fx_fini(&fx);
+}
+
+static void test_error_statuses(void **state)
+{
+    (void)state;
+    struct {
+        int status;
+        const char *body, *log;
+    } rows[] = {
+        {400, FX_ERROR("-32602"), "call error -32602 {'code':-32602,'message':'no'}\n"},
+        {400, "{'jsonrpc':'2.0','id':null,'error':{'code':-32602,'message':'no'}}",
+         "call error -32602 {'code':-32602,'message':'no'}\n"},
+        {500, FX_ERROR("-32603"), "call error -32603 {'code':-32603,'message':'no'}\n"},
+        {200, FX_ERROR("99999999999"), "call error -32603 {'code':99999999999,'message':'no'}\n"},
+        {500, "<html>", "call failed CLOSED sent the server answered HTTP status 500\n"},
+        {503, NULL, "call failed BUSY sent the server answered HTTP status 503\n"},
+        {413, NULL, "call failed LIMIT unsent the server answered HTTP status 413\n"},
+        {429, NULL, "call failed BUSY unsent the server answered HTTP status 429\n"},
+        {301, NULL, "call failed CLOSED sent the server ended the exchange without an answer\n"},
+        {202, NULL, "call failed CLOSED sent the server ended the exchange without an answer\n"},
+    };
+    fx_init(&fx, MCP_LINK_HTTP);
+    fx_open_modern(&fx);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        fx_name call = {.text = "call"};
+        fx_call(&fx, &call, "tools/call", "{'name':'a'}");
+        fx_reply(&fx, fx_next(&fx)->exchange, rows[i].status, rows[i].body);
+        fx_saw(&fx, rows[i].log);
+        assert_int_equal(call.done_count, 1);
+        fx_quiet(&fx);
+    }
+    fx_fini(&fx);
+}
+
+static void test_hangs_up(void **state)
+{
+    (void)state;
+    fx_init(&fx, MCP_LINK_HTTP);
+    fx_open_modern(&fx);
+    fx_name one = {.text = "one"}, two = {.text = "two"};
+    fx_call(&fx, &one, "tools/list", NULL);
+    fx_call(&fx, &two, "tools/list", NULL);
+    uint64_t first = fx_next(&fx)->exchange, second = fx_next(&fx)->exchange;
+    mcp_client_ended(fx.client, first, BAY_CONNECT, false, "refused", fx.now);
+    mcp_client_ended(fx.client, second, BAY_CLOSED, true, "reset", fx.now);
+    fx_saw(&fx, "one failed CONNECT unsent refused\ntwo failed CLOSED sent reset\n");
+    assert_int_equal(mcp_client_state_of(fx.client), MCP_CLIENT_READY);
+    fx_fini(&fx);
+}
+
+/* Streams of a modern server are not resumed, whatever ids it gives. */
+static void test_modern_stream_cut(void **state)
+{
+    (void)state;
+    fx_init(&fx, MCP_LINK_HTTP);
+    fx_open_modern(&fx);
+    fx_name call = {.text = "call"};
+    fx_call(&fx, &call, "tools/list", NULL);
+    uint64_t id = fx_next(&fx)->exchange;
+    fx_head(&fx, id, 200);
+    fx_event(&fx, id, "1", "");
+    fx_ended(&fx, id, BAY_OK);
+    assert_int_equal(call.err, BAY_CLOSED);
+    fx_pass(&fx, 100000);
+    fx_quiet(&fx);
+    fx_fini(&fx);
+}
+
+static void test_too_large(void **state)
+{
+    (void)state;
+    for (int kind = MCP_LINK_DUPLEX; kind <= MCP_LINK_HTTP; kind++) {
+        fx_init(&fx, (mcp_link_kind)kind);
+        fx.options.max_message_bytes = 1000;
+        fx_open_modern(&fx);
+        fx_name one = {.text = "one"}, two = {.text = "two"};
+        fx_call(&fx, &one, "tools/list", NULL);
+        fx_call(&fx, &two, "tools/list", NULL);
+        uint64_t id = fx_next(&fx)->exchange;
+        static char text[1002];
+        memset(text, ' ', 1001);
+        fx_next(&fx);
+        fx_message(&fx, kind == MCP_LINK_HTTP ? id : 0, id, text);
+        if (kind == MCP_LINK_HTTP) {
+            assert_int_equal(fx_next_kind(&fx, 'A')->exchange, id);
+            fx_saw(&fx, "one failed LIMIT sent the message is larger than this client takes\n");
+        } else {
+            assert_int_equal(mcp_client_state_of(fx.client), MCP_CLIENT_BROKEN);
+            assert_int_equal(two.err, BAY_LIMIT);
+        }
+        fx_fini(&fx);
+        assert_int_equal(one.done_count, 1);
+        assert_int_equal(two.done_count, 1);
+    }
+}
+
+static void test_depth_bomb(void **state)
+{
+    (void)state;
+    static char text[100001];
+    memset(text, '[', 100000);
+    fx_init(&fx, MCP_LINK_HTTP);
+    fx_open_modern(&fx);
+    fx_name call = {.text = "call"};
+    fx_call(&fx, &call, "tools/list", NULL);
+    uint64_t id = fx_next(&fx)->exchange;
+    mcp_client_receive(fx.client, id, str_of(text), (bay_str){0}, fx.now);
+    fx_ended(&fx, id, BAY_OK);
+    assert_int_equal(call.err, BAY_PROTOCOL);
+    fx_fini(&fx);
+}
+
+static void test_pings_without_reading(void **state)
+{
+    (void)state;
+    static fixture big;
+    fx_init(&big, MCP_LINK_DUPLEX);
+    fx_open_legacy(&big, "");
+    big.send_err = BAY_AGAIN;
+    for (int i = 0; i < 1002 && mcp_client_state_of(big.client) == MCP_CLIENT_READY; i++) {
+        fx_line(&big, 0, "{'jsonrpc':'2.0','id':1,'method':'ping'}");
+        big.count = big.seen;
+    }
+    fx_saw_part(&big, "broken LIMIT");
+    fx_fini(&big);
+}
+
+static void test_strangers(void **state)
+{
+    (void)state;
+    fx_init(&fx, MCP_LINK_HTTP);
+    fx_open_modern(&fx);
+    uint64_t exchanges[] = {0, 1, 2, 77, UINT64_MAX};
+    for (size_t i = 0; i < 5; i++) {
+        fx_head(&fx, exchanges[i], 404);
+        fx_message(&fx, exchanges[i], 1, FX_RESULT("{}"));
+        mcp_client_event_hint(fx.client, exchanges[i], STR("a"), 5);
+        fx_ended(&fx, exchanges[i], BAY_CLOSED);
+    }
+    fx_saw(&fx, "");
+    fx_quiet(&fx);
+    assert_int_equal(mcp_client_state_of(fx.client), MCP_CLIENT_READY);
+    fx_fini(&fx);
+}
+
+static void test_calls_at_every_moment(void **state)
+{
+    (void)state;
+    /* The owner does what he should not: the engine stays whole. */
+    fx_init(&fx, MCP_LINK_HTTP);
+    fx_new(&fx);
+    fx_message(&fx, 1, 1, FX_RESULT("{}"));
+    fx_ended(&fx, 1, BAY_OK);
+    mcp_client_drained(fx.client);
+    mcp_client_relinked(fx.client, MCP_LINK_HTTP, fx.now);
+    mcp_client_opened(fx.client, fx.now);
+    mcp_client_relinked(fx.client, MCP_LINK_SSE_2024, fx.now);
+    fx_expect(&fx, "server/discover");
+    fx_quiet(&fx);
+    mcp_client_close(fx.client);
+    mcp_client_close(fx.client);
+    mcp_client_broken(fx.client, BAY_CLOSED, NULL, fx.now);
+    fx_fini(&fx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_garbage_on_a_line),
+        cmocka_unit_test(test_endless_garbage),
+        cmocka_unit_test(test_garbage_on_an_exchange),
+        cmocka_unit_test(test_garbage_before_the_answer),
+        cmocka_unit_test(test_answers_twice),
+        cmocka_unit_test(test_answers_an_unknown_id),
+        cmocka_unit_test(test_answers_crosswise),
+        cmocka_unit_test(test_error_statuses),
+        cmocka_unit_test(test_hangs_up),
+        cmocka_unit_test(test_modern_stream_cut),
+        cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_depth_bomb),
+        cmocka_unit_test(test_pings_without_reading),
+        cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_calls_at_every_moment),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
