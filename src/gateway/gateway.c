@@ -115,7 +115,7 @@ static void stop_all(void *argument)
 
 void gateway_stop(gateway *self)
 {
-    (void)loop_post(self->workers[0].loop, stop_all, self);
+    err_ignore(loop_post(self->workers[0].loop, stop_all, self));
 }
 
 static void on_signal(void *argument, int number)
@@ -128,12 +128,11 @@ static void on_signal(void *argument, int number)
     stop_all(self);
 }
 
-static void *run_worker(void *argument)
+static void run_worker(void *argument)
 {
     worker *self = argument;
     worker_start_servers(self);
     loop_run(self->loop);
-    return NULL;
 }
 
 bay_err gateway_run(gateway *self)
@@ -145,19 +144,14 @@ bay_err gateway_run(gateway *self)
         err = loop_on_signal(self->workers[0].loop, signals[i], on_signal, self);
     }
     for (uint32_t i = 1; err == BAY_OK && i < self->worker_count; i++) {
-        worker *other = &self->workers[i];
-        other->has_thread = pthread_create(&other->thread, NULL, run_worker, other) == 0;
-        err = other->has_thread ? BAY_OK : BAY_NOMEM;
+        err = net_thread_start(&self->workers[i].thread, run_worker, &self->workers[i]);
     }
     if (err == BAY_OK) {
         run_worker(&self->workers[0]);
     }
     for (uint32_t i = 1; i < self->worker_count; i++) {
-        if (self->workers[i].has_thread) {
-            loop_stop(self->workers[i].loop);
-            pthread_join(self->workers[i].thread, NULL);
-            self->workers[i].has_thread = false;
-        }
+        loop_stop(self->workers[i].loop);
+        net_thread_join(&self->workers[i].thread);
     }
     return err;
 }

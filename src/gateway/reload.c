@@ -10,6 +10,7 @@
  * loop runs. */
 #include <string.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -281,7 +282,7 @@ void reload_mirror_left(gateway *self)
 {
     reload *under_way = self->reload;
     if (under_way != NULL && atomic_fetch_sub(&under_way->mirrors, 1) == 1) {
-        (void)loop_post(self->workers[0].loop, mirrors_gone, self);
+        err_ignore(loop_post(self->workers[0].loop, mirrors_gone, self));
     }
 }
 

@@ -1,6 +1,7 @@
 /* A server as one loop sees it: its upstream, its lists, its own face. */
 #include <string.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -196,7 +197,7 @@ void worker_retire_step(void *argument)
         }
     }
     if (!list_is_empty(&self->retired)) {
-        (void)loop_timer_start(self->loop, &self->retire, RETIRE_STEP_MS);
+        err_ignore(loop_timer_start(self->loop, &self->retire, RETIRE_STEP_MS));
     }
 }
 
@@ -208,7 +209,7 @@ void slot_retire(slot *self)
         upstream_call_cancel(&self->fetches[kind].call, STR("the server leaves the gateway"));
     }
     list_push(&owner->retired, &self->link);
-    (void)loop_timer_start(owner->loop, &owner->retire, RETIRE_STEP_MS);
+    err_ignore(loop_timer_start(owner->loop, &owner->retire, RETIRE_STEP_MS));
 }
 
 bay_err worker_set_slots(worker *self, slot **slots, size_t count)

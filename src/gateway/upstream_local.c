@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rand.h"
@@ -79,7 +80,7 @@ static void arm_idle(local *self)
 {
     uint32_t idle_ms = self->base.server->idle_stop_ms;
     if (idle_ms > 0 && self->open_count == 0 && self->base.state == UPSTREAM_READY) {
-        (void)loop_timer_start(self->base.loop, &self->idle, idle_ms);
+        err_ignore(loop_timer_start(self->base.loop, &self->idle, idle_ms));
     }
 }
 
@@ -184,7 +185,7 @@ static void local_break(local *self, bay_err err, const char *text)
     self->restart_at_ms = now + delay;
     self->base.process_id = 0;
     loop_timer_stop(self->base.loop, &self->idle);
-    (void)loop_timer_start(self->base.loop, &self->restart, delay);
+    err_ignore(loop_timer_start(self->base.loop, &self->restart, delay));
     char full[UPSTREAM_ERROR_BYTES];
     snprintf(full, sizeof(full), "%s", text != NULL && text[0] != '\0' ? text : bay_err_text(err));
     upstream_set_state(&self->base, UPSTREAM_BACKOFF, full);
@@ -228,7 +229,7 @@ static void link_ready(void *user)
     LIST_EACH(at, &self->subscriptions)
     {
         subscription *wanted = CONTAINER_OF(at, subscription, link);
-        (void)mcp_client_subscribe(client, wanted->uri, true, self->ready_at_ms);
+        err_ignore(mcp_client_subscribe(client, wanted->uri, true, self->ready_at_ms));
     }
     if (self->level != MCP_LOG_NONE) {
         mcp_client_set_level(client, self->level, self->ready_at_ms);
@@ -560,8 +561,8 @@ static void local_subscribe(upstream *base, bay_str uri, bool is_wanted)
         self->subscription_count++;
     }
     if (base->state == UPSTREAM_READY) {
-        (void)mcp_client_subscribe(mcp_link_client(self->link), uri, is_wanted,
-                                   loop_now_ms(base->loop));
+        err_ignore(mcp_client_subscribe(mcp_link_client(self->link), uri, is_wanted,
+                                        loop_now_ms(base->loop)));
     }
     if (!is_wanted) {
         list_remove(&known->link);

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -19,7 +20,7 @@ static void worker_tick(void *argument)
             mcp_server_tick(face_engine(self->slots[i]->face), now);
         }
     }
-    (void)loop_timer_start(self->loop, &self->tick, TICK_MS);
+    err_ignore(loop_timer_start(self->loop, &self->tick, TICK_MS));
 }
 
 /* Some server takes too long to be heard of: lists are answered without it. */
@@ -182,7 +183,7 @@ bay_err worker_open_stdio(worker *self)
 void worker_start_servers(worker *self)
 {
     worker_tick(self);
-    (void)loop_timer_start(self->loop, &self->patience, self->config->timeouts.list_ms);
+    err_ignore(loop_timer_start(self->loop, &self->patience, self->config->timeouts.list_ms));
     for (size_t i = 0; i < self->slot_count; i++) {
         if (!self->slots[i]->is_mirror) {
             upstream_start(self->slots[i]->upstream);

@@ -1,11 +1,11 @@
 #ifndef GATEWAY_WORKER_H
 #define GATEWAY_WORKER_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "gateway/face.h"
 #include "gateway/gateway.h"
+#include "net/thread.h"
 #include "transport/mcp_http_face.h"
 #include "transport/mcp_stdio.h"
 
@@ -29,8 +29,7 @@ struct worker {
     gateway *gateway;
     uint32_t index;
     loop *loop;
-    pthread_t thread;
-    bool has_thread;
+    net_thread thread;
     const config *config;
     http_client *http;
     tls_context *tls; /* borrowed from the gateway */

@@ -3,6 +3,7 @@
  * notes keep their order. */
 #include <string.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -36,7 +37,7 @@ static void deliver(bay_call *call, note_kind kind, int code, double progress, b
         mcp_request_progress(call->request, progress, bytes);
         break;
     case NOTE_LOG:
-        (void)mcp_request_notify(call->request, MCP_N_MESSAGE, bytes);
+        err_ignore(mcp_request_notify(call->request, MCP_N_MESSAGE, bytes));
         break;
     }
     if (is_last) {

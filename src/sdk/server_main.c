@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -37,7 +38,7 @@ static void host_tick(void *argument)
     uint64_t now = loop_now_ms(self->loop);
     uint64_t due = mcp_server_tick(self->server->engine, now);
     uint64_t after = due == UINT64_MAX || due > now + 1000 ? 1000 : due > now ? due - now : 1;
-    (void)loop_timer_start(self->loop, &self->timer, after);
+    err_ignore(loop_timer_start(self->loop, &self->timer, after));
 }
 
 static void host_done(void *argument)
