@@ -45,7 +45,7 @@ static bool any_type_matches(json_val types, json_val value)
     return is_empty;
 }
 
-bool arguments_check(const entry *tool, json_val arguments, buf *out_text)
+bool sdk_arguments_check(const entry *tool, json_val arguments, buf *out_text)
 {
     json_val schema = json_root(&tool->schema_doc);
     json_iter required = json_iter_of(json_get(schema, STR("required")));

@@ -12,7 +12,7 @@
 
 enum { CALL_MEMORY = 64 << 20 };
 
-bay_err call_new(bay_server *server, const entry *item, mcp_request *request, bay_call **out)
+bay_err sdk_call_new(bay_server *server, const entry *item, mcp_request *request, bay_call **out)
 {
     bay_call *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
@@ -30,7 +30,7 @@ bay_err call_new(bay_server *server, const entry *item, mcp_request *request, ba
     return BAY_OK;
 }
 
-void call_unref(bay_call *self)
+void sdk_call_unref(bay_call *self)
 {
     if (atomic_fetch_sub(&self->references, 1) == 1) {
         arena_fini(&self->memory);
@@ -38,7 +38,7 @@ void call_unref(bay_call *self)
     }
 }
 
-bool call_on_loop(const bay_call *self)
+bool sdk_call_on_loop(const bay_call *self)
 {
     return pthread_equal(pthread_self(), self->server->loop_thread) != 0;
 }
@@ -51,7 +51,7 @@ static void call_settle(bay_call *self)
             BAY_STR(self->entry->key));
         bay_call_error(self, RPC_INTERNAL_ERROR, "The handler returned without an answer");
     }
-    call_unref(self);
+    sdk_call_unref(self);
 }
 
 static void call_work(void *argument)
@@ -66,7 +66,7 @@ static void call_worked(void *argument)
     (void)argument; /* the worker let go of the call itself */
 }
 
-void call_run(bay_call *self)
+void sdk_call_run(bay_call *self)
 {
     atomic_fetch_add(&self->references, 1); /* the handler's, until call_settle */
     if (!self->entry->is_blocking) {
@@ -75,7 +75,7 @@ void call_run(bay_call *self)
     }
     if (loop_work(self->server->loop, call_work, call_worked, self) != BAY_OK) {
         bay_call_error(self, RPC_INTERNAL_ERROR, "The server is shutting down");
-        call_unref(self);
+        sdk_call_unref(self);
     }
 }
 
@@ -184,10 +184,10 @@ bay_str bay_call_variable(bay_call *self, const char *variable)
 void bay_call_reply_str(bay_call *self, bay_str text)
 {
     bay_result result;
-    result_init(&result, self);
+    sdk_result_init(&result, self);
     bay_result_text_str(&result, text);
-    call_send(self, &result);
-    result_fini(&result);
+    sdk_call_send(self, &result);
+    sdk_result_fini(&result);
 }
 
 void bay_call_reply(bay_call *self, const char *text)
@@ -207,12 +207,12 @@ static void call_reply_formatted(bay_call *self, bool is_error, const char *form
         bay_call_error(self, RPC_INTERNAL_ERROR, text.err == BAY_OK ? text.at : "Failed");
     } else {
         bay_result result;
-        result_init(&result, self);
+        sdk_result_init(&result, self);
         bay_result_text_str(&result, buf_view(&text));
         result.items.err = text.err != BAY_OK ? text.err : result.items.err;
         result.is_error = is_error;
-        call_send(self, &result);
-        result_fini(&result);
+        sdk_call_send(self, &result);
+        sdk_result_fini(&result);
     }
     buf_fini(&text);
 }
@@ -240,6 +240,6 @@ void bay_call_fail(bay_call *self, const char *text)
 
 void bay_call_finish(bay_call *self, bay_result *result)
 {
-    call_send(self, result);
+    sdk_call_send(self, result);
     bay_result_free(result);
 }

@@ -42,7 +42,7 @@ static void deliver(bay_call *call, note_kind kind, int code, double progress, b
     }
     if (is_last) {
         call->server->calls_under_way--;
-        call_unref(call); /* the engine's side */
+        sdk_call_unref(call); /* the engine's side */
     }
 }
 
@@ -53,13 +53,13 @@ static void deliver_note(void *argument)
     if (self->kind == NOTE_PROGRESS || self->kind == NOTE_LOG || call->request != NULL) {
         deliver(call, self->kind, self->code, self->progress, (bay_str){self->bytes, self->len});
     }
-    call_unref(call);
+    sdk_call_unref(call);
     mem_free(self);
 }
 
 static void send(bay_call *call, note_kind kind, int code, double progress, bay_str bytes)
 {
-    if (call_on_loop(call)) {
+    if (sdk_call_on_loop(call)) {
         deliver(call, kind, code, progress, bytes);
         return;
     }
@@ -73,7 +73,7 @@ static void send(bay_call *call, note_kind kind, int code, double progress, bay_
     memcpy(self->bytes, bytes.at != NULL ? bytes.at : "", bytes.len);
     atomic_fetch_add(&call->references, 1);
     if (loop_post(call->server->loop, deliver_note, self) != BAY_OK) {
-        call_unref(call); /* the loop is gone, and its engine with it */
+        sdk_call_unref(call); /* the loop is gone, and its engine with it */
         mem_free(self);
     }
 }
@@ -88,7 +88,7 @@ static bool call_claim(bay_call *call)
     return true;
 }
 
-void call_send(bay_call *call, const bay_result *result)
+void sdk_call_send(bay_call *call, const bay_result *result)
 {
     static const bay_str no_memory = STR_INIT("The result does not fit into memory or its bound");
     if (!call_claim(call)) {
@@ -100,13 +100,13 @@ void call_send(bay_call *call, const bay_result *result)
     }
     buf local;
     buf *out = &local;
-    if (call_on_loop(call)) {
+    if (sdk_call_on_loop(call)) {
         out = &call->server->scratch;
         buf_clear(out);
     } else {
         buf_init(&local, SERVER_MAX_RESULT);
     }
-    result_write_members(result, call->request->revision, out);
+    sdk_result_write_members(result, call->request->revision, out);
     bay_err err = result->items.err != BAY_OK ? result->items.err : result->structured.err;
     if (err == BAY_OK && out->err == BAY_OK) {
         send(call, NOTE_RESULT, 0, 0, buf_view(out));

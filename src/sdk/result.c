@@ -8,14 +8,14 @@
 #include "sdk/server_parts.h"
 #include "wire/base64.h"
 
-void result_init(bay_result *self, bay_call *call)
+void sdk_result_init(bay_result *self, bay_call *call)
 {
     *self = (bay_result){.call = call, .role = STR_INIT("user")};
     buf_init(&self->items, SERVER_MAX_RESULT);
     buf_init(&self->structured, SERVER_MAX_RESULT);
 }
 
-void result_fini(bay_result *self)
+void sdk_result_fini(bay_result *self)
 {
     buf_fini(&self->items);
     buf_fini(&self->structured);
@@ -25,7 +25,7 @@ bay_result *bay_result_new(bay_call *call)
 {
     bay_result *self = mem_alloc(sizeof(*self));
     if (self != NULL) {
-        result_init(self, call);
+        sdk_result_init(self, call);
     }
     return self;
 }
@@ -33,7 +33,7 @@ bay_result *bay_result_new(bay_call *call)
 void bay_result_free(bay_result *self)
 {
     if (self != NULL) {
-        result_fini(self);
+        sdk_result_fini(self);
         mem_free(self);
     }
 }
@@ -253,7 +253,7 @@ static void write_tool(const bay_result *self, const mcp_revision *revision, buf
     }
 }
 
-void result_write_members(const bay_result *self, const mcp_revision *revision, buf *out)
+void sdk_result_write_members(const bay_result *self, const mcp_revision *revision, buf *out)
 {
     switch (result_kind(self)) {
     case ENTRY_TOOL:

@@ -12,7 +12,7 @@
 static const char *const entry_nouns[ENTRY_KINDS] = {"tool", "resource", "resource template",
                                                      "prompt", "completion"};
 
-void server_error(bay_server *self, const char *format, ...)
+void sdk_server_error(bay_server *self, const char *format, ...)
 {
     if (self->error_count < SERVER_MAX_ERRORS) {
         bay_diag *diag = &self->errors[self->error_count];
@@ -49,7 +49,7 @@ bay_server *bay_server_new(const char *name, const char *version)
     bay_str kept_name = server_keep(self, name);
     bay_str kept_version = server_keep(self, version);
     if (kept_name.len == 0) {
-        server_error(self, "bay_server_new: a server needs a name");
+        sdk_server_error(self, "bay_server_new: a server needs a name");
     }
     self->name = (char *)kept_name.at;
     self->version = (char *)kept_version.at;
@@ -116,11 +116,12 @@ static entry *server_add(bay_server *self, entry_kind kind, const char *key,
     item->user = user;
     const char *noun = entry_nouns[kind];
     if (item->key.len == 0 && kind != ENTRY_COMPLETION) {
-        server_error(self, "a %s was registered without a name", noun);
+        sdk_server_error(self, "a %s was registered without a name", noun);
     } else if (handler == NULL) {
-        server_error(self, "%s \"%s\": the handler is NULL", noun, key);
+        sdk_server_error(self, "%s \"%s\": the handler is NULL", noun, key);
     } else if (map_get(&self->lists[kind].by_key, item->key) != NULL) {
-        server_error(self, "%s \"%s\" was registered twice", noun, item->key.len > 0 ? key : "");
+        sdk_server_error(self, "%s \"%s\" was registered twice", noun,
+                         item->key.len > 0 ? key : "");
     } else if (!list_push_entry(&self->lists[kind], item)) {
         self->is_out_of_memory = true;
     }
@@ -142,11 +143,11 @@ static bay_str server_keep_json(bay_server *self, const entry *item, const char 
         return kept;
     }
     if (err == BAY_OK) {
-        server_error(self, "%s \"%s\": the %s must be a JSON %s", entry_nouns[item->kind],
-                     item->key.at, what, wanted == JSON_OBJECT ? "object" : "array");
+        sdk_server_error(self, "%s \"%s\": the %s must be a JSON %s", entry_nouns[item->kind],
+                         item->key.at, what, wanted == JSON_OBJECT ? "object" : "array");
     } else {
-        server_error(self, "%s \"%s\": the %s is not JSON: %s at byte %zu", entry_nouns[item->kind],
-                     item->key.at, what, diag.text, diag.offset);
+        sdk_server_error(self, "%s \"%s\": the %s is not JSON: %s at byte %zu",
+                         entry_nouns[item->kind], item->key.at, what, diag.text, diag.offset);
     }
     *out_doc = (json_doc){0};
     return (bay_str){NULL, 0};
@@ -174,8 +175,8 @@ bay_tool *bay_server_tool(bay_server *self, const char *name, const char *descri
         return NULL;
     }
     if (tool->key.len > 0 && !tool_name_is_good(tool->key)) {
-        server_error(self, "tool \"%s\": a name has 1 to 128 letters, digits, '_', '-' or '.'",
-                     name);
+        sdk_server_error(self, "tool \"%s\": a name has 1 to 128 letters, digits, '_', '-' or '.'",
+                         name);
     }
     const char *schema = input_schema != NULL ? input_schema : "{\"type\":\"object\"}";
     tool->schema =
@@ -185,11 +186,11 @@ bay_tool *bay_server_tool(bay_server *self, const char *name, const char *descri
     }
     json_val root = json_root(&tool->schema_doc);
     if (!json_str_eq(json_get(root, STR("type")), STR("object"))) {
-        server_error(self, "tool \"%s\": the input schema must have \"type\":\"object\"", name);
+        sdk_server_error(self, "tool \"%s\": the input schema must have \"type\":\"object\"", name);
     }
     bay_diag diag = {0};
     if (mcp_param_table_read(&tool->param_table, root, &self->memory, &diag) != BAY_OK) {
-        server_error(self, "tool \"%s\": x-mcp-header: %s", name, diag.text);
+        sdk_server_error(self, "tool \"%s\": x-mcp-header: %s", name, diag.text);
     }
     return tool;
 }
@@ -244,10 +245,10 @@ static void server_add_resource(bay_server *self, entry_kind kind, const char *u
     item->title = server_keep(self, name);
     item->mime_type = server_keep(self, mime_type);
     if (item->title.len == 0) {
-        server_error(self, "%s \"%s\" needs a name", entry_nouns[kind], uri != NULL ? uri : "");
+        sdk_server_error(self, "%s \"%s\" needs a name", entry_nouns[kind], uri != NULL ? uri : "");
     }
     if (str_find(item->key, ':') == item->key.len && item->key.len > 0) {
-        server_error(self, "%s \"%s\" is no URI: it has no scheme", entry_nouns[kind], uri);
+        sdk_server_error(self, "%s \"%s\" is no URI: it has no scheme", entry_nouns[kind], uri);
     }
 }
 

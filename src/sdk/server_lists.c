@@ -71,7 +71,7 @@ static bay_err render_list(bay_server *self, entry_kind kind, bay_str key)
     return err;
 }
 
-bay_err server_render(bay_server *self)
+bay_err sdk_server_render(bay_server *self)
 {
     static const bay_str keys[ENTRY_COMPLETION] = {STR_INIT("tools"), STR_INIT("resources"),
                                                    STR_INIT("resourceTemplates"),
@@ -85,7 +85,7 @@ bay_err server_render(bay_server *self)
     return BAY_OK;
 }
 
-void server_write_capabilities(void *user, const mcp_revision *revision, json_writer *out)
+void sdk_server_write_capabilities(void *user, const mcp_revision *revision, json_writer *out)
 {
     const bay_server *self = user;
     if (self->lists[ENTRY_TOOL].len > 0) {

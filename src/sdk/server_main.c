@@ -80,7 +80,7 @@ static bay_err host_open_engine(host *self)
     };
     server->loop = self->loop;
     server->loop_thread = pthread_self();
-    return mcp_server_new(&options, &server_service, server, &server->engine);
+    return mcp_server_new(&options, &sdk_server_service, server, &server->engine);
 }
 
 static bay_err host_open_http(host *self, const char *address)
@@ -213,7 +213,7 @@ static int run(bay_server *server, int argc, char **argv)
             return EXIT_USAGE;
         }
     }
-    if (server_render(server) != BAY_OK) {
+    if (sdk_server_render(server) != BAY_OK) {
         fprintf(stderr, "%s: out of memory\n", server->name);
         return EXIT_FAILED;
     }

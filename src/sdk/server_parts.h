@@ -103,32 +103,32 @@ struct bay_result {
 };
 
 /* server.c */
-void server_error(bay_server *self, const char *format, ...) BAY_PRINTF(2, 3);
+void sdk_server_error(bay_server *self, const char *format, ...) BAY_PRINTF(2, 3);
 
 /* server_lists.c: renders every list; BAY_NOMEM. */
-bay_err server_render(bay_server *self);
-void server_write_capabilities(void *self, const mcp_revision *revision, json_writer *out);
+bay_err sdk_server_render(bay_server *self);
+void sdk_server_write_capabilities(void *self, const mcp_revision *revision, json_writer *out);
 
-/* server_service.c: what the engine calls. */
-extern const mcp_service server_service;
+/* sdk_server_service.c: what the engine calls. */
+extern const mcp_service sdk_server_service;
 
 /* call.c */
-bay_err call_new(bay_server *server, const entry *entry, mcp_request *request,
-                 bay_call **out) BAY_MUST_CHECK;
-void call_run(bay_call *self);
-void call_unref(bay_call *self);
-bool call_on_loop(const bay_call *self);
+bay_err sdk_call_new(bay_server *server, const entry *entry, mcp_request *request,
+                     bay_call **out) BAY_MUST_CHECK;
+void sdk_call_run(bay_call *self);
+void sdk_call_unref(bay_call *self);
+bool sdk_call_on_loop(const bay_call *self);
 
 /* arguments.c: a first check of required members and primitive types against the input schema. On
  * failure writes a text a model can act on and returns false. */
-bool arguments_check(const entry *tool, json_val arguments, buf *out_text);
+bool sdk_arguments_check(const entry *tool, json_val arguments, buf *out_text);
 
 /* result.c: the members of the wire result. */
-void result_write_members(const bay_result *self, const mcp_revision *revision, buf *out);
-void result_init(bay_result *self, bay_call *call);
-void result_fini(bay_result *self);
+void sdk_result_write_members(const bay_result *self, const mcp_revision *revision, buf *out);
+void sdk_result_init(bay_result *self, bay_call *call);
+void sdk_result_fini(bay_result *self);
 /* Sends it, from whatever thread, exactly once; the call is gone afterwards. NULL: out of memory.
  */
-void call_send(bay_call *call, const bay_result *result);
+void sdk_call_send(bay_call *call, const bay_result *result);
 
 #endif

@@ -30,19 +30,19 @@ static void refuse(mcp_request *request, const char *what, bay_str name)
 static void start(bay_server *self, const entry *item, mcp_request *request, json_val arguments)
 {
     bay_call *call;
-    if (call_new(self, item, request, &call) != BAY_OK) {
+    if (sdk_call_new(self, item, request, &call) != BAY_OK) {
         mcp_request_error(request, RPC_INTERNAL_ERROR, STR("Out of memory"), (bay_str){NULL, 0});
         return;
     }
     call->arguments = arguments;
-    call_run(call);
+    sdk_call_run(call);
 }
 
 /* A failure the model can act on, without a handler. */
 static void fail_tool(bay_server *self, const entry *tool, mcp_request *request, const char *text)
 {
     bay_call *call;
-    if (call_new(self, tool, request, &call) != BAY_OK) {
+    if (sdk_call_new(self, tool, request, &call) != BAY_OK) {
         mcp_request_error(request, RPC_INTERNAL_ERROR, STR("Out of memory"), (bay_str){NULL, 0});
         return;
     }
@@ -88,7 +88,7 @@ static void call_tool(bay_server *self, mcp_request *request)
     }
     buf complaint;
     buf_init(&complaint, 4096);
-    if (arguments_check(tool, arguments, &complaint)) {
+    if (sdk_arguments_check(tool, arguments, &complaint)) {
         start(self, tool, request, arguments);
     } else {
         buf_char(&complaint, '\0');
@@ -252,10 +252,10 @@ static bay_err service_subscribe(void *user, bay_str name, bool is_wanted)
     return is_known || !is_wanted ? BAY_OK : BAY_NOTFOUND;
 }
 
-const mcp_service server_service = {
+const mcp_service sdk_server_service = {
     .request = service_request,
     .cancelled = service_cancelled,
-    .capabilities = server_write_capabilities,
+    .capabilities = sdk_server_write_capabilities,
     .param_table = service_param_table,
     .subscribe = service_subscribe,
 };
