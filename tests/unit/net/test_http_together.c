@@ -310,6 +310,29 @@ static void test_two_loops_share_an_address(void **state)
     loop_free(on.on.loop);
 }
 
+/* Who wants to hear nothing hears nothing. */
+static void test_events_may_be_missing(void **state)
+{
+    (void)state;
+    static const http_call_events none;
+    rig on;
+    http_client *client = NULL;
+    http_client_options options = {.limits = http_client_default_limits};
+    rig_init(&on, NULL);
+    assert_int_equal(http_client_new(on.loop, &options, &client), BAY_OK);
+    for (int i = 0; i < 2; i++) {
+        char url[64];
+        snprintf(url, sizeof(url), "http://127.0.0.1:%u/%s", http_server_port(on.server),
+                 i == 0 ? "echo" : "abort");
+        http_call_spec spec = {.method = STR("POST"), .url = str_of(url), .body = STR("x")};
+        http_call *call = NULL;
+        assert_int_equal(http_client_call(client, &spec, &none, NULL, &call, NULL), BAY_OK);
+        RIG_UNTIL(&on, on.complete == 1 && on.cut == i);
+    }
+    http_client_free(client);
+    rig_fini(&on);
+}
+
 /* --- lack of memory -------------------------------------------------------------------------- */
 
 /* The rig's handler takes a stream that cannot be opened for a failure; here it is expected. */
@@ -393,6 +416,7 @@ int main(void)
         cmocka_unit_test(test_tls_distrust),
         cmocka_unit_test(test_clear_text_to_a_tls_port),
         cmocka_unit_test(test_two_loops_share_an_address),
+        cmocka_unit_test(test_events_may_be_missing),
         cmocka_unit_test(test_every_allocation_fails_once),
     };
     return cmocka_run_group_tests(tests, make_certificate, remove_certificate);
