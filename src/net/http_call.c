@@ -119,7 +119,7 @@ bay_err call_connect(http_call *self)
     return err;
 }
 
-bay_err call_start(http_call *self)
+bay_err http_call_start(http_call *self)
 {
     http_client *client = self->client;
     http_origin *origin = self->origin;
@@ -163,7 +163,7 @@ static void call_leave(http_call *self)
     origin_release(client, self->origin);
 }
 
-void call_fail(http_call *self, bay_err err, const char *text)
+void http_call_fail(http_call *self, bay_err err, const char *text)
 {
     call_leave(self);
     if (self->events->failed != NULL) {
@@ -177,9 +177,9 @@ void http_call_cancel(http_call *self)
         return; /* inside its own last event */
     }
     http_client *client = self->client;
-    client_enter(client);
+    http_client_enter(client);
     call_leave(self);
-    client_leave(client);
+    http_client_leave(client);
 }
 
 /* The reply is whole. */
@@ -214,7 +214,7 @@ static void channel_end(http_channel *self, bay_err reason, const char *text)
         if (reason == BAY_EOF && http1_body_finish(&self->body) == BAY_OK) {
             finish(self, false);
         } else {
-            call_fail(call, BAY_CLOSED, "the connection ended inside the reply");
+            http_call_fail(call, BAY_CLOSED, "the connection ended inside the reply");
         }
         return;
     }
@@ -225,7 +225,7 @@ static void channel_end(http_channel *self, bay_err reason, const char *text)
         channel_drop(self);
         if (err != BAY_OK) {
             call->channel = NULL;
-            call_fail(call, err, bay_err_text(err));
+            http_call_fail(call, err, bay_err_text(err));
         }
         return;
     }
@@ -233,7 +233,7 @@ static void channel_end(http_channel *self, bay_err reason, const char *text)
         reason = BAY_CLOSED;
         text = "the peer closed the connection before a whole reply";
     }
-    call_fail(call, reason, text);
+    http_call_fail(call, reason, text);
 }
 
 /* --- time ------------------------------------------------------------------------------------ */
@@ -261,10 +261,10 @@ void call_on_timer(void *argument)
             return;
         }
     }
-    client_enter(client);
-    call_fail(self, BAY_TIMEOUT,
-              self->state == CALL_BODY ? "the reply stopped coming" : "no reply in time");
-    client_leave(client);
+    http_client_enter(client);
+    http_call_fail(self, BAY_TIMEOUT,
+                   self->state == CALL_BODY ? "the reply stopped coming" : "no reply in time");
+    http_client_leave(client);
 }
 
 /* --- the reply ------------------------------------------------------------------------------- */
@@ -276,7 +276,7 @@ static void hold(http_channel *self, bay_str bytes)
         socket_read_stop(self->socket);
     }
     if (self->held.err != BAY_OK) {
-        call_fail(self->call, BAY_NOMEM, bay_err_text(BAY_NOMEM));
+        http_call_fail(self->call, BAY_NOMEM, bay_err_text(BAY_NOMEM));
     }
 }
 
@@ -295,7 +295,8 @@ static void read_body(http_channel *self, bay_str bytes)
         http1_body_event event;
         bay_err err = http1_body_feed(&self->body, bytes, &consumed, &data, &event);
         if (err != BAY_OK) {
-            call_fail(call, err == BAY_LIMIT ? BAY_LIMIT : BAY_PROTOCOL, self->body.refusal.text);
+            http_call_fail(call, err == BAY_LIMIT ? BAY_LIMIT : BAY_PROTOCOL,
+                           self->body.refusal.text);
             return;
         }
         bytes = str_from(bytes, consumed);
@@ -339,7 +340,7 @@ static bool need_reader(http_channel *self)
     }
     self->reader = client_reader_take(self->client);
     if (self->reader == NULL) {
-        call_fail(self->call, BAY_NOMEM, bay_err_text(BAY_NOMEM));
+        http_call_fail(self->call, BAY_NOMEM, bay_err_text(BAY_NOMEM));
         return false;
     }
     http1_parser_init(&self->reader->parser, HTTP1_RESPONSE, &self->client->wire_limits,
@@ -374,11 +375,11 @@ static bay_err read_head(http_channel *self, bay_str bytes, http1_head *out, siz
 static void refuse(http_channel *self, bay_err err)
 {
     if (err == BAY_NOMEM) {
-        call_fail(self->call, err, bay_err_text(err));
+        http_call_fail(self->call, err, bay_err_text(err));
         return;
     }
     const char *text = self->reader->parser.refusal.text;
-    call_fail(self->call, err == BAY_LIMIT ? BAY_LIMIT : BAY_PROTOCOL, text);
+    http_call_fail(self->call, err == BAY_LIMIT ? BAY_LIMIT : BAY_PROTOCOL, text);
 }
 
 static void feed(http_channel *self, bay_str bytes)
@@ -413,7 +414,7 @@ static void feed(http_channel *self, bay_str bytes)
         client_reader_give(self->client, self->reader);
         self->reader = NULL;
         if (head.status == 101 || ++call->interim > INTERIM_MAX) {
-            call_fail(call, BAY_PROTOCOL, "an interim reply that was not asked for");
+            http_call_fail(call, BAY_PROTOCOL, "an interim reply that was not asked for");
             return;
         }
         if (bytes.len == 0) {
@@ -429,31 +430,31 @@ static void on_connected(void *user)
 {
     http_channel *self = user;
     http_client *client = self->client;
-    client_enter(client);
+    http_client_enter(client);
     http_call *call = self->call;
     socket_read_start(self->socket);
     if (!call_send_on(call, self)) {
-        call_fail(call, BAY_CLOSED, "the connection ended before the request was sent");
+        http_call_fail(call, BAY_CLOSED, "the connection ended before the request was sent");
     }
-    client_leave(client);
+    http_client_leave(client);
 }
 
 static void on_failed(void *user, bay_err err, const char *text)
 {
     http_channel *self = user;
     http_client *client = self->client;
-    client_enter(client);
-    call_fail(self->call, err, text != NULL ? text : bay_err_text(err));
-    client_leave(client);
+    http_client_enter(client);
+    http_call_fail(self->call, err, text != NULL ? text : bay_err_text(err));
+    http_client_leave(client);
 }
 
 static void on_data(void *user, bay_str bytes)
 {
     http_channel *self = user;
     http_client *client = self->client;
-    client_enter(client);
+    http_client_enter(client);
     feed(self, bytes);
-    client_leave(client);
+    http_client_leave(client);
 }
 
 static bool is_waiting_for_resume(const http_channel *self)
@@ -465,20 +466,20 @@ static void on_eof(void *user)
 {
     http_channel *self = user;
     http_client *client = self->client;
-    client_enter(client);
+    http_client_enter(client);
     if (is_waiting_for_resume(self)) {
         self->end = BAY_EOF;
     } else {
         channel_end(self, BAY_EOF, NULL);
     }
-    client_leave(client);
+    http_client_leave(client);
 }
 
 static void on_closed(void *user, bay_err reason, const char *text)
 {
     http_channel *self = user;
     http_client *client = self->client;
-    client_enter(client);
+    http_client_enter(client);
     self->socket = NULL;
     reason = reason == BAY_OK ? BAY_CLOSED : reason;
     if (is_waiting_for_resume(self)) {
@@ -486,7 +487,7 @@ static void on_closed(void *user, bay_err reason, const char *text)
     } else {
         channel_end(self, reason, text != NULL ? text : bay_err_text(reason));
     }
-    client_leave(client);
+    http_client_leave(client);
 }
 
 static const socket_events channel_events = {
@@ -512,7 +513,7 @@ static void on_resume(void *argument)
 {
     http_channel *self = argument;
     http_client *client = self->client;
-    client_enter(client);
+    http_client_enter(client);
     if (self->call != NULL && !self->call->is_paused && self->call->state == CALL_BODY) {
         buf held = self->held;
         buf_init(&self->held, SIZE_MAX / 2);
@@ -526,7 +527,7 @@ static void on_resume(void *argument)
             socket_read_start(self->socket);
         }
     }
-    client_leave(client);
+    http_client_leave(client);
 }
 
 void http_call_resume(http_call *self)

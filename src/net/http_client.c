@@ -98,7 +98,7 @@ static void call_give(http_client *self, http_call *call)
 
 /* --- entering and leaving -------------------------------------------------------------------- */
 
-void client_enter(http_client *self)
+void http_client_enter(http_client *self)
 {
     self->depth++;
 }
@@ -122,7 +122,7 @@ static void destroy(http_client *self)
     mem_free(self);
 }
 
-void client_leave(http_client *self)
+void http_client_leave(http_client *self)
 {
     if (--self->depth > 0) {
         return;
@@ -205,7 +205,7 @@ void origin_kick(http_client *self, http_origin *origin)
         (origin->channels < self->limits.connections_per_origin || !list_is_empty(&origin->idle))) {
         http_call *call = CONTAINER_OF(list_pop(&origin->queue), http_call, queue_link);
         origin->queued--;
-        if (call_start(call) != BAY_OK) {
+        if (http_call_start(call) != BAY_OK) {
             list_push(&origin->queue, &call->queue_link); /* the sweep tries again */
             origin->queued++;
             client_arm_sweep(self);
@@ -254,7 +254,7 @@ static void release_all(http_client *self, list *origins)
 static void on_sweep(void *argument)
 {
     http_client *self = argument;
-    client_enter(self);
+    http_client_enter(self);
     uint64_t now = loop_now_ms(self->loop);
     bool has_more = false;
     size_t cursor = 0;
@@ -273,7 +273,7 @@ static void on_sweep(void *argument)
     if (has_more) {
         client_arm_sweep(self);
     }
-    client_leave(self);
+    http_client_leave(self);
 }
 
 /* --- requests -------------------------------------------------------------------------------- */
@@ -407,11 +407,11 @@ bay_err http_client_call(http_client *self, const http_call_spec *spec,
     if (err != BAY_OK) {
         return err;
     }
-    client_enter(self);
+    http_client_enter(self);
     http_call *call = call_new(self, origin, spec, events, user);
     if (call == NULL) {
         origin_release(self, origin);
-        client_leave(self);
+        http_client_leave(self);
         return BAY_NOMEM;
     }
     err = write_request(self, &call->request, spec, &url);
@@ -422,7 +422,7 @@ bay_err http_client_call(http_client *self, const http_call_spec *spec,
         err = loop_timer_start(self->loop, &call->timer, spec->timeout_ms);
     }
     if (err == BAY_OK) {
-        err = call_start(call);
+        err = http_call_start(call);
     }
     if (err != BAY_OK) {
         loop_timer_stop(self->loop, &call->timer);
@@ -432,7 +432,7 @@ bay_err http_client_call(http_client *self, const http_call_spec *spec,
         list_push(&self->calls, &call->link);
         *out = call;
     }
-    client_leave(self);
+    http_client_leave(self);
     return err;
 }
 
@@ -476,10 +476,10 @@ void http_client_free(http_client *self)
     if (self == NULL || self->is_freed) {
         return;
     }
-    client_enter(self);
+    http_client_enter(self);
     self->is_freed = true;
     for (list_link *link; (link = list_first(&self->calls)) != NULL;) {
-        call_fail(CONTAINER_OF(link, http_call, link), BAY_CANCELLED, "the client is closing");
+        http_call_fail(CONTAINER_OF(link, http_call, link), BAY_CANCELLED, "the client is closing");
     }
     size_t cursor = 0;
     bay_str key;
@@ -496,5 +496,5 @@ void http_client_free(http_client *self)
         list_push(&unused, &origin->link);
     }
     release_all(self, &unused);
-    client_leave(self);
+    http_client_leave(self);
 }

@@ -1,8 +1,8 @@
-/* The HTTP/1.1 client: keep-alive pools per origin on one loop. A call is one request and its reply;
- * it ends exactly once, by `end` or by `failed`, unless http_call_cancel ended it first; after that
- * its handle is gone. No event runs inside http_client_call, http_call_cancel, _pause or _resume; an
- * event may do anything: begin calls, cancel, pause, free the client. Members that are NULL are
- * skipped. */
+/* The HTTP/1.1 client: keep-alive pools per origin on one loop. A call is one request and its
+ * reply; it ends exactly once, by `end` or by `failed`, unless http_call_cancel ended it first;
+ * after that its handle is gone. No event runs inside http_client_call, http_call_cancel, _pause or
+ * _resume; an event may do anything: begin calls, cancel, pause, free the client. Members that are
+ * NULL are skipped. */
 #ifndef NET_HTTP_CLIENT_H
 #define NET_HTTP_CLIENT_H
 
@@ -45,24 +45,24 @@ typedef struct http_call_spec {
     bay_str url; /* http:// or https://; fragments are not sent */
     const http_field *fields;
     size_t field_count;
-    bay_str body;          /* copied only as far as the kernel does not take it at once */
-    bool has_body;         /* send Content-Length even when it is empty */
-    uint32_t timeout_ms;   /* to the reply's head; 0: none */
-    uint32_t idle_ms;      /* between two reads of the body; 0: none */
+    bay_str body;        /* copied only as far as the kernel does not take it at once */
+    bool has_body;       /* send Content-Length even when it is empty */
+    uint32_t timeout_ms; /* to the reply's head; 0: none */
+    uint32_t idle_ms;    /* between two reads of the body; 0: none */
 } http_call_spec;
 
-bay_err http_client_new(loop *loop, const http_client_options *options, http_client **out)
-    BAY_MUST_CHECK;
+bay_err http_client_new(loop *loop, const http_client_options *options,
+                        http_client **out) BAY_MUST_CHECK;
 void http_client_free(http_client *self); /* every open call fails with BAY_CANCELLED first */
 
-/* Nothing of `events` runs before this returns. A request on a pooled connection that the peer closed
- * before any byte of a reply came is sent once more on a fresh one. */
+/* Nothing of `events` runs before this returns. A request on a pooled connection that the peer
+ * closed before any byte of a reply came is sent once more on a fresh one. */
 bay_err http_client_call(http_client *self, const http_call_spec *spec,
                          const http_call_events *events, void *user, http_call **out,
                          bay_diag *diag) BAY_MUST_CHECK;
 /* Ends it without an event; its connection is closed unless the reply was complete. */
 void http_call_cancel(http_call *self);
-void http_call_pause(http_call *self);  /* no more `body` until resumed: back-pressure to the peer */
+void http_call_pause(http_call *self); /* no more `body` until resumed: back-pressure to the peer */
 void http_call_resume(http_call *self);
 
 #endif

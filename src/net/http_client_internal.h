@@ -115,8 +115,8 @@ struct http_client {
 };
 
 /* http_client.c */
-void client_enter(http_client *self);
-void client_leave(http_client *self); /* may free `self` */
+void http_client_enter(http_client *self);
+void http_client_leave(http_client *self); /* may free `self` */
 http_reader *client_reader_take(http_client *self);
 void client_reader_give(http_client *self, http_reader *reader);
 void origin_release(http_client *self, http_origin *origin);
@@ -126,10 +126,10 @@ void client_arm_sweep(http_client *self);
 
 /* http_call.c */
 /* Puts the call on a pooled channel, on a new one, or in the queue. */
-bay_err call_start(http_call *self);
+bay_err http_call_start(http_call *self);
 bay_err call_connect(http_call *self);
 bool call_send_on(http_call *self, http_channel *channel); /* false: the channel was dropped */
-void call_fail(http_call *self, bay_err err, const char *text);
+void http_call_fail(http_call *self, bay_err err, const char *text);
 void call_on_timer(void *argument);
 void channel_drop(http_channel *self);
 void channel_free(http_channel *self);
