@@ -125,14 +125,14 @@ typedef struct field {
     const char *value;
 } field;
 
-typedef struct fields {
+typedef struct field_list {
     const field *at; /* ends with a NULL name */
-} fields;
+} field_list;
 
 static inline size_t bench_field_count(void *context, bay_str name)
 {
     size_t count = 0;
-    for (const field *one = ((fields *)context)->at; one != NULL && one->name != NULL; one++) {
+    for (const field *one = ((field_list *)context)->at; one != NULL && one->name != NULL; one++) {
         count += str_eq_nocase(str_of(one->name), name) ? 1 : 0;
     }
     return count;
@@ -140,7 +140,7 @@ static inline size_t bench_field_count(void *context, bay_str name)
 
 static inline bay_str bench_field(void *context, bay_str name)
 {
-    for (const field *one = ((fields *)context)->at; one != NULL && one->name != NULL; one++) {
+    for (const field *one = ((field_list *)context)->at; one != NULL && one->name != NULL; one++) {
         if (str_eq_nocase(str_of(one->name), name)) {
             return str_of(one->value);
         }
@@ -153,7 +153,7 @@ static inline void bench_http_as(bench *self, wire *through, const char *verb, c
                                  const char *body, const char *principal)
 {
     wire_init(through, self);
-    fields context = {at};
+    field_list context = {at};
     arena memory;
     arena_init(&memory, 1 << 20);
     size_t len = body != NULL ? strlen(body) : 0;
