@@ -75,7 +75,7 @@ static bay_err add_annotation(walk *self, json_val schema, json_val annotation, 
     if (err != BAY_OK) {
         return err;
     }
-    json_kind type;
+    json_kind type = JSON_MISSING;
     err = read_type(self, schema, name, &type);
     if (err != BAY_OK) {
         return err;

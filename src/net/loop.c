@@ -133,9 +133,9 @@ static void run_tasks(loop *self)
     if (self->first_task == NULL) {
         return;
     }
-    loop_task marker = {.function = end_batch};
-    loop_defer(self, &marker);
-    while (marker.is_queued) {
+    self->batch_end.function = end_batch;
+    loop_defer(self, &self->batch_end);
+    while (self->batch_end.is_queued) {
         loop_task *task = self->first_task;
         loop_undefer(self, task);
         task->function(task->argument);

@@ -52,6 +52,7 @@ struct loop {
     loop_signal *signals;
     loop_task *first_task;
     loop_task *last_task;
+    loop_task batch_end; /* the marker of the batch that is running */
     list objects;
     uint32_t holds;
 
