@@ -69,6 +69,17 @@ foreach(file ${files})
     endif()
 endforeach()
 
+# The server that tests/conformance holds against the official suite.
+set(bay_conformance ${CMAKE_SOURCE_DIR}/tests/conformance/server.c)
+if(EXISTS ${bay_conformance})
+    add_executable(conformance_server ${bay_conformance})
+    set_property(TARGET conformance_server APPEND PROPERTY LINK_DEPENDS ${bay_archive})
+    target_link_libraries(conformance_server PRIVATE patchbay_static)
+    if(NOT BAY_TESTS)
+        set_target_properties(conformance_server PROPERTIES EXCLUDE_FROM_ALL ON)
+    endif()
+endif()
+
 # bench/NAME.c: built on demand (target "benches"), free to use every room.
 add_custom_target(benches)
 file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/*.c)

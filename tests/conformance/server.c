@@ -1,0 +1,311 @@
+/* The server that the official conformance suite is run against: every tool, resource and prompt it
+ * asks for by name, written on the public header only, so that what passes here passes for anybody
+ * who links the library. What needs the client to be asked something in the middle of a call is not
+ * here. */
+#include <patchbay/server.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* One red pixel. */
+static const unsigned char png[] = {
+    0x89, 'P',  'N',  'G',  13,   10,  26,  10,  0,   0,    0,    13,   'I', 'H',
+    'D',  'R',  0,    0,    0,    1,   0,   0,   0,   1,    8,    2,    0,   0,
+    0,    0x90, 0x77, 0x53, 0xde, 0,   0,   0,   12,  'I',  'D',  'A',  'T', 0x78,
+    0xda, 0x63, 0xf8, 0xcf, 0xc0, 0,   0,   3,   1,   1,    0,    0xf7, 3,   0x41,
+    0x43, 0,    0,    0,    0,    'I', 'E', 'N', 'D', 0xae, 0x42, 0x60, 0x82};
+
+/* Four samples of silence: PCM, mono, 8 kHz, 8 bits. */
+static const unsigned char wav[] = {
+    'R', 'I', 'F', 'F', 40,  0,   0,   0,   'W', 'A', 'V', 'E', 'f', 'm', 't', ' ',
+    16,  0,   0,   0,   1,   0,   1,   0,   64,  31,  0,   0,   64,  31,  0,   0,
+    1,   0,   8,   0,   'd', 'a', 't', 'a', 4,   0,   0,   0,   128, 128, 128, 128,
+};
+
+static void sleep_ms(long ms)
+{
+    struct timespec time = {ms / 1000, ms % 1000 * 1000000};
+    nanosleep(&time, NULL);
+}
+
+/* ---- tools --------------------------------------------------------------------------------------
+ */
+
+static void answer_text(bay_call *call, void *user)
+{
+    bay_call_reply(call, user);
+}
+
+static void answer_image(bay_call *call, void *user)
+{
+    bay_result *result = bay_result_new(call);
+    (void)user;
+    bay_result_image(result, png, sizeof(png), "image/png");
+    bay_call_finish(call, result);
+}
+
+static void answer_audio(bay_call *call, void *user)
+{
+    bay_result *result = bay_result_new(call);
+    (void)user;
+    bay_result_audio(result, wav, sizeof(wav), "audio/wav");
+    bay_call_finish(call, result);
+}
+
+static void answer_embedded(bay_call *call, void *user)
+{
+    bay_result *result = bay_result_new(call);
+    (void)user;
+    bay_result_resource(result, "test://embedded-resource", "text/plain",
+                        "This is an embedded resource content.");
+    bay_call_finish(call, result);
+}
+
+static void answer_mixed(bay_call *call, void *user)
+{
+    bay_result *result = bay_result_new(call);
+    (void)user;
+    bay_result_text(result, "Multiple content types test:");
+    bay_result_image(result, png, sizeof(png), "image/png");
+    bay_result_resource(result, "test://mixed-content-resource", "application/json",
+                        "{\"test\":\"data\",\"value\":123}");
+    bay_call_finish(call, result);
+}
+
+static void answer_logging(bay_call *call, void *user)
+{
+    (void)user;
+    bay_call_log(call, "info", "Tool execution started");
+    sleep_ms(50);
+    bay_call_log(call, "info", "Tool processing data");
+    sleep_ms(50);
+    bay_call_log(call, "info", "Tool execution completed");
+    bay_call_reply(call, "Tool with logging executed successfully");
+}
+
+static void answer_failure(bay_call *call, void *user)
+{
+    (void)user;
+    bay_call_fail(call, "This tool intentionally returns an error for testing");
+}
+
+static void answer_progress(bay_call *call, void *user)
+{
+    (void)user;
+    bay_call_progress(call, 0, 100, "Started");
+    sleep_ms(50);
+    bay_call_progress(call, 50, 100, "Half way");
+    sleep_ms(50);
+    bay_call_progress(call, 100, 100, "Done");
+    bay_call_reply(call, "Tool with progress executed successfully");
+}
+
+static void answer_region(bay_call *call, void *user)
+{
+    bay_str region = bay_call_str(call, "region");
+    (void)user;
+    bay_call_replyf(call, "The region is \"%.*s\".", BAY_STR(region));
+}
+
+static void trigger_tools(bay_call *call, void *user)
+{
+    bay_server_changed(user, BAY_TOOLS);
+    bay_call_reply(call, "Listeners of the tool list were told");
+}
+
+static void trigger_prompts(bay_call *call, void *user)
+{
+    bay_server_changed(user, BAY_PROMPTS);
+    bay_call_reply(call, "Listeners of the prompt list were told");
+}
+
+static void trigger_resources(bay_call *call, void *user)
+{
+    bay_server_changed(user, BAY_RESOURCES);
+    bay_server_updated(user, "test://watched-resource");
+    bay_call_reply(call, "Listeners of the resource list and of the watched resource were told");
+}
+
+static void add_content_tools(bay_server *server)
+{
+    /* The first tool is called without arguments by the header checks and has to succeed. */
+    bay_server_tool(server, "test_simple_text", "Answers with a text.", NULL, answer_text,
+                    "This is a simple text response for testing.");
+    bay_server_tool(server, "test_image_content", "Answers with an image.", NULL, answer_image,
+                    NULL);
+    bay_server_tool(server, "test_audio_content", "Answers with audio.", NULL, answer_audio, NULL);
+    bay_server_tool(server, "test_embedded_resource", "Answers with an embedded resource.", NULL,
+                    answer_embedded, NULL);
+    bay_server_tool(server, "test_multiple_content_types",
+                    "Answers with a text, an image and a resource.", NULL, answer_mixed, NULL);
+    bay_server_tool(server, "test_error_handling", "Always fails.", NULL, answer_failure, NULL);
+    bay_server_tool(server, "json_schema_2020_12_tool",
+                    "Has an input schema that uses much of JSON Schema 2020-12.",
+                    "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\","
+                    "\"type\":\"object\","
+                    "\"$defs\":{\"address\":{\"$anchor\":\"addressDef\",\"type\":\"object\","
+                    "\"properties\":{\"street\":{\"type\":\"string\"},"
+                    "\"city\":{\"type\":\"string\"}}}},"
+                    "\"properties\":{\"name\":{\"type\":\"string\"},"
+                    "\"address\":{\"$ref\":\"#/$defs/address\"},"
+                    "\"contactMethod\":{\"type\":\"string\",\"enum\":[\"phone\",\"email\"]},"
+                    "\"phone\":{\"type\":\"string\"},\"email\":{\"type\":\"string\"}},"
+                    "\"allOf\":[{\"anyOf\":[{\"required\":[\"phone\"]},"
+                    "{\"required\":[\"email\"]}]}],"
+                    "\"if\":{\"properties\":{\"contactMethod\":{\"const\":\"phone\"}},"
+                    "\"required\":[\"contactMethod\"]},"
+                    "\"then\":{\"required\":[\"phone\"]},\"else\":{\"required\":[\"email\"]},"
+                    "\"additionalProperties\":false}",
+                    answer_text, "The arguments were taken.");
+}
+
+static void add_behaviour_tools(bay_server *server)
+{
+    bay_tool *tool =
+        bay_server_tool(server, "test_tool_with_logging", "Logs three messages while it works.",
+                        NULL, answer_logging, NULL);
+    bay_tool_blocking(tool);
+    tool = bay_server_tool(server, "test_logging_tool",
+                           "Logs, if the request says from which level on.", NULL, answer_logging,
+                           NULL);
+    bay_tool_blocking(tool);
+    tool = bay_server_tool(server, "test_tool_with_progress", "Reports its progress.", NULL,
+                           answer_progress, NULL);
+    bay_tool_blocking(tool);
+    tool = bay_server_tool(server, "test_missing_capability", "Needs a client that samples.", NULL,
+                           answer_text, "The client declared sampling.");
+    bay_tool_requires(tool, "sampling");
+    tool = bay_server_tool(server, "test_streaming_elicitation",
+                           "Needs a client that elicits; streams its progress.", NULL,
+                           answer_progress, NULL);
+    bay_tool_requires(tool, "elicitation");
+    bay_tool_blocking(tool);
+    bay_server_tool(server, "test_x_mcp_header", "Has an argument that a header repeats.",
+                    "{\"type\":\"object\",\"properties\":{\"region\":{\"type\":\"string\","
+                    "\"x-mcp-header\":\"Region\"}}}",
+                    answer_region, NULL);
+    bay_server_tool(server, "test_trigger_tool_change", "Announces a new list of tools.", NULL,
+                    trigger_tools, server);
+    bay_server_tool(server, "test_trigger_prompt_change", "Announces a new list of prompts.", NULL,
+                    trigger_prompts, server);
+    bay_server_tool(server, "test_trigger_resource_change",
+                    "Announces a new list of resources and a new watched resource.", NULL,
+                    trigger_resources, server);
+}
+
+/* ---- resources ----------------------------------------------------------------------------------
+ */
+
+static void read_pixel(bay_call *call, void *user)
+{
+    bay_result *result = bay_result_new(call);
+    (void)user;
+    bay_result_blob(result, png, sizeof(png));
+    bay_call_finish(call, result);
+}
+
+static void read_data(bay_call *call, void *user)
+{
+    bay_str id = bay_call_variable(call, "id");
+    (void)user;
+    if (id.len == 0 || memchr(id.at, '"', id.len) != NULL || memchr(id.at, '\\', id.len) != NULL) {
+        bay_call_not_found(call);
+        return;
+    }
+    bay_call_replyf(call, "{\"id\":\"%.*s\",\"templateTest\":true,\"data\":\"Data for ID: %.*s\"}",
+                    BAY_STR(id), BAY_STR(id));
+}
+
+static void add_resources(bay_server *server)
+{
+    bay_server_resource(server, "test://static-text", "Static text", "A text that never changes.",
+                        "text/plain", answer_text,
+                        "This is the content of the static text resource.");
+    bay_server_resource(server, "test://static-binary", "Static image", "An image of one pixel.",
+                        "image/png", read_pixel, NULL);
+    bay_server_resource(server, "test://watched-resource", "Watched text",
+                        "A text to subscribe to.", "text/plain", answer_text,
+                        "This resource can be subscribed to.");
+    bay_server_template(server, "test://template/{id}/data", "Data by id",
+                        "The data of the id in the address.", "application/json", read_data, NULL);
+}
+
+/* ---- prompts ------------------------------------------------------------------------------------
+ */
+
+static void prompt_arguments(bay_call *call, void *user)
+{
+    bay_str first = bay_call_str(call, "arg1");
+    bay_str second = bay_call_str(call, "arg2");
+    (void)user;
+    bay_call_replyf(call, "Prompt with arguments: arg1='%.*s', arg2='%.*s'", BAY_STR(first),
+                    BAY_STR(second));
+}
+
+static void prompt_resource(bay_call *call, void *user)
+{
+    bay_str uri = bay_call_str(call, "resourceUri");
+    bay_result *result = bay_result_new(call);
+    char text[1024];
+    (void)user;
+    snprintf(text, sizeof(text), "%.*s", BAY_STR(uri));
+    bay_result_message(result, "user");
+    bay_result_resource(result, text, "text/plain", "Embedded resource content for testing.");
+    bay_result_message(result, "user");
+    bay_result_text(result, "Please process the embedded resource above.");
+    bay_call_finish(call, result);
+}
+
+static void prompt_image(bay_call *call, void *user)
+{
+    bay_result *result = bay_result_new(call);
+    (void)user;
+    bay_result_message(result, "user");
+    bay_result_image(result, png, sizeof(png), "image/png");
+    bay_result_message(result, "user");
+    bay_result_text(result, "Please look at the image above.");
+    bay_call_finish(call, result);
+}
+
+static void complete_argument(bay_call *call, void *user)
+{
+    static const char *const values[] = {"paris", "park", "party", "testValue1", "testValue2"};
+    bay_str start = bay_call_str(call, "value");
+    bay_result *result = bay_result_new(call);
+    (void)user;
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        if (strlen(values[i]) >= start.len &&
+            (start.len == 0 || memcmp(values[i], start.at, start.len) == 0)) {
+            bay_result_value(result, values[i]);
+        }
+    }
+    bay_call_finish(call, result);
+}
+
+static void add_prompts(bay_server *server)
+{
+    bay_server_prompt(server, "test_simple_prompt", "A prompt without arguments.", NULL,
+                      answer_text, "This is a simple prompt for testing.");
+    bay_server_prompt(server, "test_prompt_with_arguments", "A prompt of two arguments.",
+                      "[{\"name\":\"arg1\",\"description\":\"The first\",\"required\":true},"
+                      "{\"name\":\"arg2\",\"description\":\"The second\",\"required\":true}]",
+                      prompt_arguments, NULL);
+    bay_server_prompt(server, "test_prompt_with_embedded_resource",
+                      "A prompt that holds a resource.",
+                      "[{\"name\":\"resourceUri\",\"description\":\"The address it gets\","
+                      "\"required\":true}]",
+                      prompt_resource, NULL);
+    bay_server_prompt(server, "test_prompt_with_image", "A prompt that holds an image.", NULL,
+                      prompt_image, NULL);
+    bay_server_completion(server, complete_argument, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    bay_server *server = bay_server_new("patchbay-conformance", bay_version());
+    add_content_tools(server);
+    add_behaviour_tools(server);
+    add_resources(server);
+    add_prompts(server);
+    return bay_server_main(server, argc, argv);
+}
