@@ -28,8 +28,7 @@ static void sleep_ms(long ms)
     nanosleep(&time, NULL);
 }
 
-/* ---- tools --------------------------------------------------------------------------------------
- */
+/* ---- tools ---- */
 
 static void answer_text(bay_call *call, void *user)
 {
@@ -193,8 +192,7 @@ static void add_behaviour_tools(bay_server *server)
                     trigger_resources, server);
 }
 
-/* ---- resources ----------------------------------------------------------------------------------
- */
+/* ---- resources ---- */
 
 static void read_pixel(bay_call *call, void *user)
 {
@@ -230,8 +228,7 @@ static void add_resources(bay_server *server)
                         "The data of the id in the address.", "application/json", read_data, NULL);
 }
 
-/* ---- prompts ------------------------------------------------------------------------------------
- */
+/* ---- prompts ---- */
 
 static void prompt_arguments(bay_call *call, void *user)
 {
