@@ -31,7 +31,7 @@ static const unsigned transitions[] = {
     [MCP_CLIENT_BROKEN] = BIT(MCP_CLIENT_OPENING),
 };
 
-void client_set_state(mcp_client *self, mcp_client_state state)
+void mcp_client_set_state(mcp_client *self, mcp_client_state state)
 {
     if (self->state == state) {
         return;
@@ -111,8 +111,8 @@ bay_err mcp_client_new(const mcp_client_options *options, const mcp_client_event
     buf_init(&self->about, self->max_message_bytes);
     arena_init(&self->about_memory, 16 * self->max_message_bytes);
     map_init(&self->subscriptions, CLIENT_MAX_SUBSCRIPTIONS);
-    client_desk_init(self, &self->send_desk);
-    client_desk_init(self, &self->receive_desk);
+    mcp_client_desk_init(self, &self->send_desk);
+    mcp_client_desk_init(self, &self->receive_desk);
     client_describe(self, options);
     bay_err err = self->client_info.err != BAY_OK ? self->client_info.err : self->capabilities.err;
     if (err != BAY_OK) {
@@ -153,19 +153,19 @@ static void client_release(mcp_client *self)
         free_calls(lists[i]);
     }
     forget_subscriptions(self);
-    id_table_fini(&self->table);
+    mcp_id_table_fini(&self->table);
     buf_fini(&self->client_info);
     buf_fini(&self->capabilities);
     buf_fini(&self->session);
     buf_fini(&self->next_session);
     buf_fini(&self->about);
     arena_fini(&self->about_memory);
-    client_desk_fini(&self->send_desk);
-    client_desk_fini(&self->receive_desk);
+    mcp_client_desk_fini(&self->send_desk);
+    mcp_client_desk_fini(&self->receive_desk);
     mem_free(self);
 }
 
-void client_enter(mcp_client *self, uint64_t now_ms)
+void mcp_client_enter(mcp_client *self, uint64_t now_ms)
 {
     self->depth++;
     if (now_ms > self->now_ms) {
@@ -173,7 +173,7 @@ void client_enter(mcp_client *self, uint64_t now_ms)
     }
 }
 
-void client_leave(mcp_client *self)
+void mcp_client_leave(mcp_client *self)
 {
     if (--self->depth == 0 && self->is_dead) {
         client_release(self);
@@ -195,13 +195,13 @@ static void fail_everything(mcp_client *self, bay_err err, const char *text, boo
         mcp_call *call = CONTAINER_OF(link, mcp_call, link);
         bool was_sent = call->was_sent && call->phase != CALL_WAITING;
         if (!is_link_gone) {
-            call_abandon(call);
+            mcp_call_abandon(call);
         }
         call->is_exchange_open = false;
         if (call->phase == CALL_LINGERING) {
-            call_recycle(call);
+            mcp_call_recycle(call);
         } else {
-            call_fail(call, err, was_sent, text);
+            mcp_call_fail(call, err, was_sent, text);
         }
     }
 }
@@ -211,10 +211,10 @@ void mcp_client_free(mcp_client *self)
     if (self == NULL || self->is_dead) {
         return;
     }
-    client_enter(self, 0);
+    mcp_client_enter(self, 0);
     self->is_dead = true;
     fail_everything(self, BAY_CANCELLED, "the client was closed", true);
-    client_leave(self);
+    mcp_client_leave(self);
 }
 
 /* ---- the link as a whole --------------------------------------------------------------------- */
@@ -225,20 +225,20 @@ void mcp_client_opened(mcp_client *self, uint64_t now_ms)
                           self->state != MCP_CLIENT_BROKEN)) {
         return;
     }
-    client_enter(self, now_ms);
+    mcp_client_enter(self, now_ms);
     if (self->state == MCP_CLIENT_BROKEN && self->revision != NULL && self->is_confirmed) {
         self->remembered = self->revision;
     }
-    client_set_state(self, MCP_CLIENT_OPENING);
+    mcp_client_set_state(self, MCP_CLIENT_OPENING);
     self->broken_text[0] = '\0';
     self->garbage = self->clogged_count = 0;
     self->is_clogged = false;
     self->doubt_after_ms = 0;
     self->session_serial++;
     buf_clear(&self->session);
-    client_unlearn(self);
-    detect_begin(self);
-    client_leave(self);
+    mcp_client_unlearn(self);
+    mcp_client_detect_begin(self);
+    mcp_client_leave(self);
 }
 
 void mcp_client_relinked(mcp_client *self, mcp_link_kind kind, uint64_t now_ms)
@@ -246,22 +246,22 @@ void mcp_client_relinked(mcp_client *self, mcp_link_kind kind, uint64_t now_ms)
     if (self->is_dead) {
         return;
     }
-    client_enter(self, now_ms);
+    mcp_client_enter(self, now_ms);
     if (self->state == MCP_CLIENT_OPENING || self->state == MCP_CLIENT_IDLE ||
         self->state == MCP_CLIENT_BROKEN) {
         self->kind = kind;
         mcp_client_opened(self, now_ms);
     }
-    client_leave(self);
+    mcp_client_leave(self);
 }
 
-void client_break(mcp_client *self, bay_err err, const char *text, bool is_link_gone)
+void mcp_client_break(mcp_client *self, bay_err err, const char *text, bool is_link_gone)
 {
     if (self->state == MCP_CLIENT_BROKEN || self->is_dead) {
         return;
     }
-    client_enter(self, self->now_ms);
-    client_set_state(self, MCP_CLIENT_BROKEN);
+    mcp_client_enter(self, self->now_ms);
+    mcp_client_set_state(self, MCP_CLIENT_BROKEN);
     self->broken_err = err;
     snprintf(self->broken_text, sizeof(self->broken_text), "%s",
              text != NULL && text[0] != '\0' ? text : bay_err_text(err));
@@ -272,26 +272,26 @@ void client_break(mcp_client *self, bay_err err, const char *text, bool is_link_
     if (!self->is_dead && self->state == MCP_CLIENT_BROKEN && self->events.broken != NULL) {
         self->events.broken(self->user, err, copy);
     }
-    client_leave(self);
+    mcp_client_leave(self);
 }
 
 void mcp_client_broken(mcp_client *self, bay_err err, const char *text, uint64_t now_ms)
 {
-    client_enter(self, now_ms);
+    mcp_client_enter(self, now_ms);
     if (self->state == MCP_CLIENT_PROBING && self->kind == MCP_LINK_DUPLEX) {
         self->fears_probe = true;
     }
-    client_break(self, err, text, true);
-    client_leave(self);
+    mcp_client_break(self, err, text, true);
+    mcp_client_leave(self);
 }
 
 void mcp_client_drained(mcp_client *self)
 {
-    client_enter(self, 0);
+    mcp_client_enter(self, 0);
     self->is_clogged = false;
     self->clogged_count = 0;
-    client_flush(self);
-    client_leave(self);
+    mcp_client_flush(self);
+    mcp_client_leave(self);
 }
 
 void mcp_client_close(mcp_client *self)
@@ -299,25 +299,25 @@ void mcp_client_close(mcp_client *self)
     if (self->is_dead || self->state == MCP_CLIENT_BROKEN) {
         return;
     }
-    client_enter(self, 0);
-    modern_close_listens(self, false);
-    legacy_close_stream(self);
-    if (client_is_http(self) && self->session.len > 0 && self->ops.end_session != NULL) {
+    mcp_client_enter(self, 0);
+    mcp_client_modern_close_listens(self, false);
+    mcp_client_legacy_close_stream(self);
+    if (mcp_client_is_http(self) && self->session.len > 0 && self->ops.end_session != NULL) {
         mcp_field fields[MCP_MAX_FIELDS];
-        size_t count = client_legacy_fields(self, (bay_str){0}, fields);
+        size_t count = mcp_client_legacy_fields(self, (bay_str){0}, fields);
         self->ops.end_session(self->link, fields, count);
     }
     buf_clear(&self->session);
-    client_set_state(self, MCP_CLIENT_BROKEN);
+    mcp_client_set_state(self, MCP_CLIENT_BROKEN);
     self->broken_err = BAY_CANCELLED;
     snprintf(self->broken_text, sizeof(self->broken_text), "the client was closed");
     fail_everything(self, BAY_CANCELLED, "the client was closed", false);
-    client_leave(self);
+    mcp_client_leave(self);
 }
 
-void client_become_ready(mcp_client *self)
+void mcp_client_become_ready(mcp_client *self)
 {
-    client_set_state(self, MCP_CLIENT_READY);
+    mcp_client_set_state(self, MCP_CLIENT_READY);
     LOG(LOG_DEBUG, "mcp", "ready, revision %.*s", BAY_STR(self->revision->text));
     if (self->events.ready != NULL) {
         self->events.ready(self->user);
@@ -325,17 +325,17 @@ void client_become_ready(mcp_client *self)
     if (self->is_dead || self->state != MCP_CLIENT_READY) {
         return;
     }
-    if (client_is_modern(self)) {
-        modern_ready(self);
+    if (mcp_client_is_modern(self)) {
+        mcp_client_modern_ready(self);
     } else {
-        legacy_ready(self);
+        mcp_client_legacy_ready(self);
     }
-    client_flush(self);
+    mcp_client_flush(self);
 }
 
 /* ---- the clock ------------------------------------------------------------------------------- */
 
-uint64_t client_backoff(uint32_t attempts)
+uint64_t mcp_client_backoff(uint32_t attempts)
 {
     uint64_t delay = CLIENT_BACKOFF_MS;
     while (attempts-- > 0 && delay < CLIENT_MAX_BACKOFF_MS) {
@@ -344,7 +344,7 @@ uint64_t client_backoff(uint32_t attempts)
     return delay < CLIENT_MAX_BACKOFF_MS ? delay : CLIENT_MAX_BACKOFF_MS;
 }
 
-void client_wake(mcp_client *self, uint64_t at_ms)
+void mcp_client_wake(mcp_client *self, uint64_t at_ms)
 {
     if (at_ms < self->next_wake_ms) {
         self->next_wake_ms = at_ms;
@@ -367,7 +367,7 @@ static void collect_due(mcp_client *self, list *calls)
             list_remove(link);
             list_push(&self->expired, link);
         } else {
-            client_wake(self, due);
+            mcp_client_wake(self, due);
         }
     }
 }
@@ -376,16 +376,16 @@ static void call_ring(mcp_call *call)
 {
     mcp_client *self = call->client;
     if (call->phase == CALL_LINGERING) {
-        call_abandon(call);
-        call_recycle(call);
+        mcp_call_abandon(call);
+        mcp_call_recycle(call);
     } else if (call->deadline_ms <= self->now_ms || call->end_ms <= self->now_ms) {
-        call_expire(call);
+        mcp_call_expire(call);
     } else {
         call->wake_ms = UINT64_MAX;
         list_remove(&call->link);
         list_push(&self->open, &call->link);
-        client_wake(self, call_due(call));
-        legacy_listen(call);
+        mcp_client_wake(self, call_due(call));
+        mcp_client_legacy_listen(call);
     }
 }
 
@@ -394,7 +394,7 @@ uint64_t mcp_client_tick(mcp_client *self, uint64_t now_ms)
     if (self->is_dead) {
         return UINT64_MAX;
     }
-    client_enter(self, now_ms);
+    mcp_client_enter(self, now_ms);
     if (self->now_ms >= self->next_wake_ms) {
         self->next_wake_ms = UINT64_MAX;
         collect_due(self, &self->open);
@@ -405,10 +405,10 @@ uint64_t mcp_client_tick(mcp_client *self, uint64_t now_ms)
             call_ring(CONTAINER_OF(link, mcp_call, link));
         }
         if (!self->is_dead) {
-            modern_tick(self);
+            mcp_client_modern_tick(self);
         }
     }
     uint64_t next = self->next_wake_ms;
-    client_leave(self);
+    mcp_client_leave(self);
     return next;
 }

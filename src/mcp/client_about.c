@@ -5,7 +5,7 @@
 
 /* ---- working memory -------------------------------------------------------------------------- */
 
-void client_desk_init(const mcp_client *self, client_desk *desk)
+void mcp_client_desk_init(const mcp_client *self, client_desk *desk)
 {
     size_t max = 2 * self->max_message_bytes + CLIENT_MAX_OPTION_BYTES;
     buf_init(&desk->message, max);
@@ -13,17 +13,17 @@ void client_desk_init(const mcp_client *self, client_desk *desk)
     arena_init(&desk->memory, 32 * max);
 }
 
-void client_desk_fini(client_desk *desk)
+void mcp_client_desk_fini(client_desk *desk)
 {
     buf_fini(&desk->message);
     buf_fini(&desk->name);
     arena_fini(&desk->memory);
 }
 
-client_desk client_take_desk(const mcp_client *self, client_desk *slot)
+client_desk mcp_client_take_desk(const mcp_client *self, client_desk *slot)
 {
     client_desk desk = *slot;
-    client_desk_init(self, slot);
+    mcp_client_desk_init(self, slot);
     return desk;
 }
 
@@ -35,18 +35,18 @@ static void desk_trim(buf *one)
     }
 }
 
-void client_put_desk(client_desk *slot, client_desk *desk)
+void mcp_client_put_desk(client_desk *slot, client_desk *desk)
 {
     desk_trim(&desk->message);
     desk_trim(&desk->name);
     arena_reset(&desk->memory);
-    client_desk_fini(slot); /* one that a callback used meanwhile */
+    mcp_client_desk_fini(slot); /* one that a callback used meanwhile */
     *slot = *desk;
 }
 
 /* ---- what the server is ---------------------------------------------------------------------- */
 
-void client_unlearn(mcp_client *self)
+void mcp_client_unlearn(mcp_client *self)
 {
     self->is_about_known = false;
     self->instructions = (bay_str){0};
@@ -54,9 +54,9 @@ void client_unlearn(mcp_client *self)
     arena_reset(&self->about_memory);
 }
 
-bay_err client_learn(mcp_client *self, json_val result)
+bay_err mcp_client_learn(mcp_client *self, json_val result)
 {
-    client_unlearn(self);
+    mcp_client_unlearn(self);
     buf_str(&self->about, json_raw(result));
     if (self->about.err != BAY_OK) {
         return self->about.err;
@@ -127,12 +127,12 @@ size_t mcp_client_open_calls(const mcp_client *self)
     return self->user_count;
 }
 
-bool client_is_http(const mcp_client *self)
+bool mcp_client_is_http(const mcp_client *self)
 {
     return self->kind == MCP_LINK_HTTP;
 }
 
-bool client_is_modern(const mcp_client *self)
+bool mcp_client_is_modern(const mcp_client *self)
 {
     return self->revision != NULL && self->revision->era == MCP_MODERN;
 }
@@ -165,25 +165,25 @@ bay_err mcp_client_subscribe(mcp_client *self, bay_str uri, bool is_wanted, uint
     } else {
         map_remove(&self->subscriptions, uri);
     }
-    client_enter(self, now_ms);
-    if (is_ready && client_is_modern(self)) {
-        modern_listen_due(self);
+    mcp_client_enter(self, now_ms);
+    if (is_ready && mcp_client_is_modern(self)) {
+        mcp_client_modern_listen_due(self);
     } else if (is_ready) {
-        legacy_subscribe(self, uri, is_wanted);
+        mcp_client_legacy_subscribe(self, uri, is_wanted);
     }
     if (!is_wanted) {
         mem_free(known); /* last: `uri` may be a view of it */
     }
-    client_leave(self);
+    mcp_client_leave(self);
     return BAY_OK;
 }
 
 void mcp_client_set_level(mcp_client *self, mcp_log_level level, uint64_t now_ms)
 {
-    client_enter(self, now_ms);
+    mcp_client_enter(self, now_ms);
     self->level = level;
-    if (self->state == MCP_CLIENT_READY && !client_is_modern(self)) {
-        legacy_send_level(self);
+    if (self->state == MCP_CLIENT_READY && !mcp_client_is_modern(self)) {
+        mcp_client_legacy_send_level(self);
     }
-    client_leave(self);
+    mcp_client_leave(self);
 }

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "mcp/client_internal.h"
 
-mcp_call *call_new(mcp_client *self, call_purpose purpose)
+mcp_call *mcp_call_new(mcp_client *self, call_purpose purpose)
 {
     mcp_call *call = NULL;
     list_link *link = list_pop(&self->spare);
@@ -37,18 +37,18 @@ mcp_call *call_new(mcp_client *self, call_purpose purpose)
 static void call_forget_keys(mcp_call *call)
 {
     id_table *table = &call->client->table;
-    if (id_table_get(table, call->id) == call) {
-        id_table_remove(table, call->id);
+    if (mcp_id_table_get(table, call->id) == call) {
+        mcp_id_table_remove(table, call->id);
     }
-    if (id_table_get(table, call->exchange) == call) {
-        id_table_remove(table, call->exchange);
+    if (mcp_id_table_get(table, call->exchange) == call) {
+        mcp_id_table_remove(table, call->exchange);
     }
 }
 
-void call_recycle(mcp_call *call)
+void mcp_call_recycle(mcp_call *call)
 {
     mcp_client *self = call->client;
-    call_detach(call);
+    mcp_call_detach(call);
     call_forget_keys(call);
     call->phase = CALL_SPARE;
     if (call->kept.bytes.cap > CLIENT_MAX_KEPT_BYTES) {
@@ -79,7 +79,7 @@ static void call_set_phase(mcp_call *call, call_phase phase)
     call->phase = phase;
 }
 
-void call_unpause(mcp_call *call)
+void mcp_call_unpause(mcp_call *call)
 {
     mcp_client *self = call->client;
     if (!call->is_paused) {
@@ -90,7 +90,7 @@ void call_unpause(mcp_call *call)
     if (self->ops.pause == NULL || self->is_dead) {
         return;
     }
-    if (!client_is_http(self)) {
+    if (!mcp_client_is_http(self)) {
         if (self->paused_count == 0) {
             self->ops.pause(self->link, 0, false);
         }
@@ -99,17 +99,17 @@ void call_unpause(mcp_call *call)
     }
 }
 
-void call_detach(mcp_call *call)
+void mcp_call_detach(mcp_call *call)
 {
     if (call->phase == CALL_SPARE) {
         return;
     }
-    call_unpause(call);
+    mcp_call_unpause(call);
     list_remove(&call->link);
     call_set_phase(call, CALL_DONE);
 }
 
-void call_wait(mcp_call *call)
+void mcp_call_wait(mcp_call *call)
 {
     mcp_client *self = call->client;
     list_link *before = self->waiting.head.next;
@@ -127,74 +127,75 @@ void call_wait(mcp_call *call)
     call_set_phase(call, CALL_WAITING);
 }
 
-bool call_requeue(mcp_call *call)
+bool mcp_call_requeue(mcp_call *call)
 {
     if (call->resends >= CLIENT_MAX_RESENDS || call->purpose != CALL_USER) {
         return false;
     }
     call->resends++;
     if (call->is_exchange_open) {
-        call_abandon(call);
+        mcp_call_abandon(call);
     }
     call_forget_keys(call);
-    call_detach(call);
+    mcp_call_detach(call);
     call->id = call->exchange = 0;
     call->status = 0;
     call->was_sent = false;
     call->fault = BAY_OK;
     call->attempts = 0;
     buf_clear(&call->event_id);
-    call_wait(call);
+    mcp_call_wait(call);
     return true;
 }
 
-bay_err call_enter_exchange(mcp_call *call, uint64_t exchange)
+bay_err mcp_call_enter_exchange(mcp_call *call, uint64_t exchange)
 {
     mcp_client *self = call->client;
-    bay_err err = id_table_put(&self->table, exchange, call);
+    bay_err err = mcp_id_table_put(&self->table, exchange, call);
     if (err != BAY_OK) {
         return err;
     }
     if (call->exchange != 0 && call->exchange != call->id) {
-        id_table_remove(&self->table, call->exchange);
+        mcp_id_table_remove(&self->table, call->exchange);
     }
     call->exchange = exchange;
-    call->is_exchange_open = client_is_http(self);
+    call->is_exchange_open = mcp_client_is_http(self);
     call->status = 0;
     return BAY_OK;
 }
 
-bay_err call_open(mcp_call *call, const mcp_revision *revision, json_val params, json_val meta)
+bay_err mcp_call_open(mcp_call *call, const mcp_revision *revision, json_val params, json_val meta)
 {
     mcp_client *self = call->client;
-    call_detach(call);
+    mcp_call_detach(call);
     call->id = self->next_id++;
     call->exchange = 0;
-    bay_err err = call_enter_exchange(call, call->id);
+    bay_err err = mcp_call_enter_exchange(call, call->id);
     if (err == BAY_OK) {
         uint64_t idle = self->now_ms + call->timeout_ms;
         call->deadline_ms = call->timeout_ms == 0 ? UINT64_MAX : idle;
         call->opened_ms = self->now_ms;
-        client_wake(self, call->deadline_ms < call->end_ms ? call->deadline_ms : call->end_ms);
+        mcp_client_wake(self, call->deadline_ms < call->end_ms ? call->deadline_ms : call->end_ms);
         list_push(&self->open, &call->link);
         call_set_phase(call, CALL_OPEN);
         call->was_sent = true;
-        err = call_send(call, revision, params, meta);
+        err = mcp_call_send(call, revision, params, meta);
     }
     if (err != BAY_OK) {
         call->was_sent = false;
         call->is_exchange_open = false;
         call_forget_keys(call);
-        call_detach(call);
+        mcp_call_detach(call);
     }
     return err;
 }
 
-mcp_call *call_start(mcp_client *self, call_purpose purpose, mcp_method_id method, bay_str params,
-                     const mcp_revision *revision, uint32_t timeout_ms, bay_err *out_err)
+mcp_call *mcp_call_start(mcp_client *self, call_purpose purpose, mcp_method_id method,
+                         bay_str params, const mcp_revision *revision, uint32_t timeout_ms,
+                         bay_err *out_err)
 {
     *out_err = BAY_NOMEM;
-    mcp_call *call = call_new(self, purpose);
+    mcp_call *call = mcp_call_new(self, purpose);
     if (call == NULL) {
         return NULL;
     }
@@ -206,10 +207,10 @@ mcp_call *call_start(mcp_client *self, call_purpose purpose, mcp_method_id metho
     buf_str(&call->kept.bytes, params);
     *out_err = call->kept.bytes.err;
     if (*out_err == BAY_OK) {
-        *out_err = call_open(call, revision, JSON_NONE, JSON_NONE);
+        *out_err = mcp_call_open(call, revision, JSON_NONE, JSON_NONE);
     }
     if (*out_err != BAY_OK) {
-        call_recycle(call);
+        mcp_call_recycle(call);
         return NULL;
     }
     return call;
@@ -217,7 +218,7 @@ mcp_call *call_start(mcp_client *self, call_purpose purpose, mcp_method_id metho
 
 /* ---- ending ---------------------------------------------------------------------------------- */
 
-void call_abandon(mcp_call *call)
+void mcp_call_abandon(mcp_call *call)
 {
     mcp_client *self = call->client;
     if (!call->is_exchange_open) {
@@ -235,19 +236,20 @@ static void call_finish_own(mcp_call *call, const mcp_outcome *outcome)
     mcp_client *self = call->client;
     switch (call->purpose) {
     case CALL_PROBE:
-        detect_probed(self, call, outcome);
+        mcp_client_detect_probed(self, call, outcome);
         return;
     case CALL_INITIALIZE:
-        detect_initialized(self, call, outcome);
+        mcp_client_detect_initialized(self, call, outcome);
         return;
     case CALL_DISCOVER:
-        if (outcome->kind == MCP_OUTCOME_RESULT && client_learn(self, outcome->result) == BAY_OK) {
+        if (outcome->kind == MCP_OUTCOME_RESULT &&
+            mcp_client_learn(self, outcome->result) == BAY_OK) {
             self->is_confirmed = true;
-            modern_listen_due(self);
+            mcp_client_modern_listen_due(self);
         }
         return;
     case CALL_LISTEN:
-        modern_listen_ended(self, call, outcome);
+        mcp_client_modern_listen_ended(self, call, outcome);
         return;
     case CALL_QUIET:
         if (outcome->kind != MCP_OUTCOME_RESULT) {
@@ -261,11 +263,11 @@ static void call_finish_own(mcp_call *call, const mcp_outcome *outcome)
     }
 }
 
-void call_finish(mcp_call *call, const mcp_outcome *outcome)
+void mcp_call_finish(mcp_call *call, const mcp_outcome *outcome)
 {
     mcp_client *self = call->client;
-    client_enter(self, self->now_ms);
-    call_detach(call);
+    mcp_client_enter(self, self->now_ms);
+    mcp_call_detach(call);
     if (call->purpose == CALL_USER) {
         if (call->events.done != NULL) {
             call->events.done(call->user, call, outcome);
@@ -275,42 +277,42 @@ void call_finish(mcp_call *call, const mcp_outcome *outcome)
     }
     if (call->is_exchange_open && !self->is_dead) {
         call->wake_ms = self->now_ms + CLIENT_LINGER_MS;
-        client_wake(self, call->wake_ms);
+        mcp_client_wake(self, call->wake_ms);
         list_push(&self->lingering, &call->link);
         call_set_phase(call, CALL_LINGERING);
     } else {
-        call_recycle(call);
+        mcp_call_recycle(call);
     }
-    client_leave(self);
+    mcp_client_leave(self);
 }
 
-void call_fail(mcp_call *call, bay_err err, bool was_sent, const char *text)
+void mcp_call_fail(mcp_call *call, bay_err err, bool was_sent, const char *text)
 {
     mcp_outcome outcome = {.kind = MCP_OUTCOME_FAILED,
                            .err = err,
                            .was_sent = was_sent,
                            .text = text != NULL ? text : bay_err_text(err)};
-    call_finish(call, &outcome);
+    mcp_call_finish(call, &outcome);
 }
 
-void call_tell_cancelled(mcp_call *call, bay_str reason)
+void mcp_call_tell_cancelled(mcp_call *call, bay_str reason)
 {
     mcp_client *self = call->client;
     if (self->state == MCP_CLIENT_BROKEN || self->is_dead || call->id == 0) {
         return;
     }
     /* mcp 2026-07-28 basic/patterns/cancellation: over HTTP, closing the stream is the signal */
-    if (client_is_http(self) && (client_is_modern(self) || call->purpose == CALL_PROBE)) {
-        call_abandon(call);
+    if (mcp_client_is_http(self) && (mcp_client_is_modern(self) || call->purpose == CALL_PROBE)) {
+        mcp_call_abandon(call);
         return;
     }
     /* mcp 2025-11-25 basic/utilities/cancellation: initialize must not be cancelled; and a legacy
      * server would stumble over a notification before initialize */
     if (call->purpose == CALL_INITIALIZE || call->purpose == CALL_PROBE) {
-        call_abandon(call);
+        mcp_call_abandon(call);
         return;
     }
-    client_desk desk = client_take_desk(self, &self->send_desk);
+    client_desk desk = mcp_client_take_desk(self, &self->send_desk);
     json_writer out;
     json_writer_init(&out, &desk.name);
     json_open_object(&out);
@@ -322,50 +324,50 @@ void call_tell_cancelled(mcp_call *call, bay_str reason)
     }
     json_close_object(&out);
     if (desk.name.err == BAY_OK) {
-        client_notify(self, MCP_N_CANCELLED, buf_view(&desk.name));
+        mcp_client_notify(self, MCP_N_CANCELLED, buf_view(&desk.name));
     }
-    client_put_desk(&self->send_desk, &desk);
+    mcp_client_put_desk(&self->send_desk, &desk);
 }
 
-void call_expire(mcp_call *call)
+void mcp_call_expire(mcp_call *call)
 {
     bool was_sent = call->was_sent && call->phase != CALL_WAITING;
     mcp_client *self = call->client;
     bool is_unconfirmed_silence = call->purpose == CALL_USER && was_sent && !self->is_confirmed &&
-                                  call->status == 0 && !client_is_http(self);
+                                  call->status == 0 && !mcp_client_is_http(self);
     if (was_sent) {
-        call_tell_cancelled(call, STR("timed out"));
+        mcp_call_tell_cancelled(call, STR("timed out"));
     }
-    client_enter(self, self->now_ms);
-    call_fail(call, BAY_TIMEOUT, was_sent, "the server did not answer in time");
+    mcp_client_enter(self, self->now_ms);
+    mcp_call_fail(call, BAY_TIMEOUT, was_sent, "the server did not answer in time");
     if (is_unconfirmed_silence && !self->is_dead) {
-        detect_doubt_silence(self);
+        mcp_client_detect_doubt_silence(self);
     }
-    client_leave(self);
+    mcp_client_leave(self);
 }
 
 /* ---- looking up ------------------------------------------------------------------------------ */
 
-mcp_call *call_by_id(const mcp_client *self, bay_str raw_id)
+mcp_call *mcp_call_by_id(const mcp_client *self, bay_str raw_id)
 {
     uint64_t id;
-    if (!receive_is_id(raw_id, &id)) {
+    if (!mcp_client_is_id(raw_id, &id)) {
         return NULL;
     }
-    mcp_call *call = id_table_get(&self->table, id);
+    mcp_call *call = mcp_id_table_get(&self->table, id);
     if (call == NULL || call->id != id || call->purpose == CALL_STREAM) {
         return NULL;
     }
     return call->phase == CALL_OPEN || call->phase == CALL_RESUMING ? call : NULL;
 }
 
-mcp_call *call_by_exchange(const mcp_client *self, uint64_t exchange)
+mcp_call *mcp_call_by_exchange(const mcp_client *self, uint64_t exchange)
 {
-    mcp_call *call = id_table_get(&self->table, exchange);
+    mcp_call *call = mcp_id_table_get(&self->table, exchange);
     return call != NULL && call->exchange == exchange && call->is_exchange_open ? call : NULL;
 }
 
-mcp_call *call_only_open(const mcp_client *self)
+mcp_call *mcp_call_only_open(const mcp_client *self)
 {
     if (self->open_users != 1) {
         return NULL;

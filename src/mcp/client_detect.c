@@ -28,7 +28,7 @@ static const mcp_revision *newest_of(const mcp_client *self, mcp_era era)
     return NULL;
 }
 
-const mcp_revision *detect_pick(const mcp_client *self, json_val versions, mcp_era era)
+const mcp_revision *mcp_client_detect_pick(const mcp_client *self, json_val versions, mcp_era era)
 {
     for (int i = (int)self->newest; i >= (int)self->oldest; i--) {
         const mcp_revision *revision = mcp_revision_of((mcp_revision_id)i);
@@ -48,7 +48,7 @@ static bool is_modern_error(int code)
            code == MCP_UNSUPPORTED_VERSION;
 }
 
-bay_err detect_status_err(int status)
+bay_err mcp_client_detect_status_err(int status)
 {
     switch (status) {
     case 401:
@@ -68,9 +68,9 @@ bay_err detect_status_err(int status)
     }
 }
 
-void detect_status_text(int status, char *out, size_t size)
+void mcp_client_detect_status_text(int status, char *out, size_t size)
 {
-    if (detect_status_err(status) == BAY_DENIED) {
+    if (mcp_client_detect_status_err(status) == BAY_DENIED) {
         snprintf(out, size,
                  "the server refused access (HTTP status %d): give it credentials that it accepts, "
                  "in an Authorization header field",
@@ -90,25 +90,25 @@ static void no_version(mcp_client *self, const char *what, json_val said)
              BAY_STR(mcp_revision_of(self->oldest)->text),
              BAY_STR(mcp_revision_of(self->newest)->text), raw.len > 0 ? ", the server said " : "",
              BAY_STR(raw));
-    client_break(self, BAY_VERSION, text, false);
+    mcp_client_break(self, BAY_VERSION, text, false);
 }
 
-void detect_probe(mcp_client *self, const mcp_revision *version)
+void mcp_client_detect_probe(mcp_client *self, const mcp_revision *version)
 {
     if (version == NULL) {
         no_version(self, "no modern revision may be spoken", JSON_NONE);
         return;
     }
-    client_set_state(self, MCP_CLIENT_PROBING);
+    mcp_client_set_state(self, MCP_CLIENT_PROBING);
     self->has_probed = true;
     self->probes++;
     self->probed_version = version;
     bay_err err;
-    self->probe =
-        call_start(self, CALL_PROBE, MCP_DISCOVER, (bay_str){0}, version,
-                   client_is_http(self) ? self->call_timeout_ms : self->probe_timeout_ms, &err);
+    self->probe = mcp_call_start(
+        self, CALL_PROBE, MCP_DISCOVER, (bay_str){0}, version,
+        mcp_client_is_http(self) ? self->call_timeout_ms : self->probe_timeout_ms, &err);
     if (self->probe == NULL) {
-        client_break(self, err, "server/discover could not be sent", false);
+        mcp_client_break(self, err, "server/discover could not be sent", false);
     }
 }
 
@@ -117,7 +117,7 @@ static void become_modern(mcp_client *self, const mcp_revision *version)
 {
     self->revision = version;
     buf_clear(&self->session);
-    client_become_ready(self);
+    mcp_client_become_ready(self);
 }
 
 static void begin_legacy(mcp_client *self)
@@ -126,10 +126,10 @@ static void begin_legacy(mcp_client *self)
         no_version(self, "the server does not speak a modern revision", JSON_NONE);
         return;
     }
-    legacy_initialize(self, newest_of(self, MCP_LEGACY));
+    mcp_client_legacy_initialize(self, newest_of(self, MCP_LEGACY));
 }
 
-void detect_begin(mcp_client *self)
+void mcp_client_detect_begin(mcp_client *self)
 {
     const mcp_revision *known = self->remembered;
     self->has_probed = false;
@@ -143,13 +143,13 @@ void detect_begin(mcp_client *self)
             no_version(self, "HTTP+SSE is the transport of 2024-11-05", JSON_NONE);
             return;
         }
-        legacy_initialize(self, mcp_revision_of(MCP_REV_2024_11_05));
+        mcp_client_legacy_initialize(self, mcp_revision_of(MCP_REV_2024_11_05));
     } else if (known != NULL && known->era == MCP_MODERN) {
         become_modern(self, known);
     } else if (known != NULL || self->fears_probe || !may_speak(self, MCP_MODERN)) {
         begin_legacy(self);
     } else {
-        detect_probe(self, newest_of(self, MCP_MODERN));
+        mcp_client_detect_probe(self, newest_of(self, MCP_MODERN));
     }
 }
 
@@ -162,19 +162,19 @@ static void probed_result(mcp_client *self, const mcp_outcome *outcome)
         begin_legacy(self); /* no DiscoverResult: a server that answers anything with something */
         return;
     }
-    const mcp_revision *version = detect_pick(self, versions, MCP_MODERN);
+    const mcp_revision *version = mcp_client_detect_pick(self, versions, MCP_MODERN);
     if (version == NULL) {
-        version = detect_pick(self, versions, MCP_LEGACY);
+        version = mcp_client_detect_pick(self, versions, MCP_LEGACY);
         if (version == NULL) {
             no_version(self, "no revision in common", versions);
         } else {
-            legacy_initialize(self, version);
+            mcp_client_legacy_initialize(self, version);
         }
         return;
     }
-    bay_err err = client_learn(self, outcome->result);
+    bay_err err = mcp_client_learn(self, outcome->result);
     if (err != BAY_OK) {
-        client_break(self, err, "the answer to server/discover could not be kept", false);
+        mcp_client_break(self, err, "the answer to server/discover could not be kept", false);
         return;
     }
     self->is_confirmed = true;
@@ -184,14 +184,14 @@ static void probed_result(mcp_client *self, const mcp_outcome *outcome)
 static void probed_unsupported(mcp_client *self, json_val error)
 {
     json_val supported = json_get(json_get(error, STR("data")), STR("supported"));
-    const mcp_revision *version = detect_pick(self, supported, MCP_MODERN);
+    const mcp_revision *version = mcp_client_detect_pick(self, supported, MCP_MODERN);
     if (version != NULL && self->probes < CLIENT_MAX_PROBES) {
-        detect_probe(self, version);
+        mcp_client_detect_probe(self, version);
         return;
     }
-    version = version == NULL ? detect_pick(self, supported, MCP_LEGACY) : NULL;
+    version = version == NULL ? mcp_client_detect_pick(self, supported, MCP_LEGACY) : NULL;
     if (version != NULL) {
-        legacy_initialize(self, version);
+        mcp_client_legacy_initialize(self, version);
         return;
     }
     no_version(self, "no revision in common", supported);
@@ -200,30 +200,32 @@ static void probed_unsupported(mcp_client *self, json_val error)
 static void probed_failure(mcp_client *self, const mcp_call *call, const mcp_outcome *outcome)
 {
     char text[CLIENT_TEXT];
-    bool is_refused = call->status >= 400 && detect_status_err(call->status) != BAY_PROTOCOL;
+    bool is_refused =
+        call->status >= 400 && mcp_client_detect_status_err(call->status) != BAY_PROTOCOL;
     if (is_refused || call->status >= 500) {
-        detect_status_text(call->status, text, sizeof(text));
-        client_break(self, detect_status_err(call->status), text, false);
+        mcp_client_detect_status_text(call->status, text, sizeof(text));
+        mcp_client_break(self, mcp_client_detect_status_err(call->status), text, false);
         return;
     }
     /* Silence on a duplex link, or an HTTP answer that is none. */
-    bool is_silence = outcome->err == BAY_TIMEOUT && !client_is_http(self);
+    bool is_silence = outcome->err == BAY_TIMEOUT && !mcp_client_is_http(self);
     bool is_other =
         call->status != 0 && (outcome->err == BAY_PROTOCOL || outcome->err == BAY_CLOSED);
     if (is_silence || is_other) {
         begin_legacy(self);
         return;
     }
-    client_break(self, outcome->err, outcome->text, false);
+    mcp_client_break(self, outcome->err, outcome->text, false);
 }
 
-void detect_probed(mcp_client *self, mcp_call *call, const mcp_outcome *outcome)
+void mcp_client_detect_probed(mcp_client *self, mcp_call *call, const mcp_outcome *outcome)
 {
     if (call != self->probe) {
         return;
     }
     self->probe = NULL;
-    bool is_denied = call->status >= 400 && detect_status_err(call->status) == BAY_DENIED;
+    bool is_denied =
+        call->status >= 400 && mcp_client_detect_status_err(call->status) == BAY_DENIED;
     if (outcome->kind == MCP_OUTCOME_RESULT) {
         probed_result(self, outcome);
     } else if (outcome->kind == MCP_OUTCOME_FAILED || is_denied) {
@@ -249,7 +251,7 @@ static bool probe_instead(mcp_client *self)
     if (self->has_probed || self->kind == MCP_LINK_SSE_2024 || !may_speak(self, MCP_MODERN)) {
         return false;
     }
-    detect_probe(self, newest_of(self, MCP_MODERN));
+    mcp_client_detect_probe(self, newest_of(self, MCP_MODERN));
     return true;
 }
 
@@ -267,9 +269,9 @@ static void initialized_result(mcp_client *self, const mcp_outcome *outcome)
         no_version(self, "initialize brought no revision in common", text);
         return;
     }
-    bay_err err = client_learn(self, outcome->result);
+    bay_err err = mcp_client_learn(self, outcome->result);
     if (err != BAY_OK) {
-        client_break(self, err, "the answer to initialize could not be kept", false);
+        mcp_client_break(self, err, "the answer to initialize could not be kept", false);
         return;
     }
     self->revision = version;
@@ -279,9 +281,9 @@ static void initialized_result(mcp_client *self, const mcp_outcome *outcome)
     self->session = self->next_session;
     self->next_session = spare;
     buf_clear(&self->next_session);
-    client_notify(self, MCP_N_INITIALIZED, (bay_str){0});
+    mcp_client_notify(self, MCP_N_INITIALIZED, (bay_str){0});
     if (!self->is_dead && self->state == MCP_CLIENT_INITIALIZING) {
-        client_become_ready(self);
+        mcp_client_become_ready(self);
     }
 }
 
@@ -291,9 +293,10 @@ static void initialized_error(mcp_client *self, const mcp_outcome *outcome)
         return;
     }
     json_val data = json_get(outcome->error, STR("data"));
-    const mcp_revision *version = detect_pick(self, json_get(data, STR("supported")), MCP_LEGACY);
+    const mcp_revision *version =
+        mcp_client_detect_pick(self, json_get(data, STR("supported")), MCP_LEGACY);
     if (version != NULL && self->proposals < 2 && self->kind != MCP_LINK_SSE_2024) {
-        legacy_initialize(self, version);
+        mcp_client_legacy_initialize(self, version);
         return;
     }
     char text[CLIENT_TEXT];
@@ -301,7 +304,7 @@ static void initialized_error(mcp_client *self, const mcp_outcome *outcome)
     snprintf(text, sizeof(text), "the server refused initialize: error %d, %.*s",
              outcome->error_code, BAY_STR(said));
     bool is_version = is_modern_error(outcome->error_code) || json_count(data) > 0;
-    client_break(self, is_version ? BAY_VERSION : BAY_PROTOCOL, text, false);
+    mcp_client_break(self, is_version ? BAY_VERSION : BAY_PROTOCOL, text, false);
 }
 
 static void initialized_failure(mcp_client *self, const mcp_call *call, const mcp_outcome *outcome)
@@ -309,33 +312,35 @@ static void initialized_failure(mcp_client *self, const mcp_call *call, const mc
     char text[CLIENT_TEXT];
     int status = call->status;
     if (status < 400 || outcome->err == BAY_TIMEOUT) {
-        client_break(self, outcome->err, outcome->text, false);
+        mcp_client_break(self, outcome->err, outcome->text, false);
         return;
     }
-    bool is_refused = detect_status_err(status) != BAY_PROTOCOL;
+    bool is_refused = mcp_client_detect_status_err(status) != BAY_PROTOCOL;
     if (!is_refused && probe_instead(self)) {
         return;
     }
     /* mcp 2025-11-25 basic/transports, Backwards Compatibility: then it may be HTTP+SSE */
     bool may_be_sse = status == 400 || status == 404 || status == 405;
     if (may_be_sse && self->oldest == MCP_REV_2024_11_05 && self->ops.fall_back != NULL) {
-        client_set_state(self, MCP_CLIENT_OPENING);
+        mcp_client_set_state(self, MCP_CLIENT_OPENING);
         self->ops.fall_back(self->link);
         return;
     }
-    detect_status_text(status, text, sizeof(text));
-    client_break(self, detect_status_err(status), text, false);
+    mcp_client_detect_status_text(status, text, sizeof(text));
+    mcp_client_break(self, mcp_client_detect_status_err(status), text, false);
 }
 
-void detect_initialized(mcp_client *self, mcp_call *call, const mcp_outcome *outcome)
+void mcp_client_detect_initialized(mcp_client *self, mcp_call *call, const mcp_outcome *outcome)
 {
     if (call != self->probe) {
         return;
     }
     self->probe = NULL;
-    bool is_denied = call->status >= 400 && detect_status_err(call->status) == BAY_DENIED;
+    bool is_denied =
+        call->status >= 400 && mcp_client_detect_status_err(call->status) == BAY_DENIED;
     if (outcome->kind == MCP_OUTCOME_RESULT && call->fault != BAY_OK) {
-        client_break(self, call->fault, "the server's Mcp-Session-Id is not visible ASCII", false);
+        mcp_client_break(self, call->fault, "the server's Mcp-Session-Id is not visible ASCII",
+                         false);
     } else if (outcome->kind == MCP_OUTCOME_RESULT) {
         initialized_result(self, outcome);
     } else if (outcome->kind == MCP_OUTCOME_FAILED || is_denied) {
@@ -384,12 +389,12 @@ static void doubt(mcp_client *self)
     self->has_probed = false;
     self->probes = self->proposals = 0;
     LOG(LOG_INFO, "mcp", "the server seems to speak another revision now; asking it");
-    legacy_close_stream(self);
-    modern_close_listens(self, false);
-    detect_probe(self, newest_of(self, MCP_MODERN));
+    mcp_client_legacy_close_stream(self);
+    mcp_client_modern_close_listens(self, false);
+    mcp_client_detect_probe(self, newest_of(self, MCP_MODERN));
 }
 
-bool detect_doubts(mcp_call *call, int error_code, json_val error)
+bool mcp_client_detect_doubts(mcp_call *call, int error_code, json_val error)
 {
     mcp_client *self = call->client;
     if (self->kind == MCP_LINK_SSE_2024 || call->purpose != CALL_USER) {
@@ -397,16 +402,16 @@ bool detect_doubts(mcp_call *call, int error_code, json_val error)
     }
     /* The answer to a call that was sent in another era than the one spoken now. */
     bool is_late = self->state != MCP_CLIENT_READY;
-    bool is_modern = client_is_modern(self);
+    bool is_modern = mcp_client_is_modern(self);
     if (!is_late && is_modern && error_code == MCP_UNSUPPORTED_VERSION) {
-        return modern_retry_version(call, error);
+        return mcp_client_modern_retry_version(call, error);
     }
     bool is_other = is_modern ? looks_legacy(call, error_code) && may_speak(self, MCP_LEGACY)
                               : is_modern_error(error_code) && may_speak(self, MCP_MODERN);
     if (!is_other || (!is_late && self->now_ms < self->doubt_after_ms)) {
         return false;
     }
-    if (!call_requeue(call)) {
+    if (!mcp_call_requeue(call)) {
         return false;
     }
     if (!is_late) {
@@ -415,10 +420,10 @@ bool detect_doubts(mcp_call *call, int error_code, json_val error)
     return true;
 }
 
-void detect_doubt_silence(mcp_client *self)
+void mcp_client_detect_doubt_silence(mcp_client *self)
 {
-    if (self->state == MCP_CLIENT_READY && client_is_modern(self) && may_speak(self, MCP_LEGACY) &&
-        self->now_ms >= self->doubt_after_ms) {
+    if (self->state == MCP_CLIENT_READY && mcp_client_is_modern(self) &&
+        may_speak(self, MCP_LEGACY) && self->now_ms >= self->doubt_after_ms) {
         doubt(self);
     }
 }

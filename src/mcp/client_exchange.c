@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "mcp/client_internal.h"
 
-void call_remember_event(mcp_call *call, bay_str event_id)
+void mcp_call_remember_event(mcp_call *call, bay_str event_id)
 {
     if (event_id.len == 0 || event_id.len > CLIENT_MAX_EVENT_ID) {
         return;
@@ -15,11 +15,11 @@ void call_remember_event(mcp_call *call, bay_str event_id)
 
 void mcp_client_event_hint(mcp_client *self, uint64_t exchange, bay_str event_id, uint32_t retry_ms)
 {
-    mcp_call *call = self->is_dead ? NULL : call_by_exchange(self, exchange);
+    mcp_call *call = self->is_dead ? NULL : mcp_call_by_exchange(self, exchange);
     if (call == NULL) {
         return;
     }
-    call_remember_event(call, event_id);
+    mcp_call_remember_event(call, event_id);
     if (retry_ms != 0) {
         call->retry_ms = retry_ms < CLIENT_MAX_RETRY_MS ? retry_ms : CLIENT_MAX_RETRY_MS;
     }
@@ -33,8 +33,8 @@ void mcp_client_head(mcp_client *self, uint64_t exchange, int status, bay_str se
     if (self->is_dead) {
         return;
     }
-    client_enter(self, now_ms);
-    mcp_call *call = call_by_exchange(self, exchange);
+    mcp_client_enter(self, now_ms);
+    mcp_call *call = mcp_call_by_exchange(self, exchange);
     if (call != NULL) {
         call->status = status;
         bool is_visible = true;
@@ -50,62 +50,62 @@ void mcp_client_head(mcp_client *self, uint64_t exchange, int status, bay_str se
             }
         }
     }
-    client_leave(self);
+    mcp_client_leave(self);
 }
 
 static void ended_refused(mcp_call *call)
 {
     char text[CLIENT_TEXT];
     int status = call->status;
-    if (detect_doubts(call, 0, JSON_NONE)) {
+    if (mcp_client_detect_doubts(call, 0, JSON_NONE)) {
         return;
     }
-    detect_status_text(status, text, sizeof(text));
+    mcp_client_detect_status_text(status, text, sizeof(text));
     bool may_have_run = status >= 500 || status == 408;
-    call_fail(call, detect_status_err(status), may_have_run, text);
+    mcp_call_fail(call, mcp_client_detect_status_err(status), may_have_run, text);
 }
 
 static void ended_unanswered(mcp_call *call, bay_err err, bool was_sent, const char *text)
 {
     mcp_client *self = call->client;
     bool is_resumed = call->attempts > 0 || call->exchange != call->id;
-    if (legacy_lost_session(call) && !client_is_modern(self)) {
+    if (mcp_client_legacy_lost_session(call) && !mcp_client_is_modern(self)) {
         uint32_t serial = call->session_serial;
-        if (is_resumed || !call_requeue(call)) {
-            call_fail(call, BAY_CLOSED, is_resumed, "the server forgot the session");
+        if (is_resumed || !mcp_call_requeue(call)) {
+            mcp_call_fail(call, BAY_CLOSED, is_resumed, "the server forgot the session");
         }
         if (!self->is_dead) {
-            legacy_session_lost(self, serial);
-            client_flush(self);
+            mcp_client_legacy_session_lost(self, serial);
+            mcp_client_flush(self);
         }
     } else if (call->status >= 400 && !is_resumed) {
         ended_refused(call);
-    } else if (legacy_resume(call)) {
+    } else if (mcp_client_legacy_resume(call)) {
         LOG(LOG_DEBUG, "mcp", "a stream was cut; it will be resumed");
     } else if (call->fault != BAY_OK) {
-        call_fail(call, call->fault, true, "the server answered something else");
+        mcp_call_fail(call, call->fault, true, "the server answered something else");
     } else if (err != BAY_OK) {
-        call_fail(call, err, was_sent || is_resumed, text);
+        mcp_call_fail(call, err, was_sent || is_resumed, text);
     } else {
-        call_fail(call, BAY_CLOSED, true, "the server ended the exchange without an answer");
+        mcp_call_fail(call, BAY_CLOSED, true, "the server ended the exchange without an answer");
     }
 }
 
 void mcp_client_ended(mcp_client *self, uint64_t exchange, bay_err err, bool was_sent,
                       const char *text, uint64_t now_ms)
 {
-    mcp_call *call = self->is_dead ? NULL : call_by_exchange(self, exchange);
+    mcp_call *call = self->is_dead ? NULL : mcp_call_by_exchange(self, exchange);
     if (call == NULL) {
         return;
     }
-    client_enter(self, now_ms);
+    mcp_client_enter(self, now_ms);
     call->is_exchange_open = false;
     if (call == self->stream) {
-        legacy_stream_ended(self, err);
+        mcp_client_legacy_stream_ended(self, err);
     } else if (call->phase == CALL_LINGERING) {
-        call_recycle(call);
+        mcp_call_recycle(call);
     } else if (call->phase == CALL_OPEN) {
         ended_unanswered(call, err, was_sent, text);
     }
-    client_leave(self);
+    mcp_client_leave(self);
 }

@@ -10,9 +10,9 @@
  * The table finds a call by its exchange (HTTP) and by its id; both come from one counter.
  *
  * Callbacks may start and cancel calls, feed more input, or free the client. So every entry stands
- * between client_enter and client_leave (a freed client is released by the outermost leave),
- * nothing is read from a call after its callback, and working memory is taken from the client while
- * in use. */
+ * between mcp_client_enter and mcp_client_leave (a freed client is released by the outermost
+ * leave), nothing is read from a call after its callback, and working memory is taken from the
+ * client while in use. */
 #ifndef MCP_CLIENT_INTERNAL_H
 #define MCP_CLIENT_INTERNAL_H
 
@@ -199,129 +199,131 @@ struct mcp_client {
 };
 
 /* ---- client.c */
-void client_enter(mcp_client *self, uint64_t now_ms);
-void client_leave(mcp_client *self);
-void client_set_state(mcp_client *self, mcp_client_state state);
+void mcp_client_enter(mcp_client *self, uint64_t now_ms);
+void mcp_client_leave(mcp_client *self);
+void mcp_client_set_state(mcp_client *self, mcp_client_state state);
 /* Fails every call and tells the owner. `is_link_gone`: nothing is to be abandoned. */
-void client_break(mcp_client *self, bay_err err, const char *text, bool is_link_gone);
+void mcp_client_break(mcp_client *self, bay_err err, const char *text, bool is_link_gone);
 /* READY: what waits is sent, what the server promised is listened to, the owner hears of it. */
-void client_become_ready(mcp_client *self);
-void client_wake(mcp_client *self, uint64_t at_ms);
-uint64_t client_backoff(uint32_t attempts);
-bool client_is_http(const mcp_client *self);
-bool client_is_modern(const mcp_client *self); /* the revision spoken */
+void mcp_client_become_ready(mcp_client *self);
+void mcp_client_wake(mcp_client *self, uint64_t at_ms);
+uint64_t mcp_client_backoff(uint32_t attempts);
+bool mcp_client_is_http(const mcp_client *self);
+bool mcp_client_is_modern(const mcp_client *self); /* the revision spoken */
 
 /* ---- client_about.c */
-void client_desk_init(const mcp_client *self, client_desk *desk);
-void client_desk_fini(client_desk *desk);
+void mcp_client_desk_init(const mcp_client *self, client_desk *desk);
+void mcp_client_desk_fini(client_desk *desk);
 /* Borrows working memory; whoever needs some meanwhile gets other. */
-client_desk client_take_desk(const mcp_client *self, client_desk *slot);
-void client_put_desk(client_desk *slot, client_desk *desk);
-void client_unlearn(mcp_client *self);
+client_desk mcp_client_take_desk(const mcp_client *self, client_desk *slot);
+void mcp_client_put_desk(client_desk *slot, client_desk *desk);
+void mcp_client_unlearn(mcp_client *self);
 /* Remembers a server's description of itself. */
-bay_err client_learn(mcp_client *self, json_val result) BAY_MUST_CHECK;
+bay_err mcp_client_learn(mcp_client *self, json_val result) BAY_MUST_CHECK;
 
 /* ---- client_table.c */
-mcp_call *id_table_get(const id_table *self, uint64_t key);
-bay_err id_table_put(id_table *self, uint64_t key, mcp_call *call) BAY_MUST_CHECK;
-void id_table_remove(id_table *self, uint64_t key);
-void id_table_fini(id_table *self);
+mcp_call *mcp_id_table_get(const id_table *self, uint64_t key);
+bay_err mcp_id_table_put(id_table *self, uint64_t key, mcp_call *call) BAY_MUST_CHECK;
+void mcp_id_table_remove(id_table *self, uint64_t key);
+void mcp_id_table_fini(id_table *self);
 
 /* ---- client_queue.c */
-void client_flush(mcp_client *self);
+void mcp_client_flush(mcp_client *self);
 
 /* ---- client_call.c */
-mcp_call *call_new(mcp_client *self, call_purpose purpose);
+mcp_call *mcp_call_new(mcp_client *self, call_purpose purpose);
 /* An engine's own call: made and sent. NULL when that failed (out_err says why). */
-mcp_call *call_start(mcp_client *self, call_purpose purpose, mcp_method_id method, bay_str params,
-                     const mcp_revision *revision, uint32_t timeout_ms, bay_err *out_err);
+mcp_call *mcp_call_start(mcp_client *self, call_purpose purpose, mcp_method_id method,
+                         bay_str params, const mcp_revision *revision, uint32_t timeout_ms,
+                         bay_err *out_err);
 /* Gives the call a fresh id and sends it. On failure it is in no list. */
-bay_err call_open(mcp_call *call, const mcp_revision *revision, json_val params,
-                  json_val meta) BAY_MUST_CHECK;
+bay_err mcp_call_open(mcp_call *call, const mcp_revision *revision, json_val params,
+                      json_val meta) BAY_MUST_CHECK;
 /* Into the queue, in the order of making. */
-void call_wait(mcp_call *call);
-void call_unpause(mcp_call *call);
-void call_finish(mcp_call *call, const mcp_outcome *outcome);
-void call_fail(mcp_call *call, bay_err err, bool was_sent, const char *text);
+void mcp_call_wait(mcp_call *call);
+void mcp_call_unpause(mcp_call *call);
+void mcp_call_finish(mcp_call *call, const mcp_outcome *outcome);
+void mcp_call_fail(mcp_call *call, bay_err err, bool was_sent, const char *text);
 /* Frees a call that is in no list any more and whose exchange is closed. */
-void call_recycle(mcp_call *call);
+void mcp_call_recycle(mcp_call *call);
 /* Out of every list; no `done`. */
-void call_detach(mcp_call *call);
+void mcp_call_detach(mcp_call *call);
 /* Back to the queue, in its old place. False when it was resent too often. */
-bool call_requeue(mcp_call *call);
+bool mcp_call_requeue(mcp_call *call);
 /* HTTP: closes its exchange, if any. */
-void call_abandon(mcp_call *call);
+void mcp_call_abandon(mcp_call *call);
 /* Tells the server to stop, in the way of link and era. */
-void call_tell_cancelled(mcp_call *call, bay_str reason);
-mcp_call *call_by_id(const mcp_client *self, bay_str raw_id);
-mcp_call *call_by_exchange(const mcp_client *self, uint64_t exchange);
+void mcp_call_tell_cancelled(mcp_call *call, bay_str reason);
+mcp_call *mcp_call_by_id(const mcp_client *self, bay_str raw_id);
+mcp_call *mcp_call_by_exchange(const mcp_client *self, uint64_t exchange);
 /* The only call of a user that is open, or NULL. */
-mcp_call *call_only_open(const mcp_client *self);
-void call_expire(mcp_call *call);
+mcp_call *mcp_call_only_open(const mcp_client *self);
+void mcp_call_expire(mcp_call *call);
 /* Gives the exchange an entry in the table. */
-bay_err call_enter_exchange(mcp_call *call, uint64_t exchange) BAY_MUST_CHECK;
-bay_str call_kept_part(const mcp_call *call, int part);
+bay_err mcp_call_enter_exchange(mcp_call *call, uint64_t exchange) BAY_MUST_CHECK;
+bay_str mcp_call_kept_part(const mcp_call *call, int part);
 
 /* ---- client_write.c */
-bay_err kept_store(call_kept *kept, const mcp_call_spec *spec, bool wants_fields,
-                   arena *memory) BAY_MUST_CHECK;
+bay_err mcp_call_keep(call_kept *kept, const mcp_call_spec *spec, bool wants_fields,
+                      arena *memory) BAY_MUST_CHECK;
 /* Writes and sends a call whose id is set; `params` and `meta` missing: read from what was kept. */
-bay_err call_send(mcp_call *call, const mcp_revision *revision, json_val params,
-                  json_val meta) BAY_MUST_CHECK;
+bay_err mcp_call_send(mcp_call *call, const mcp_revision *revision, json_val params,
+                      json_val meta) BAY_MUST_CHECK;
 /* A notification or a response: fire and forget. */
-void client_post(mcp_client *self, bay_str message);
-void client_notify(mcp_client *self, mcp_method_id method, bay_str params);
-size_t client_legacy_fields(const mcp_client *self, bay_str event_id, mcp_field *out);
+void mcp_client_post(mcp_client *self, bay_str message);
+void mcp_client_notify(mcp_client *self, mcp_method_id method, bay_str params);
+size_t mcp_client_legacy_fields(const mcp_client *self, bay_str event_id, mcp_field *out);
 
-void client_trace(mcp_client *self, bool is_outgoing, bay_str message, const mcp_field *fields,
-                  size_t count);
+void mcp_client_trace(mcp_client *self, bool is_outgoing, bay_str message, const mcp_field *fields,
+                      size_t count);
 
 /* ---- client_detect.c */
-void detect_begin(mcp_client *self);
-void detect_probe(mcp_client *self, const mcp_revision *version);
-void detect_probed(mcp_client *self, mcp_call *call, const mcp_outcome *outcome);
-void detect_initialized(mcp_client *self, mcp_call *call, const mcp_outcome *outcome);
+void mcp_client_detect_begin(mcp_client *self);
+void mcp_client_detect_probe(mcp_client *self, const mcp_revision *version);
+void mcp_client_detect_probed(mcp_client *self, mcp_call *call, const mcp_outcome *outcome);
+void mcp_client_detect_initialized(mcp_client *self, mcp_call *call, const mcp_outcome *outcome);
 /* A user's call was answered by an error that may mean another era: true when the call was taken
  * back and the server is asked again. `error_code` 0: the exchange failed without a JSON-RPC error.
  */
-bool detect_doubts(mcp_call *call, int error_code, json_val error);
-void detect_doubt_silence(mcp_client *self);
-const mcp_revision *detect_pick(const mcp_client *self, json_val versions, mcp_era era);
-bay_err detect_status_err(int status);
-void detect_status_text(int status, char *out, size_t size);
+bool mcp_client_detect_doubts(mcp_call *call, int error_code, json_val error);
+void mcp_client_detect_doubt_silence(mcp_client *self);
+const mcp_revision *mcp_client_detect_pick(const mcp_client *self, json_val versions, mcp_era era);
+bay_err mcp_client_detect_status_err(int status);
+void mcp_client_detect_status_text(int status, char *out, size_t size);
 
 /* ---- client_legacy.c */
-void legacy_initialize(mcp_client *self, const mcp_revision *proposal);
-void legacy_ready(mcp_client *self);
+void mcp_client_legacy_initialize(mcp_client *self, const mcp_revision *proposal);
+void mcp_client_legacy_ready(mcp_client *self);
 /* The exchange of `call` (or the GET stream) showed that its session is gone. */
-void legacy_session_lost(mcp_client *self, uint32_t serial);
-bool legacy_lost_session(const mcp_call *call); /* a 404 to a request that named a session */
+void mcp_client_legacy_session_lost(mcp_client *self, uint32_t serial);
+bool mcp_client_legacy_lost_session(
+    const mcp_call *call); /* a 404 to a request that named a session */
 /* The stream of a call was cut: true when it will be resumed. */
-bool legacy_resume(mcp_call *call);
-void legacy_listen(mcp_call *call); /* GET now */
-void legacy_open_stream(mcp_client *self);
-void legacy_stream_ended(mcp_client *self, bay_err err);
-void legacy_close_stream(mcp_client *self);
-void legacy_subscribe(mcp_client *self, bay_str uri, bool is_wanted);
-void legacy_send_level(mcp_client *self);
+bool mcp_client_legacy_resume(mcp_call *call);
+void mcp_client_legacy_listen(mcp_call *call); /* GET now */
+void mcp_client_legacy_open_stream(mcp_client *self);
+void mcp_client_legacy_stream_ended(mcp_client *self, bay_err err);
+void mcp_client_legacy_close_stream(mcp_client *self);
+void mcp_client_legacy_subscribe(mcp_client *self, bay_str uri, bool is_wanted);
+void mcp_client_legacy_send_level(mcp_client *self);
 
 /* ---- client_modern.c */
-void modern_ready(mcp_client *self);
-void modern_listen_due(mcp_client *self);
-void modern_tick(mcp_client *self);
-void modern_acknowledged(mcp_client *self, mcp_call *call);
-void modern_listen_ended(mcp_client *self, mcp_call *call, const mcp_outcome *outcome);
-void modern_close_listens(mcp_client *self, bool is_link_gone);
+void mcp_client_modern_ready(mcp_client *self);
+void mcp_client_modern_listen_due(mcp_client *self);
+void mcp_client_modern_tick(mcp_client *self);
+void mcp_client_modern_acknowledged(mcp_client *self, mcp_call *call);
+void mcp_client_modern_listen_ended(mcp_client *self, mcp_call *call, const mcp_outcome *outcome);
+void mcp_client_modern_close_listens(mcp_client *self, bool is_link_gone);
 /* -32022 to a user's call: true when it will be sent again. */
-bool modern_retry_version(mcp_call *call, json_val error);
+bool mcp_client_modern_retry_version(mcp_call *call, json_val error);
 /* BAY_PROTOCOL for a resultType nobody knows. */
-bay_err modern_check_result(json_val result) BAY_MUST_CHECK;
+bay_err mcp_client_modern_check_result(json_val result) BAY_MUST_CHECK;
 
 /* ---- client_receive.c */
 /* Is it the raw id of a request of ours? */
-bool receive_is_id(bay_str raw, uint64_t *out);
+bool mcp_client_is_id(bay_str raw, uint64_t *out);
 
 /* ---- client_exchange.c */
-void call_remember_event(mcp_call *call, bay_str event_id);
+void mcp_call_remember_event(mcp_call *call, bay_str event_id);
 
 #endif

@@ -8,13 +8,13 @@
 
 /* ---- the handshake --------------------------------------------------------------------------- */
 
-void legacy_initialize(mcp_client *self, const mcp_revision *proposal)
+void mcp_client_legacy_initialize(mcp_client *self, const mcp_revision *proposal)
 {
-    client_set_state(self, MCP_CLIENT_INITIALIZING);
+    mcp_client_set_state(self, MCP_CLIENT_INITIALIZING);
     self->proposals++;
     buf_clear(&self->session); /* a new session is asked for without naming the old one */
     buf_clear(&self->next_session);
-    client_desk desk = client_take_desk(self, &self->send_desk);
+    client_desk desk = mcp_client_take_desk(self, &self->send_desk);
     json_writer out;
     json_writer_init(&out, &desk.name);
     json_open_object(&out);
@@ -28,34 +28,34 @@ void legacy_initialize(mcp_client *self, const mcp_revision *proposal)
     bay_err err = desk.name.err;
     self->probe = NULL;
     if (err == BAY_OK) {
-        self->probe = call_start(self, CALL_INITIALIZE, MCP_INITIALIZE, buf_view(&desk.name),
-                                 proposal, self->call_timeout_ms, &err);
+        self->probe = mcp_call_start(self, CALL_INITIALIZE, MCP_INITIALIZE, buf_view(&desk.name),
+                                     proposal, self->call_timeout_ms, &err);
     }
-    client_put_desk(&self->send_desk, &desk);
+    mcp_client_put_desk(&self->send_desk, &desk);
     if (self->probe == NULL) {
-        client_break(self, err, "initialize could not be sent", false);
+        mcp_client_break(self, err, "initialize could not be sent", false);
     }
 }
 
-void legacy_ready(mcp_client *self)
+void mcp_client_legacy_ready(mcp_client *self)
 {
     size_t cursor = 0;
     bay_str uri;
     void *value;
     bool may_subscribe = mcp_client_has(self, STR("resources.subscribe"));
     while (may_subscribe && map_next(&self->subscriptions, &cursor, &uri, &value)) {
-        legacy_subscribe(self, uri, true);
+        mcp_client_legacy_subscribe(self, uri, true);
     }
     if (self->level != MCP_LOG_NONE) {
-        legacy_send_level(self);
+        mcp_client_legacy_send_level(self);
     }
     self->has_no_stream = false;
-    legacy_open_stream(self);
+    mcp_client_legacy_open_stream(self);
 }
 
 static void send_quiet(mcp_client *self, mcp_method_id method, bay_str name, bay_str value)
 {
-    client_desk desk = client_take_desk(self, &self->send_desk);
+    client_desk desk = mcp_client_take_desk(self, &self->send_desk);
     json_writer out;
     json_writer_init(&out, &desk.name);
     json_open_object(&out);
@@ -64,26 +64,26 @@ static void send_quiet(mcp_client *self, mcp_method_id method, bay_str name, bay
     json_close_object(&out);
     bay_err err = desk.name.err;
     if (err == BAY_OK && self->state == MCP_CLIENT_READY) {
-        (void)call_start(self, CALL_QUIET, method, buf_view(&desk.name), self->revision,
-                         self->call_timeout_ms, &err);
+        (void)mcp_call_start(self, CALL_QUIET, method, buf_view(&desk.name), self->revision,
+                             self->call_timeout_ms, &err);
     }
     if (err != BAY_OK) {
         LOG(LOG_WARN, "mcp", "%.*s could not be sent: %s", BAY_STR(mcp_method_of(method)->text),
             bay_err_text(err));
     }
-    client_put_desk(&self->send_desk, &desk);
+    mcp_client_put_desk(&self->send_desk, &desk);
 }
 
-void legacy_subscribe(mcp_client *self, bay_str uri, bool is_wanted)
+void mcp_client_legacy_subscribe(mcp_client *self, bay_str uri, bool is_wanted)
 {
     send_quiet(self, is_wanted ? MCP_RESOURCES_SUBSCRIBE : MCP_RESOURCES_UNSUBSCRIBE, STR("uri"),
                uri);
     if (is_wanted) {
-        legacy_open_stream(self); /* updates come on it */
+        mcp_client_legacy_open_stream(self); /* updates come on it */
     }
 }
 
-void legacy_send_level(mcp_client *self)
+void mcp_client_legacy_send_level(mcp_client *self)
 {
     if (self->level == MCP_LOG_NONE || !mcp_client_has(self, STR("logging"))) {
         return;
@@ -93,23 +93,23 @@ void legacy_send_level(mcp_client *self)
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 
-bool legacy_lost_session(const mcp_call *call)
+bool mcp_client_legacy_lost_session(const mcp_call *call)
 {
     return call->status == 404 && call->used_session;
 }
 
-void legacy_session_lost(mcp_client *self, uint32_t serial)
+void mcp_client_legacy_session_lost(mcp_client *self, uint32_t serial)
 {
     if (self->state != MCP_CLIENT_READY || serial != self->session_serial ||
-        client_is_modern(self)) {
+        mcp_client_is_modern(self)) {
         return; /* already seen to */
     }
     LOG(LOG_INFO, "mcp", "the server forgot the session; beginning a new one");
     /* mcp 2025-11-25 basic/transports, Session Management 4: initialize without a session id */
-    legacy_close_stream(self);
+    mcp_client_legacy_close_stream(self);
     self->has_probed = false;
     self->probes = self->proposals = 0;
-    legacy_initialize(self, self->revision);
+    mcp_client_legacy_initialize(self, self->revision);
 }
 
 /* ---- streams --------------------------------------------------------------------------------- */
@@ -121,7 +121,7 @@ static uint64_t retry_delay(const mcp_call *call)
         wish = wish < CLIENT_MIN_RETRY_MS ? CLIENT_MIN_RETRY_MS : wish;
         return wish > CLIENT_MAX_RETRY_MS ? CLIENT_MAX_RETRY_MS : wish;
     }
-    uint64_t delay = client_backoff(call->attempts > 0 ? call->attempts - 1 : 0);
+    uint64_t delay = mcp_client_backoff(call->attempts > 0 ? call->attempts - 1 : 0);
     return delay > call->retry_ms ? delay : call->retry_ms;
 }
 
@@ -132,16 +132,16 @@ static void wait_to_listen(mcp_call *call)
     call->is_exchange_open = false;
     call->phase = CALL_RESUMING; /* counted like OPEN */
     call->wake_ms = self->now_ms + retry_delay(call);
-    client_wake(self, call->wake_ms);
+    mcp_client_wake(self, call->wake_ms);
 }
 
-void legacy_listen(mcp_call *call)
+void mcp_client_legacy_listen(mcp_call *call)
 {
     mcp_client *self = call->client;
-    bay_err err = call_enter_exchange(call, self->next_id++);
+    bay_err err = mcp_call_enter_exchange(call, self->next_id++);
     if (err == BAY_OK) {
         mcp_field fields[MCP_MAX_FIELDS];
-        size_t count = client_legacy_fields(self, buf_view(&call->event_id), fields);
+        size_t count = mcp_client_legacy_fields(self, buf_view(&call->event_id), fields);
         call->phase = CALL_OPEN;
         call->wake_ms = UINT64_MAX;
         call->opened_ms = self->now_ms;
@@ -153,17 +153,18 @@ void legacy_listen(mcp_call *call)
         call->is_exchange_open = false;
         if (call->purpose == CALL_STREAM) {
             wait_to_listen(call);
-        } else if (!legacy_resume(call)) {
-            call_fail(call, err, true, "its stream was cut and could not be resumed");
+        } else if (!mcp_client_legacy_resume(call)) {
+            mcp_call_fail(call, err, true, "its stream was cut and could not be resumed");
         }
     }
 }
 
-bool legacy_resume(mcp_call *call)
+bool mcp_client_legacy_resume(mcp_call *call)
 {
     mcp_client *self = call->client;
-    bool may = client_is_http(self) && !client_is_modern(self) && self->state == MCP_CLIENT_READY &&
-               call->purpose == CALL_USER && self->ops.listen != NULL && call->event_id.len > 0 &&
+    bool may = mcp_client_is_http(self) && !mcp_client_is_modern(self) &&
+               self->state == MCP_CLIENT_READY && call->purpose == CALL_USER &&
+               self->ops.listen != NULL && call->event_id.len > 0 &&
                call->session_serial == self->session_serial &&
                call->attempts < CLIENT_MAX_RESUMES && call->status < 400;
     if (may) {
@@ -172,14 +173,14 @@ bool legacy_resume(mcp_call *call)
     return may;
 }
 
-void legacy_open_stream(mcp_client *self)
+void mcp_client_legacy_open_stream(mcp_client *self)
 {
     bool is_wanted = self->wants_changes || self->subscriptions.len > 0;
-    if (!is_wanted || self->stream != NULL || self->has_no_stream || !client_is_http(self) ||
+    if (!is_wanted || self->stream != NULL || self->has_no_stream || !mcp_client_is_http(self) ||
         self->ops.listen == NULL || self->state != MCP_CLIENT_READY) {
         return;
     }
-    mcp_call *call = call_new(self, CALL_STREAM);
+    mcp_call *call = mcp_call_new(self, CALL_STREAM);
     if (call == NULL) {
         LOG(LOG_WARN, "mcp", "no memory for the GET stream");
         return;
@@ -187,23 +188,23 @@ void legacy_open_stream(mcp_client *self)
     self->stream = call;
     call->phase = CALL_OPEN;
     list_push(&self->open, &call->link);
-    legacy_listen(call);
+    mcp_client_legacy_listen(call);
 }
 
-void legacy_stream_ended(mcp_client *self, bay_err err)
+void mcp_client_legacy_stream_ended(mcp_client *self, bay_err err)
 {
     mcp_call *call = self->stream;
     int status = call->status;
     call->is_exchange_open = false;
-    if (legacy_lost_session(call)) {
-        legacy_session_lost(self, call->session_serial);
+    if (mcp_client_legacy_lost_session(call)) {
+        mcp_client_legacy_session_lost(self, call->session_serial);
         return;
     }
     /* mcp 2025-11-25 basic/transports, Listening 3: 405 means the server offers no stream */
     if (status >= 400 && status < 500 && status != 408 && status != 429) {
         LOG(LOG_DEBUG, "mcp", "no GET stream: HTTP status %d", status);
         self->has_no_stream = true;
-        legacy_close_stream(self);
+        mcp_client_legacy_close_stream(self);
         return;
     }
     if (err == BAY_OK && status < 400 && self->now_ms - call->opened_ms >= CLIENT_STEADY_MS) {
@@ -212,12 +213,12 @@ void legacy_stream_ended(mcp_client *self, bay_err err)
     wait_to_listen(call);
 }
 
-void legacy_close_stream(mcp_client *self)
+void mcp_client_legacy_close_stream(mcp_client *self)
 {
     mcp_call *call = self->stream;
     if (call != NULL) {
         self->stream = NULL;
-        call_abandon(call);
-        call_recycle(call);
+        mcp_call_abandon(call);
+        mcp_call_recycle(call);
     }
 }

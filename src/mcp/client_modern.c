@@ -54,9 +54,9 @@ static void listen_later(mcp_client *self)
 {
     self->is_listen_due = true;
     self->has_listen_gap = true;
-    self->listen_at_ms = self->now_ms + client_backoff(self->listen_attempts);
+    self->listen_at_ms = self->now_ms + mcp_client_backoff(self->listen_attempts);
     self->listen_attempts++;
-    client_wake(self, self->listen_at_ms);
+    mcp_client_wake(self, self->listen_at_ms);
 }
 
 /* Ends a listen without waiting for the server's word. */
@@ -70,11 +70,11 @@ static void listen_drop(mcp_client *self, mcp_call **slot, bool is_link_gone)
     if (is_link_gone) {
         call->is_exchange_open = false;
     } else if (call->phase == CALL_OPEN) {
-        call_tell_cancelled(call, (bay_str){0});
-        call_abandon(call);
+        mcp_call_tell_cancelled(call, (bay_str){0});
+        mcp_call_abandon(call);
     }
     if (!self->is_dead && call->phase != CALL_SPARE) {
-        call_recycle(call);
+        mcp_call_recycle(call);
     }
 }
 
@@ -82,17 +82,17 @@ static void listen_open(mcp_client *self)
 {
     self->is_listen_due = false;
     self->listen_at_ms = UINT64_MAX;
-    client_desk desk = client_take_desk(self, &self->send_desk);
+    client_desk desk = mcp_client_take_desk(self, &self->send_desk);
     json_writer out;
     json_writer_init(&out, &desk.name);
     bool has_any = write_filter(self, &out);
     bay_err err = desk.name.err;
     mcp_call *call = NULL;
     if (has_any && err == BAY_OK) {
-        call = call_start(self, CALL_LISTEN, MCP_LISTEN, buf_view(&desk.name), self->revision,
-                          self->call_timeout_ms, &err);
+        call = mcp_call_start(self, CALL_LISTEN, MCP_LISTEN, buf_view(&desk.name), self->revision,
+                              self->call_timeout_ms, &err);
     }
-    client_put_desk(&self->send_desk, &desk);
+    mcp_client_put_desk(&self->send_desk, &desk);
     if (self->is_dead || self->state != MCP_CLIENT_READY) {
         return;
     }
@@ -108,9 +108,9 @@ static void listen_open(mcp_client *self)
     self->listen = call;
 }
 
-void modern_listen_due(mcp_client *self)
+void mcp_client_modern_listen_due(mcp_client *self)
 {
-    if (self->state != MCP_CLIENT_READY || !client_is_modern(self) || self->has_no_listen) {
+    if (self->state != MCP_CLIENT_READY || !mcp_client_is_modern(self) || self->has_no_listen) {
         return;
     }
     /* One waits for its acknowledgement, or for its time: then comes the next. */
@@ -122,32 +122,32 @@ void modern_listen_due(mcp_client *self)
     listen_open(self);
 }
 
-void modern_tick(mcp_client *self)
+void mcp_client_modern_tick(mcp_client *self)
 {
     if (self->listen_at_ms == UINT64_MAX) {
         return;
     }
     if (self->now_ms >= self->listen_at_ms) {
         self->listen_at_ms = UINT64_MAX;
-        modern_listen_due(self);
+        mcp_client_modern_listen_due(self);
     } else {
-        client_wake(self, self->listen_at_ms);
+        mcp_client_wake(self, self->listen_at_ms);
     }
 }
 
-void modern_ready(mcp_client *self)
+void mcp_client_modern_ready(mcp_client *self)
 {
     self->has_no_listen = false;
     self->listen_attempts = 0;
     self->listen_at_ms = UINT64_MAX;
     if (self->is_about_known) {
-        modern_listen_due(self);
+        mcp_client_modern_listen_due(self);
     } else if (self->wants_changes) {
         bay_err err; /* without it there are no notifications, but calls go on */
-        (void)call_start(self, CALL_DISCOVER, MCP_DISCOVER, (bay_str){0}, self->revision,
-                         self->call_timeout_ms, &err);
+        (void)mcp_call_start(self, CALL_DISCOVER, MCP_DISCOVER, (bay_str){0}, self->revision,
+                             self->call_timeout_ms, &err);
     } else if (self->subscriptions.len > 0) {
-        modern_listen_due(self);
+        mcp_client_modern_listen_due(self);
     }
 }
 
@@ -163,7 +163,7 @@ static void tell_gap(mcp_client *self)
     }
 }
 
-void modern_acknowledged(mcp_client *self, mcp_call *call)
+void mcp_client_modern_acknowledged(mcp_client *self, mcp_call *call)
 {
     if (call->is_acknowledged) {
         return;
@@ -179,11 +179,11 @@ void modern_acknowledged(mcp_client *self, mcp_call *call)
         tell_gap(self);
     }
     if (!self->is_dead && self->is_listen_due) {
-        modern_listen_due(self);
+        mcp_client_modern_listen_due(self);
     }
 }
 
-void modern_listen_ended(mcp_client *self, mcp_call *call, const mcp_outcome *outcome)
+void mcp_client_modern_listen_ended(mcp_client *self, mcp_call *call, const mcp_outcome *outcome)
 {
     if (call == self->old_listen) {
         self->old_listen = NULL;
@@ -206,7 +206,7 @@ void modern_listen_ended(mcp_client *self, mcp_call *call, const mcp_outcome *ou
     listen_later(self);
 }
 
-void modern_close_listens(mcp_client *self, bool is_link_gone)
+void mcp_client_modern_close_listens(mcp_client *self, bool is_link_gone)
 {
     self->is_listen_due = false;
     self->listen_at_ms = UINT64_MAX;
@@ -216,28 +216,29 @@ void modern_close_listens(mcp_client *self, bool is_link_gone)
 
 /* ---- versions and results -------------------------------------------------------------------- */
 
-bool modern_retry_version(mcp_call *call, json_val error)
+bool mcp_client_modern_retry_version(mcp_call *call, json_val error)
 {
     mcp_client *self = call->client;
     json_val supported = json_get(json_get(error, STR("data")), STR("supported"));
-    const mcp_revision *version = detect_pick(self, supported, MCP_MODERN);
-    const mcp_revision *legacy = version == NULL ? detect_pick(self, supported, MCP_LEGACY) : NULL;
-    if ((version == NULL && legacy == NULL) || !call_requeue(call)) {
+    const mcp_revision *version = mcp_client_detect_pick(self, supported, MCP_MODERN);
+    const mcp_revision *legacy =
+        version == NULL ? mcp_client_detect_pick(self, supported, MCP_LEGACY) : NULL;
+    if ((version == NULL && legacy == NULL) || !mcp_call_requeue(call)) {
         return false;
     }
     if (version != NULL) {
         self->revision = version;
-        client_flush(self);
+        mcp_client_flush(self);
         return true;
     }
-    modern_close_listens(self, false);
+    mcp_client_modern_close_listens(self, false);
     self->has_probed = true;
     self->proposals = 0;
-    legacy_initialize(self, legacy);
+    mcp_client_legacy_initialize(self, legacy);
     return true;
 }
 
-bay_err modern_check_result(json_val result)
+bay_err mcp_client_modern_check_result(json_val result)
 {
     json_val type = json_get(result, STR("resultType"));
     if (json_kind_of(type) == JSON_MISSING || json_str_eq(type, STR("complete")) ||

@@ -57,9 +57,9 @@ static bay_err call_fill(mcp_call *call, const mcp_call_spec *spec)
     call->end_ms =
         self->now_ms + (spec->max_total_ms != 0 ? spec->max_total_ms : self->max_total_ms);
     call->deadline_ms = self->now_ms + call->timeout_ms;
-    client_desk desk = client_take_desk(self, &self->send_desk);
-    bay_err err = kept_store(&call->kept, spec, self->kind == MCP_LINK_HTTP, &desk.memory);
-    client_put_desk(&self->send_desk, &desk);
+    client_desk desk = mcp_client_take_desk(self, &self->send_desk);
+    bay_err err = mcp_call_keep(&call->kept, spec, self->kind == MCP_LINK_HTTP, &desk.memory);
+    mcp_client_put_desk(&self->send_desk, &desk);
     return err;
 }
 
@@ -78,10 +78,10 @@ bay_err mcp_client_call(mcp_client *self, const mcp_call_spec *spec, const mcp_c
     if (err != BAY_OK) {
         return err;
     }
-    client_enter(self, now_ms);
-    mcp_call *call = call_new(self, CALL_USER);
+    mcp_client_enter(self, now_ms);
+    mcp_call *call = mcp_call_new(self, CALL_USER);
     if (call == NULL) {
-        client_leave(self);
+        mcp_client_leave(self);
         return diag_set(diag, BAY_NOMEM, "out of memory");
     }
     call->method = method;
@@ -91,25 +91,25 @@ bay_err mcp_client_call(mcp_client *self, const mcp_call_spec *spec, const mcp_c
     bool may_go =
         self->state == MCP_CLIENT_READY && !self->is_clogged && list_is_empty(&self->waiting);
     if (err == BAY_OK && may_go) {
-        err = call_open(call, self->revision, spec->params, spec->meta);
+        err = mcp_call_open(call, self->revision, spec->params, spec->meta);
     } else if (err == BAY_OK) {
-        call_wait(call);
-        client_wake(self, call->deadline_ms < call->end_ms ? call->deadline_ms : call->end_ms);
+        mcp_call_wait(call);
+        mcp_client_wake(self, call->deadline_ms < call->end_ms ? call->deadline_ms : call->end_ms);
         if (self->state == MCP_CLIENT_IDLE) {
-            client_set_state(self, MCP_CLIENT_OPENING);
+            mcp_client_set_state(self, MCP_CLIENT_OPENING);
         }
     }
     if (err == BAY_OK) {
         *out = call;
     } else {
-        call_recycle(call);
+        mcp_call_recycle(call);
         err = diag_set(diag, err, "the call could not be sent: %s", bay_err_text(err));
     }
-    client_leave(self);
+    mcp_client_leave(self);
     return err;
 }
 
-void client_flush(mcp_client *self)
+void mcp_client_flush(mcp_client *self)
 {
     if (self->is_flushing) {
         return; /* a callback of the loop below */
@@ -121,17 +121,17 @@ void client_flush(mcp_client *self)
             break;
         }
         mcp_call *call = CONTAINER_OF(link, mcp_call, link);
-        bay_str name = call_kept_part(call, KEPT_METHOD);
+        bay_str name = mcp_call_kept_part(call, KEPT_METHOD);
         call->method = mcp_method_find(name, self->revision->id, MCP_SENDER_CLIENT);
         bay_err err = BAY_OK;
         if (call->method == NULL && method_is_ours(name)) {
             err = BAY_UNSUPPORTED;
         } else {
-            err = call_open(call, self->revision, JSON_NONE, JSON_NONE);
+            err = mcp_call_open(call, self->revision, JSON_NONE, JSON_NONE);
         }
         if (err != BAY_OK) {
-            call_fail(call, err, false,
-                      err == BAY_UNSUPPORTED ? "the revision spoken has no such method" : NULL);
+            mcp_call_fail(call, err, false,
+                          err == BAY_UNSUPPORTED ? "the revision spoken has no such method" : NULL);
         }
     }
     self->is_flushing = false;
@@ -143,14 +143,14 @@ void mcp_call_cancel(mcp_call *self, bay_str reason)
     if (self->phase != CALL_WAITING && self->phase != CALL_OPEN && self->phase != CALL_RESUMING) {
         return;
     }
-    client_enter(client, client->now_ms);
+    mcp_client_enter(client, client->now_ms);
     if (self->phase != CALL_WAITING) {
-        call_tell_cancelled(self, reason);
+        mcp_call_tell_cancelled(self, reason);
     }
     self->events = (mcp_call_events){0};
     mcp_outcome outcome = {.kind = MCP_OUTCOME_FAILED, .err = BAY_CANCELLED};
-    call_finish(self, &outcome);
-    client_leave(client);
+    mcp_call_finish(self, &outcome);
+    mcp_client_leave(client);
 }
 
 void mcp_call_pause(mcp_call *self, bool is_paused)
@@ -158,7 +158,7 @@ void mcp_call_pause(mcp_call *self, bool is_paused)
     mcp_client *client = self->client;
     bool is_open = self->phase == CALL_OPEN || self->phase == CALL_RESUMING;
     if (!is_paused) {
-        call_unpause(self);
+        mcp_call_unpause(self);
         return;
     }
     if (!is_open || self->is_paused) {
@@ -169,7 +169,7 @@ void mcp_call_pause(mcp_call *self, bool is_paused)
     if (client->ops.pause == NULL) {
         return;
     }
-    if (!client_is_http(client)) {
+    if (!mcp_client_is_http(client)) {
         if (client->paused_count == 1) {
             client->ops.pause(client->link, 0, true);
         }

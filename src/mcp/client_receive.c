@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "mcp/client_internal.h"
 
-bool receive_is_id(bay_str raw, uint64_t *out)
+bool mcp_client_is_id(bay_str raw, uint64_t *out)
 {
     if (raw.len == 0 || raw.at[0] == '0') {
         return false; /* ours count from 1, and are compared as the bytes they were sent as */
@@ -19,16 +19,17 @@ bool receive_is_id(bay_str raw, uint64_t *out)
 
 static void finish_result(mcp_call *call, const rpc_message *message)
 {
-    bool is_modern = call->purpose == CALL_USER && client_is_modern(call->client);
-    if (is_modern && modern_check_result(message->result) != BAY_OK) {
-        call_fail(call, BAY_PROTOCOL, true, "the result has a resultType that no revision knows");
+    bool is_modern = call->purpose == CALL_USER && mcp_client_is_modern(call->client);
+    if (is_modern && mcp_client_modern_check_result(message->result) != BAY_OK) {
+        mcp_call_fail(call, BAY_PROTOCOL, true,
+                      "the result has a resultType that no revision knows");
         return;
     }
     if (is_modern) {
         call->client->is_confirmed = true;
     }
     mcp_outcome outcome = {.kind = MCP_OUTCOME_RESULT, .result = message->result};
-    call_finish(call, &outcome);
+    mcp_call_finish(call, &outcome);
 }
 
 static void finish_error(mcp_call *call, const rpc_message *message)
@@ -38,12 +39,12 @@ static void finish_error(mcp_call *call, const rpc_message *message)
         code > INT32_MAX) {
         code = RPC_INTERNAL_ERROR; /* the object itself goes on unchanged */
     }
-    if (code != 0 && detect_doubts(call, (int)code, message->error)) {
+    if (code != 0 && mcp_client_detect_doubts(call, (int)code, message->error)) {
         return;
     }
     mcp_outcome outcome = {
         .kind = MCP_OUTCOME_ERROR, .error = message->error, .error_code = (int)code};
-    call_finish(call, &outcome);
+    mcp_call_finish(call, &outcome);
 }
 
 static bool is_null_id(bay_str id)
@@ -54,7 +55,7 @@ static bool is_null_id(bay_str id)
 /* The call this answer is for; NULL: none. `owner`: of the exchange it came on, or NULL. */
 static mcp_call *answered_call(mcp_client *self, mcp_call *owner, const rpc_message *message)
 {
-    mcp_call *call = call_by_id(self, message->id);
+    mcp_call *call = mcp_call_by_id(self, message->id);
     if (owner != NULL && owner->purpose != CALL_STREAM) {
         if (call == owner || (message->kind == RPC_ERROR && is_null_id(message->id))) {
             return owner;
@@ -78,7 +79,7 @@ static void receive_answer(mcp_client *self, mcp_call *owner, const rpc_message 
             BAY_STR(str_head(message->id, 64)));
         return;
     }
-    if (legacy_lost_session(call) && !client_is_modern(self)) {
+    if (mcp_client_legacy_lost_session(call) && !mcp_client_is_modern(self)) {
         return; /* its exchange's end will start a new session */
     }
     if (message->kind == RPC_RESULT) {
@@ -100,7 +101,7 @@ static void notify_call(mcp_call *call, const mcp_method *method, json_val param
 static void receive_progress(mcp_client *self, mcp_call *owner, const mcp_method *method,
                              json_val params)
 {
-    mcp_call *call = call_by_id(self, json_raw(json_get(params, STR("progressToken"))));
+    mcp_call *call = mcp_call_by_id(self, json_raw(json_get(params, STR("progressToken"))));
     bool is_elsewhere = owner != NULL && owner != call && owner->purpose != CALL_STREAM;
     if (call == NULL || !call->wants_progress || is_elsewhere) {
         LOG(LOG_DEBUG, "mcp", "progress of no open request was ignored");
@@ -116,7 +117,7 @@ static void receive_related(mcp_client *self, mcp_call *owner, const mcp_method 
 {
     mcp_call *call = owner != NULL && owner->purpose == CALL_USER ? owner : NULL;
     if (call == NULL && owner == NULL) {
-        call = call_only_open(self);
+        call = mcp_call_only_open(self);
     }
     if (call != NULL && call->events.notified != NULL) {
         notify_call(call, method, params);
@@ -127,7 +128,7 @@ static void receive_related(mcp_client *self, mcp_call *owner, const mcp_method 
 
 static mcp_call *subscription_of(mcp_client *self, json_val id)
 {
-    mcp_call *call = call_by_id(self, json_raw(id));
+    mcp_call *call = mcp_call_by_id(self, json_raw(id));
     return call != NULL && call->purpose == CALL_LISTEN ? call : NULL;
 }
 
@@ -136,7 +137,7 @@ static void receive_acknowledged(mcp_client *self, mcp_call *owner, json_val par
     json_val meta = json_get(params, STR("_meta"));
     mcp_call *call = subscription_of(self, json_get(meta, STR(MCP_META_SUBSCRIPTION)));
     if (call != NULL && (owner == NULL || owner == call)) {
-        modern_acknowledged(self, call);
+        mcp_client_modern_acknowledged(self, call);
     }
 }
 
@@ -145,7 +146,7 @@ static void receive_cancelled(mcp_client *self, json_val params)
     /* mcp 2026-07-28 basic/patterns/cancellation: the server's way to end a listen on stdio */
     mcp_call *call = subscription_of(self, json_get(params, STR("requestId")));
     if (call != NULL) {
-        call_fail(call, BAY_CLOSED, true, "the server ended the subscription");
+        mcp_call_fail(call, BAY_CLOSED, true, "the server ended the subscription");
     }
 }
 
@@ -212,41 +213,41 @@ static void refuse(mcp_client *self, const rpc_message *message)
              "%.*s is refused: this client did not offer to answer it (no capability declared, or "
              "nobody is there to ask)",
              BAY_STR(str_head(message->method, 64)));
-    client_desk desk = client_take_desk(self, &self->send_desk);
+    client_desk desk = mcp_client_take_desk(self, &self->send_desk);
     rpc_write_error(&desk.message, message->id, RPC_METHOD_NOT_FOUND, str_of(text), (bay_str){0});
     if (desk.message.err == BAY_OK) {
-        client_post(self, buf_view(&desk.message));
+        mcp_client_post(self, buf_view(&desk.message));
     }
-    client_put_desk(&self->send_desk, &desk);
+    mcp_client_put_desk(&self->send_desk, &desk);
 }
 
 void mcp_client_answer(mcp_client *self, bay_str id, bay_str result, int code, bay_str message)
 {
-    if (self->is_dead || self->state == MCP_CLIENT_BROKEN || client_is_modern(self)) {
+    if (self->is_dead || self->state == MCP_CLIENT_BROKEN || mcp_client_is_modern(self)) {
         return;
     }
-    client_enter(self, 0);
-    client_desk desk = client_take_desk(self, &self->send_desk);
+    mcp_client_enter(self, 0);
+    client_desk desk = mcp_client_take_desk(self, &self->send_desk);
     if (result.len > 0) {
         rpc_write_result(&desk.message, id, result);
     } else {
         rpc_write_error(&desk.message, id, code, message, (bay_str){0});
     }
     if (desk.message.err == BAY_OK) {
-        client_post(self, buf_view(&desk.message));
+        mcp_client_post(self, buf_view(&desk.message));
     } else {
         LOG(LOG_WARN, "mcp", "an answer to the server could not be written: %s",
             bay_err_text(desk.message.err));
     }
-    client_put_desk(&self->send_desk, &desk);
-    client_leave(self);
+    mcp_client_put_desk(&self->send_desk, &desk);
+    mcp_client_leave(self);
 }
 
 static bool ask_user(mcp_client *self, mcp_call *owner, const rpc_message *message)
 {
     mcp_call *call = owner != NULL && owner->purpose == CALL_USER ? owner : NULL;
     if (call == NULL && owner == NULL) {
-        call = call_only_open(self);
+        call = mcp_call_only_open(self);
     }
     if (call != NULL && call->events.asked != NULL &&
         call->events.asked(call->user, call, message)) {
@@ -258,7 +259,7 @@ static bool ask_user(mcp_client *self, mcp_call *owner, const rpc_message *messa
 static void receive_request(mcp_client *self, mcp_call *owner, const rpc_message *message)
 {
     bool is_ready = self->state == MCP_CLIENT_READY;
-    if (client_is_modern(self) && is_ready) {
+    if (mcp_client_is_modern(self) && is_ready) {
         /* mcp 2026-07-28 basic/patterns: servers send no requests */
         LOG(LOG_WARN, "mcp", "a request of a modern server was ignored: %.*s",
             BAY_STR(str_head(message->method, 64)));
@@ -280,7 +281,7 @@ static void receive_request(mcp_client *self, mcp_call *owner, const rpc_message
 
 static void dispatch(mcp_client *self, uint64_t exchange, const rpc_message *message, arena *memory)
 {
-    mcp_call *owner = exchange != 0 ? call_by_exchange(self, exchange) : NULL;
+    mcp_call *owner = exchange != 0 ? mcp_call_by_exchange(self, exchange) : NULL;
     if (exchange != 0 && (owner == NULL || owner->phase != CALL_OPEN)) {
         LOG(LOG_DEBUG, "mcp", "a message after the answer was ignored");
         return;
@@ -307,20 +308,20 @@ static void receive_garbage(mcp_client *self, uint64_t exchange, bay_err err, co
     if (exchange == 0) {
         if (err == BAY_NOMEM) {
             /* It may have been an answer; nobody must wait for it in vain. */
-            client_break(self, err, "no memory to read a message", false);
+            mcp_client_break(self, err, "no memory to read a message", false);
         } else if (++self->garbage > CLIENT_MAX_GARBAGE) {
-            client_break(self, BAY_PROTOCOL, "the server sends what is no MCP", false);
+            mcp_client_break(self, BAY_PROTOCOL, "the server sends what is no MCP", false);
         }
         return;
     }
-    mcp_call *call = call_by_exchange(self, exchange);
+    mcp_call *call = mcp_call_by_exchange(self, exchange);
     if (call == NULL || call->phase != CALL_OPEN) {
         return;
     }
     call->fault = err == BAY_NOMEM ? BAY_NOMEM : BAY_PROTOCOL;
     if (++call->garbage > CLIENT_MAX_GARBAGE && call->purpose != CALL_STREAM) {
-        call_abandon(call);
-        call_fail(call, BAY_PROTOCOL, true, "the server sends what is no MCP");
+        mcp_call_abandon(call);
+        mcp_call_fail(call, BAY_PROTOCOL, true, "the server sends what is no MCP");
     }
 }
 
@@ -369,18 +370,18 @@ static void receive_too_much(mcp_client *self, uint64_t exchange)
 {
     static const char text[] = "the message is larger than this client takes";
     if (exchange == 0) {
-        client_break(self, BAY_LIMIT, text, false);
+        mcp_client_break(self, BAY_LIMIT, text, false);
         return;
     }
-    mcp_call *call = call_by_exchange(self, exchange);
+    mcp_call *call = mcp_call_by_exchange(self, exchange);
     if (call == NULL) {
         return;
     }
-    call_abandon(call);
+    mcp_call_abandon(call);
     if (call == self->stream) {
-        legacy_stream_ended(self, BAY_LIMIT);
+        mcp_client_legacy_stream_ended(self, BAY_LIMIT);
     } else if (call->phase == CALL_OPEN) {
-        call_fail(call, BAY_LIMIT, true, text);
+        mcp_call_fail(call, BAY_LIMIT, true, text);
     }
 }
 
@@ -390,22 +391,22 @@ void mcp_client_receive(mcp_client *self, uint64_t exchange, bay_str message, ba
     if (self->is_dead || self->state == MCP_CLIENT_BROKEN || self->state == MCP_CLIENT_IDLE) {
         return;
     }
-    client_enter(self, now_ms);
-    uint64_t key = client_is_http(self) ? exchange : 0;
-    mcp_call *owner = key != 0 ? call_by_exchange(self, key) : NULL;
+    mcp_client_enter(self, now_ms);
+    uint64_t key = mcp_client_is_http(self) ? exchange : 0;
+    mcp_call *owner = key != 0 ? mcp_call_by_exchange(self, key) : NULL;
     if (owner != NULL) {
-        call_remember_event(owner, event_id);
+        mcp_call_remember_event(owner, event_id);
     }
-    bool is_known = !client_is_http(self) || owner != NULL;
+    bool is_known = !mcp_client_is_http(self) || owner != NULL;
     if (message.len > self->max_message_bytes) {
         receive_too_much(self, key);
     } else if (message.len > 0 && is_known) {
-        client_trace(self, false, message, NULL, 0);
-        client_desk desk = client_take_desk(self, &self->receive_desk);
+        mcp_client_trace(self, false, message, NULL, 0);
+        client_desk desk = mcp_client_take_desk(self, &self->receive_desk);
         if (!self->is_dead) {
             receive_text(self, key, message, &desk.memory);
         }
-        client_put_desk(&self->receive_desk, &desk);
+        mcp_client_put_desk(&self->receive_desk, &desk);
     }
-    client_leave(self);
+    mcp_client_leave(self);
 }

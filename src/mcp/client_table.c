@@ -19,7 +19,7 @@ static id_slot *table_slot(const id_table *self, uint64_t key)
     return &self->slots[at];
 }
 
-mcp_call *id_table_get(const id_table *self, uint64_t key)
+mcp_call *mcp_id_table_get(const id_table *self, uint64_t key)
 {
     return self->len == 0 || key == 0 ? NULL : table_slot(self, key)->call;
 }
@@ -41,7 +41,7 @@ static bay_err table_grow(id_table *self)
     return BAY_OK;
 }
 
-bay_err id_table_put(id_table *self, uint64_t key, mcp_call *call)
+bay_err mcp_id_table_put(id_table *self, uint64_t key, mcp_call *call)
 {
     CHECK(key != 0 && call != NULL);
     if (self->len * 4 >= self->cap * 3) {
@@ -56,7 +56,7 @@ bay_err id_table_put(id_table *self, uint64_t key, mcp_call *call)
     return BAY_OK;
 }
 
-void id_table_remove(id_table *self, uint64_t key)
+void mcp_id_table_remove(id_table *self, uint64_t key)
 {
     if (self->len == 0 || key == 0) {
         return;
@@ -78,7 +78,7 @@ void id_table_remove(id_table *self, uint64_t key)
     self->slots[hole] = (id_slot){0};
 }
 
-void id_table_fini(id_table *self)
+void mcp_id_table_fini(id_table *self)
 {
     mem_free(self->slots);
     *self = (id_table){0};

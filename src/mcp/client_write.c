@@ -12,7 +12,7 @@ static const bay_str owned_meta[] = {
 
 /* ---- keeping --------------------------------------------------------------------------------- */
 
-bay_str call_kept_part(const mcp_call *call, int part)
+bay_str mcp_call_kept_part(const mcp_call *call, int part)
 {
     size_t at = 0;
     for (int i = 0; i < part; i++) {
@@ -44,7 +44,7 @@ static bay_err kept_fields(call_kept *kept, const mcp_call_spec *spec, arena *me
     return BAY_OK;
 }
 
-bay_err kept_store(call_kept *kept, const mcp_call_spec *spec, bool wants_fields, arena *memory)
+bay_err mcp_call_keep(call_kept *kept, const mcp_call_spec *spec, bool wants_fields, arena *memory)
 {
     bay_str parts[] = {[KEPT_METHOD] = spec->method,
                        [KEPT_PARAMS] = json_raw(spec->params),
@@ -72,8 +72,8 @@ bay_err kept_store(call_kept *kept, const mcp_call_spec *spec, bool wants_fields
 static void write_modern_meta(json_writer *out, const mcp_call *call, const mcp_revision *revision)
 {
     const mcp_client *self = call->client;
-    bay_str capabilities = call_kept_part(call, KEPT_CAPABILITIES);
-    bay_str client_info = call_kept_part(call, KEPT_CLIENT_INFO);
+    bay_str capabilities = mcp_call_kept_part(call, KEPT_CAPABILITIES);
+    bay_str client_info = mcp_call_kept_part(call, KEPT_CLIENT_INFO);
     json_key_lit(out, MCP_META_VERSION);
     json_put_str(out, revision->text);
     json_key_lit(out, MCP_META_CLIENT_INFO);
@@ -106,7 +106,7 @@ static void write_params(json_writer *out, const mcp_call *call, const mcp_revis
                          json_val params, json_val meta)
 {
     bool is_modern = revision->era == MCP_MODERN;
-    bay_str rename = call_kept_part(call, KEPT_RENAME);
+    bay_str rename = mcp_call_kept_part(call, KEPT_RENAME);
     bay_str name_field = call->method != NULL ? call->method->name_field : (bay_str){0};
     bool is_renamed = rename.len > 0 && name_field.len > 0;
     bool has_meta = is_modern || call->wants_progress || meta_has_others(meta);
@@ -148,14 +148,14 @@ static void write_request(buf *message, const mcp_call *call, const mcp_revision
     json_key_lit(&out, "id");
     json_put_uint(&out, call->id);
     json_key_lit(&out, "method");
-    json_put_str(&out, call_kept_part(call, KEPT_METHOD));
+    json_put_str(&out, mcp_call_kept_part(call, KEPT_METHOD));
     write_params(&out, call, revision, params, meta);
     json_close_object(&out);
 }
 
 /* ---- header fields --------------------------------------------------------------------------- */
 
-size_t client_legacy_fields(const mcp_client *self, bay_str event_id, mcp_field *out)
+size_t mcp_client_legacy_fields(const mcp_client *self, bay_str event_id, mcp_field *out)
 {
     size_t count = 0;
     if (self->kind != MCP_LINK_HTTP || self->revision == NULL) {
@@ -180,8 +180,8 @@ static bay_err modern_fields(const mcp_call *call, const mcp_revision *revision,
 {
     size_t count = 0;
     out[count++] = (mcp_field){STR("MCP-Protocol-Version"), revision->text};
-    out[count++] = (mcp_field){STR("Mcp-Method"), call_kept_part(call, KEPT_METHOD)};
-    bay_str name = call_kept_part(call, KEPT_RENAME);
+    out[count++] = (mcp_field){STR("Mcp-Method"), mcp_call_kept_part(call, KEPT_METHOD)};
+    bay_str name = mcp_call_kept_part(call, KEPT_RENAME);
     if (call->method != NULL && call->method->name_field.len > 0) {
         json_val member = json_get(params, call->method->name_field);
         if (name.len == 0 && json_is(member, JSON_STRING)) {
@@ -217,7 +217,7 @@ static bay_err modern_fields(const mcp_call *call, const mcp_revision *revision,
 static bay_err parse_kept(const mcp_call *call, int part, json_doc *doc, arena *memory,
                           json_val *out)
 {
-    bay_str text = call_kept_part(call, part);
+    bay_str text = mcp_call_kept_part(call, part);
     if (text.len == 0) {
         return BAY_OK;
     }
@@ -255,11 +255,11 @@ static bay_err send_on_desk(mcp_call *call, const mcp_revision *revision, json_v
             return err;
         }
     } else if (self->kind == MCP_LINK_HTTP && call->purpose != CALL_INITIALIZE) {
-        count = client_legacy_fields(self, (bay_str){0}, fields);
+        count = mcp_client_legacy_fields(self, (bay_str){0}, fields);
         call->used_session = self->session.len > 0;
     }
     call->session_serial = self->session_serial;
-    client_trace(self, true, buf_view(&desk->message), fields, count);
+    mcp_client_trace(self, true, buf_view(&desk->message), fields, count);
     uint32_t bound =
         call->purpose == CALL_USER ? (uint32_t)(call->end_ms - self->now_ms) : call->timeout_ms;
     err = self->ops.send(self->link, call->exchange, buf_view(&desk->message), fields, count,
@@ -271,28 +271,28 @@ static bay_err send_on_desk(mcp_call *call, const mcp_revision *revision, json_v
     return err;
 }
 
-bay_err call_send(mcp_call *call, const mcp_revision *revision, json_val params, json_val meta)
+bay_err mcp_call_send(mcp_call *call, const mcp_revision *revision, json_val params, json_val meta)
 {
     mcp_client *self = call->client;
-    client_desk desk = client_take_desk(self, &self->send_desk);
+    client_desk desk = mcp_client_take_desk(self, &self->send_desk);
     bay_err err = send_on_desk(call, revision, params, meta, &desk);
-    client_put_desk(&self->send_desk, &desk);
+    mcp_client_put_desk(&self->send_desk, &desk);
     return err;
 }
 
-void client_post(mcp_client *self, bay_str message)
+void mcp_client_post(mcp_client *self, bay_str message)
 {
     if (self->is_dead || self->state == MCP_CLIENT_BROKEN) {
         return;
     }
     /* A peer that makes us talk without reading what we say is cut off. */
     if (self->is_clogged && ++self->clogged_count > CLIENT_MAX_CLOGGED) {
-        client_break(self, BAY_LIMIT, "the server does not read what it asked for", false);
+        mcp_client_break(self, BAY_LIMIT, "the server does not read what it asked for", false);
         return;
     }
     mcp_field fields[MCP_MAX_FIELDS];
-    size_t count = client_legacy_fields(self, (bay_str){0}, fields);
-    client_trace(self, true, message, fields, count);
+    size_t count = mcp_client_legacy_fields(self, (bay_str){0}, fields);
+    mcp_client_trace(self, true, message, fields, count);
     bay_err err = self->ops.send(self->link, 0, message, fields, count, self->call_timeout_ms);
     if (err == BAY_AGAIN) {
         self->is_clogged = self->kind != MCP_LINK_HTTP;
@@ -301,18 +301,18 @@ void client_post(mcp_client *self, bay_str message)
     }
 }
 
-void client_notify(mcp_client *self, mcp_method_id method, bay_str params)
+void mcp_client_notify(mcp_client *self, mcp_method_id method, bay_str params)
 {
-    client_desk desk = client_take_desk(self, &self->send_desk);
+    client_desk desk = mcp_client_take_desk(self, &self->send_desk);
     rpc_write_notification(&desk.message, mcp_method_of(method)->text, params);
     if (desk.message.err == BAY_OK) {
-        client_post(self, buf_view(&desk.message));
+        mcp_client_post(self, buf_view(&desk.message));
     }
-    client_put_desk(&self->send_desk, &desk);
+    mcp_client_put_desk(&self->send_desk, &desk);
 }
 
-void client_trace(mcp_client *self, bool is_outgoing, bay_str message, const mcp_field *fields,
-                  size_t count)
+void mcp_client_trace(mcp_client *self, bool is_outgoing, bay_str message, const mcp_field *fields,
+                      size_t count)
 {
     if (self->events.traced != NULL && !self->is_dead) {
         self->events.traced(self->user, is_outgoing, message, fields, count);
