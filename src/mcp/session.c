@@ -201,7 +201,7 @@ mcp_session *session_find(mcp_server *server, bay_str id, bay_str principal)
 void session_touch(mcp_session *self)
 {
     self->active_ms = self->server->now_ms;
-    if (self->server->walking == 0) {
+    if (self->server->walking == 0 && !self->is_ended) {
         list_remove(&self->idle_link);
         list_push(&self->server->idle, &self->idle_link);
     }

@@ -33,6 +33,7 @@ typedef struct wire {
     char id[MAX_EVENTS][32];
     bay_err event_err;  /* what `event` says */
     bool dies_on_event; /* reports itself gone from inside `event` */
+    bool is_gone;       /* nothing may be called any more */
     mcp_connection *connection;
 } wire;
 
@@ -67,6 +68,7 @@ static inline void wire_answer(mcp_carrier *carrier, int status, bay_str json, b
 {
     wire *self = (wire *)carrier;
     assert_int_equal(self->answers + self->ends, 0);
+    assert_false(self->is_gone);
     assert_int_equal(self->events, 0);
     self->answers++;
     self->status = status;
@@ -79,12 +81,14 @@ static inline bay_err wire_event(mcp_carrier *carrier, bay_str json, bay_str id)
 {
     wire *self = (wire *)carrier;
     assert_int_equal(self->answers + self->ends, 0);
+    assert_false(self->is_gone);
     assert_true(self->events < MAX_EVENTS);
     assert_null(memchr(json.len > 0 ? json.at : "", '\n', json.len));
     self->event[self->events] = strndup(json.len > 0 ? json.at : "", json.len);
     (void)snprintf(self->id[self->events], sizeof(self->id[0]), "%.*s", BAY_STR(id));
     self->events++;
     if (self->dies_on_event) {
+        self->is_gone = true;
         if (self->connection != NULL) {
             mcp_connection *connection = self->connection;
             self->connection = NULL;
@@ -100,6 +104,7 @@ static inline void wire_end(mcp_carrier *carrier)
 {
     wire *self = (wire *)carrier;
     assert_int_equal(self->answers + self->ends, 0);
+    assert_false(self->is_gone);
     self->ends++;
 }
 
@@ -116,6 +121,13 @@ static inline void wire_fini(wire *self)
     for (int i = 0; i < self->events; i++) {
         free(self->event[i]);
     }
+}
+
+/* The peer of an exchange is gone. */
+static inline void wire_gone(bench *on, wire *self)
+{
+    self->is_gone = true;
+    mcp_server_gone(on->server, &self->carrier, on->now_ms);
 }
 
 /* ---- HTTP */
@@ -397,6 +409,7 @@ static inline void duplex_say(bench *on, wire *self, const char *text)
 static inline void duplex_close(wire *self)
 {
     if (self->connection != NULL) {
+        self->is_gone = true;
         mcp_connection_close(self->connection);
         self->connection = NULL;
     }

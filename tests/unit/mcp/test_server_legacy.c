@@ -285,7 +285,7 @@ static void a_broken_stream_is_taken_up_again(void **state)
     post(&self, &who, &first, SAY("1", "tools/call", TOOL));
     mcp_request *request = bench_take(&self);
     assert_int_equal(mcp_request_progress(request, 1, STR("\"progress\":1")), BAY_OK);
-    mcp_server_gone(self.server, &first.carrier, self.now_ms);
+    wire_gone(&self, &first);
     assert_int_equal(self.cancels, 0);
     assert_int_equal(mcp_request_progress(request, 2, STR("\"progress\":2")), BAY_OK);
 
@@ -303,7 +303,7 @@ static void a_broken_stream_is_taken_up_again(void **state)
     assert_has(second.event[1], "\"progress\":2");
     assert_int_equal(mcp_request_progress(request, 3, STR("\"progress\":3")), BAY_OK);
     assert_string_equal(second.id[2], "1-3");
-    mcp_server_gone(self.server, &second.carrier, self.now_ms);
+    wire_gone(&self, &second);
     bench_answer(&self, request);
 
     wire third;
@@ -348,7 +348,7 @@ static void a_second_connection_takes_the_stream_over(void **state)
     mcp_server_changed(self.server, MCP_CHANGE_TOOLS);
     assert_int_equal(one.events, 1);
     assert_has(last_event(&two), "notifications/tools/list_changed");
-    mcp_server_gone(self.server, &two.carrier, self.now_ms);
+    wire_gone(&self, &two);
     mcp_server_changed(self.server, MCP_CHANGE_PROMPTS);
     wire three;
     get(&self, &who, &three, two.id[1]);
@@ -373,7 +373,7 @@ static void without_a_stream_a_lost_answer_is_dropped(void **state)
     legacy_begin(&self, &who, INITIALIZE("2025-11-25"));
     wire through;
     post(&self, &who, &through, SAY("1", "tools/call", TOOL));
-    mcp_server_gone(self.server, &through.carrier, self.now_ms);
+    wire_gone(&self, &through);
     assert_int_equal(self.cancels, 0);
     mcp_request *request = bench_take(&self);
     assert_int_equal(mcp_request_progress(request, 1, STR("")), BAY_CANCELLED);
