@@ -2,8 +2,8 @@
  * HTTP), to the deprecated HTTP+SSE pair, and to plain handlers. One face per loop.
  *
  * The face checks what is the transport's to check: Host and Origin against the allow-lists (DNS
- * rebinding: 403), keeps streams alive by comments, and hands a legacy session's exchange to the loop
- * that owns the session when it arrived on another one. */
+ * rebinding: 403), keeps streams alive by comments, and hands a legacy session's exchange to the
+ * loop that owns the session when it arrived on another one. */
 #ifndef TRANSPORT_MCP_HTTP_FACE_H
 #define TRANSPORT_MCP_HTTP_FACE_H
 
@@ -22,7 +22,7 @@ typedef struct http_face_options {
     size_t origin_count;
     bool is_loopback;
     uint32_t keep_alive_ms; /* comment on quiet streams; 0: 15,000 */
-    uint32_t worker;        /* this loop's number; equals mcp_server_options.worker of its engines */
+    uint32_t worker; /* this loop's number; equals mcp_server_options.worker of its engines */
     /* The engine for a path such as "/mcp" or "/mcp/files"; NULL: 404. */
     mcp_server *(*engine)(void *user, bay_str path);
     /* Any other path; returns false when it is none of its own (404). May be NULL. */

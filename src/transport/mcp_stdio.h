@@ -9,8 +9,9 @@ typedef struct mcp_stdio mcp_stdio;
 
 /* Serves `server` on two descriptors. `done` runs once: the input ended (and every request that was
  * under way has been answered or `linger_ms` have passed) or the output broke. */
-bay_err mcp_stdio_new(loop *loop, mcp_server *server, int in, int out_descriptor, uint32_t linger_ms,
-                      void (*done)(void *user), void *user, mcp_stdio **out) BAY_MUST_CHECK;
+bay_err mcp_stdio_new(loop *loop, mcp_server *server, int in, int out_descriptor,
+                      uint32_t linger_ms, void (*done)(void *user), void *user,
+                      mcp_stdio **out) BAY_MUST_CHECK;
 void mcp_stdio_free(mcp_stdio *self);
 
 #endif

@@ -1,0 +1,45 @@
+/* What the files of the HTTP face share. Internal to the transport floor. */
+#ifndef TRANSPORT_FACE_INTERNAL_H
+#define TRANSPORT_FACE_INTERNAL_H
+
+#include "base/map.h"
+#include "transport/http_carrier.h"
+#include "transport/http_guard.h"
+#include "transport/mcp_http_face.h"
+#include "transport/relay_port.h"
+
+struct http_face {
+    loop *loop;
+    http_face_options options;
+    http_guard guard;
+    bay_str sse_path; /* empty: not served */
+    bay_str messages_path;
+    http_replies replies;
+    http_carriers carriers;
+    map connections; /* HTTP+SSE, by id */
+    list leaving;    /* of them: end once their last answer is sent */
+    loop_task leave_task;
+    relay_port *port;
+    list relayed; /* exchanges of other loops that our engines deal with */
+    relay_port **peers;
+    size_t peer_count;
+    char *texts; /* what the guard's lists and the paths point into */
+};
+
+/* One request at an endpoint, of this loop or another. */
+typedef struct face_call {
+    bay_str path;
+    bay_str query;
+    mcp_server *engine; /* of the path; NULL: not looked up yet */
+    mcp_http_request http;
+} face_call;
+
+/* Gives the call to its engine, or to the HTTP+SSE connection it names. *out_engine is set before
+ * the carrier hears anything; NULL: no engine knows the carrier. */
+void face_serve(http_face *self, const face_call *call, mcp_carrier *carrier,
+                mcp_server **out_engine);
+
+/* The engine of `path` when that is where HTTP+SSE streams begin; NULL: it is not. */
+mcp_server *face_sse_engine(http_face *self, bay_str path);
+
+#endif

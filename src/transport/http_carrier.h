@@ -1,0 +1,29 @@
+/* The engine's way back over one exchange of this loop. */
+#ifndef TRANSPORT_HTTP_CARRIER_H
+#define TRANSPORT_HTTP_CARRIER_H
+
+#include "mcp/server.h"
+#include "transport/http_reply.h"
+
+typedef struct http_carrier {
+    mcp_carrier carrier; /* first */
+    http_reply reply;
+    mcp_server *engine; /* NULL: the transport itself answers */
+    struct http_carriers *home;
+} http_carrier;
+
+/* Carriers of one face. They are recycled, so a request in steady state allocates none. */
+typedef struct http_carriers {
+    http_replies *replies;
+    list spare;
+    uint32_t spare_count;
+    mcp_server *closed_last; /* the engine whose streams were just told to end */
+} http_carriers;
+
+void http_carriers_init(http_carriers *self, http_replies *replies);
+void http_carriers_fini(http_carriers *self); /* after http_replies_fini */
+
+/* NULL when out of memory. It goes back by itself when its last call was made or the peer left. */
+http_carrier *http_carrier_new(http_carriers *home, http_exchange *exchange);
+
+#endif

@@ -1,0 +1,122 @@
+/* DNS rebinding: a page of a foreign site reaches a server on the user's machine under the site's
+ * own name, so the browser lets it. Only Host and Origin tell it from an honest request. */
+#include "transport/http_guard.h"
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "wire/header.h"
+
+enum { PREFLIGHT_BYTES = 2048 };
+
+static bool is_any(bay_str allowed)
+{
+    return str_eq(allowed, STR("*"));
+}
+
+static bool host_is_allowed(const http_guard *self, const http_exchange *exchange)
+{
+    bay_str host = http_exchange_field(exchange, STR("Host"));
+    bay_str name;
+    uint16_t port;
+    if (self->host_count == 0) {
+        return !self->is_loopback ||
+               (header_host_split(host, &name, &port) == BAY_OK && header_host_is_loopback(name));
+    }
+    for (size_t i = 0; i < self->host_count; i++) {
+        if (is_any(self->hosts[i]) || header_host_is(host, self->hosts[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The origin is what Host names; without a port both mean the scheme's. */
+static bool is_same_origin(bay_str origin, bay_str host)
+{
+    bay_str scheme;
+    bay_str names[2];
+    uint16_t ports[2];
+    if (header_origin_split(origin, &scheme, &names[0], &ports[0]) != BAY_OK ||
+        header_host_split(host, &names[1], &ports[1]) != BAY_OK) {
+        return false;
+    }
+    if (ports[1] == 0) {
+        ports[1] = str_eq_nocase(scheme, STR("https")) ? 443 : 80;
+    }
+    return str_eq_nocase(names[0], names[1]) && ports[0] == ports[1];
+}
+
+static bool origin_is_allowed(const http_guard *self, const http_exchange *exchange)
+{
+    bay_str origin = http_exchange_field(exchange, STR("Origin"));
+    bay_str scheme;
+    bay_str name;
+    uint16_t port;
+    if (origin.at == NULL) {
+        return true;
+    }
+    if (http_exchange_field_count(exchange, STR("Origin")) != 1) {
+        return false;
+    }
+    for (size_t i = 0; i < self->origin_count; i++) {
+        if (is_any(self->origins[i]) || header_origin_is(origin, self->origins[i])) {
+            return true;
+        }
+    }
+    if (self->origin_count > 0) {
+        return false;
+    }
+    if (self->is_loopback) {
+        return header_origin_split(origin, &scheme, &name, &port) == BAY_OK &&
+               header_host_is_loopback(name);
+    }
+    return is_same_origin(origin, http_exchange_field(exchange, STR("Host")));
+}
+
+const char *http_guard_refusal(const http_guard *self, const http_exchange *exchange)
+{
+    if (!host_is_allowed(self, exchange)) {
+        return "This server is not served under the name in the Host header";
+    }
+    return origin_is_allowed(self, exchange) ? NULL : "The Origin is not allowed";
+}
+
+/* Header fields named after tool parameters cannot be listed beforehand. */
+static void write_parameter_fields(buf *out, bay_str requested)
+{
+    while (requested.len > 0) {
+        size_t comma = str_find(requested, ',');
+        bay_str name = str_trim(str_head(requested, comma));
+        if (name.len > 10 && str_eq_nocase(str_head(name, 10), STR("mcp-param-")) &&
+            header_name_is_valid(name)) {
+            buf_lit(out, ", ");
+            buf_str(out, name);
+        }
+        requested = str_from(requested, comma + 1);
+    }
+}
+
+void http_guard_preflight(http_exchange *exchange, bay_str allow)
+{
+    bay_str origin = http_exchange_field(exchange, STR("Origin"));
+    char text[PREFLIGHT_BYTES];
+    buf names = {.at = text, .cap = sizeof(text), .max = sizeof(text)};
+    buf_lit(&names, "accept, authorization, content-type, last-event-id, mcp-method, mcp-name, "
+                    "mcp-protocol-version, mcp-session-id");
+    size_t fixed = names.len;
+    write_parameter_fields(&names,
+                           http_exchange_field(exchange, STR("Access-Control-Request-Headers")));
+    if (names.err != BAY_OK) {
+        names.len = fixed;
+    }
+    http_field fields[] = {
+        {STR("Allow"), allow},
+        {STR("Access-Control-Allow-Origin"), origin},
+        {STR("Access-Control-Allow-Methods"), allow},
+        {STR("Access-Control-Allow-Headers"), buf_view(&names)},
+        {STR("Access-Control-Max-Age"), STR("600")},
+        {STR("Vary"), STR("Origin, Access-Control-Request-Headers")},
+    };
+    http_exchange_reply(exchange, 204, fields,
+                        origin.at != NULL ? sizeof(fields) / sizeof(fields[0]) : 1, STR(""));
+}

@@ -1,0 +1,24 @@
+/* Who may name this server: Host and Origin against what is allowed, and CORS preflight. */
+#ifndef TRANSPORT_HTTP_GUARD_H
+#define TRANSPORT_HTTP_GUARD_H
+
+#include "net/http_server.h"
+
+typedef struct http_guard {
+    const bay_str *hosts;
+    size_t host_count;
+    const bay_str *origins;
+    size_t origin_count;
+    bool is_loopback;
+} http_guard;
+
+/* NULL: the exchange may go on. Else why not, in words for a person (static).
+ * Owns: nothing. Errors: none. Units: none. Threads: any. Source: mcp 2026-07-28
+ * basic/transports/streamable-http, Security Warning: Origin must be validated. */
+const char *http_guard_refusal(const http_guard *self, const http_exchange *exchange);
+
+/* Answers OPTIONS for a path of ours; the guard has let it through.
+ * Source: the Fetch standard, CORS protocol. */
+void http_guard_preflight(http_exchange *exchange, bay_str allow);
+
+#endif

@@ -1,0 +1,244 @@
+/* Answers and event streams on exchanges of the HTTP server. */
+#include "transport/http_reply.h"
+
+#include "base/check.h"
+#include "base/log.h"
+#include "wire/sse.h"
+
+enum {
+    EVENT_MAX_BYTES = 512 * 1024 * 1024,
+    EVENT_KEPT_BYTES = 64 * 1024, /* a larger buffer is given back after use */
+};
+
+/* ---- keep-alive ------------------------------------------------------------------------------ */
+
+static void arm(http_replies *self)
+{
+    list_link *link = list_first(&self->streaming);
+    if (link == NULL || self->timer.heap_index != 0) {
+        return;
+    }
+    uint64_t now = loop_now_ms(self->loop);
+    uint64_t due = CONTAINER_OF(link, http_reply, link)->written_ms + self->keep_alive_ms;
+    if (loop_timer_start(self->loop, &self->timer, due > now ? due - now : 0) != BAY_OK) {
+        LOG(LOG_WARN, "http", "no memory for a timer: quiet streams are not kept alive");
+    }
+}
+
+static void touch(http_reply *self)
+{
+    self->written_ms = loop_now_ms(self->among->loop);
+    list_remove(&self->link);
+    list_push(&self->among->streaming, &self->link);
+}
+
+static void on_timer(void *argument)
+{
+    http_replies *self = argument;
+    uint64_t now = loop_now_ms(self->loop);
+    list_link *link;
+    while ((link = list_first(&self->streaming)) != NULL) {
+        http_reply *quiet = CONTAINER_OF(link, http_reply, link);
+        if (quiet->written_ms + self->keep_alive_ms > now) {
+            break;
+        }
+        /* A peer that takes nothing is ended by the server's write time-out. */
+        (void)http_stream_write(quiet->exchange, STR(":\n\n"));
+        touch(quiet);
+    }
+    arm(self);
+}
+
+/* ---- all of a face --------------------------------------------------------------------------- */
+
+void http_replies_init(http_replies *self, loop *runs_on, uint32_t keep_alive_ms)
+{
+    *self = (http_replies){.loop = runs_on, .keep_alive_ms = keep_alive_ms};
+    list_init(&self->waiting);
+    list_init(&self->streaming);
+    loop_timer_init(&self->timer, on_timer, self);
+    buf_init(&self->text, EVENT_MAX_BYTES);
+}
+
+/* It belongs to nobody's list and exchange from here on. */
+static http_exchange *detach(http_reply *self)
+{
+    http_exchange *exchange = self->exchange;
+    list_remove(&self->link);
+    http_exchange_set_user(exchange, NULL);
+    self->exchange = NULL;
+    return exchange;
+}
+
+static void cut_all(list *of)
+{
+    list_link *link;
+    while ((link = list_first(of)) != NULL) {
+        http_reply *one = CONTAINER_OF(link, http_reply, link);
+        http_exchange_abort(detach(one));
+        one->ops->gone(one);
+    }
+}
+
+void http_replies_fini(http_replies *self)
+{
+    cut_all(&self->waiting);
+    cut_all(&self->streaming);
+    loop_timer_stop(self->loop, &self->timer);
+    buf_fini(&self->text);
+}
+
+void http_replies_close(http_replies *self)
+{
+    /* Closing one may end others: what has been asked waits aside. */
+    list asked;
+    list_init(&asked);
+    list_link *link;
+    while ((link = list_pop(&self->streaming)) != NULL) {
+        list_push(&asked, link);
+        http_reply *one = CONTAINER_OF(link, http_reply, link);
+        one->ops->close(one);
+    }
+    while ((link = list_pop(&asked)) != NULL) {
+        list_push(&self->streaming, link);
+    }
+}
+
+/* ---- one ------------------------------------------------------------------------------------- */
+
+void http_reply_begin(http_reply *self, http_replies *among, const http_reply_ops *ops,
+                      http_exchange *exchange)
+{
+    *self = (http_reply){.among = among, .ops = ops, .exchange = exchange};
+    list_push(&among->waiting, &self->link);
+    http_exchange_set_user(exchange, self);
+}
+
+size_t http_reply_cors(const http_exchange *exchange, http_field *fields, size_t count)
+{
+    bay_str origin = http_exchange_field(exchange, STR("Origin"));
+    if (origin.at == NULL) {
+        return count;
+    }
+    fields[count++] = (http_field){STR("Access-Control-Allow-Origin"), origin};
+    fields[count++] = (http_field){STR("Access-Control-Expose-Headers"), STR("Mcp-Session-Id")};
+    fields[count++] = (http_field){STR("Vary"), STR("Origin")};
+    return count;
+}
+
+void http_reply_answer(http_reply *self, int status, bay_str json, bay_str session, bay_str allow)
+{
+    CHECK(!self->is_streaming);
+    if (self->exchange == NULL) {
+        return;
+    }
+    http_exchange *exchange = detach(self);
+    http_field fields[HTTP_REPLY_FIELDS];
+    size_t count = 0;
+    if (json.len > 0) {
+        fields[count++] = (http_field){STR("Content-Type"), STR("application/json")};
+    }
+    if (session.len > 0) {
+        fields[count++] = (http_field){STR("Mcp-Session-Id"), session};
+    }
+    if (allow.len > 0) {
+        fields[count++] = (http_field){STR("Allow"), allow};
+    }
+    count = http_reply_cors(exchange, fields, count);
+    http_exchange_reply(exchange, status, fields, count, json);
+}
+
+static bay_err open_stream(http_reply *self)
+{
+    static const http_field stream_fields[] = {
+        {STR_INIT("Content-Type"), STR_INIT("text/event-stream")},
+        {STR_INIT("Cache-Control"), STR_INIT("no-cache, no-transform")},
+        {STR_INIT("X-Accel-Buffering"), STR_INIT("no")}, /* nginx would hold events back */
+    };
+    http_field fields[HTTP_REPLY_FIELDS];
+    size_t count = ARRAY_LEN(stream_fields);
+    memcpy(fields, stream_fields, sizeof(stream_fields));
+    count = http_reply_cors(self->exchange, fields, count);
+    bay_err err = http_stream_open(self->exchange, 200, fields, count, true);
+    if (err == BAY_OK) {
+        self->is_streaming = true;
+        touch(self);
+        arm(self->among);
+    }
+    return err;
+}
+
+/* What cannot be delivered must not be missed silently: the stream breaks, the client sees it. */
+static bay_err break_off(http_reply *self)
+{
+    http_exchange_abort(self->exchange);
+    return BAY_CANCELLED;
+}
+
+bay_err http_reply_event(http_reply *self, bay_str name, bay_str data, bay_str id)
+{
+    if (self->exchange == NULL) {
+        return BAY_CANCELLED;
+    }
+    if (!self->is_streaming && open_stream(self) != BAY_OK) {
+        return break_off(self);
+    }
+    if (data.len == 0 && id.len == 0) {
+        return BAY_OK;
+    }
+    buf *text = &self->among->text;
+    sse_event event = {.name = name, .data = data, .retry_ms = SSE_NO_RETRY};
+    event.data.at = data.at != NULL ? data.at : "";
+    event.id = id.len > 0 ? id : (bay_str){NULL, 0};
+    buf_clear(text);
+    bay_err err = sse_write_event(text, &event);
+    if (err == BAY_OK) {
+        err = http_stream_write(self->exchange, buf_view(text));
+    }
+    if (text->cap > EVENT_KEPT_BYTES) {
+        buf_fini(text);
+        buf_init(text, EVENT_MAX_BYTES);
+    }
+    if (err != BAY_OK && err != BAY_AGAIN) {
+        return break_off(self);
+    }
+    touch(self);
+    return err;
+}
+
+void http_reply_end(http_reply *self)
+{
+    if (self->exchange == NULL) {
+        return;
+    }
+    http_exchange *exchange = detach(self);
+    if (self->is_streaming) {
+        http_stream_end(exchange);
+    } else {
+        http_exchange_abort(exchange);
+    }
+}
+
+void http_reply_abort(http_reply *self)
+{
+    if (self->exchange != NULL) {
+        http_exchange_abort(detach(self));
+    }
+}
+
+void http_reply_on_closed(http_exchange *exchange)
+{
+    http_reply *self = http_exchange_user(exchange);
+    if (self != NULL) {
+        (void)detach(self);
+        self->ops->gone(self);
+    }
+}
+
+void http_reply_on_drained(http_exchange *exchange)
+{
+    http_reply *self = http_exchange_user(exchange);
+    if (self != NULL) {
+        self->ops->drained(self);
+    }
+}

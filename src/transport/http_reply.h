@@ -1,0 +1,77 @@
+/* The way back of one exchange: it waits, then it is a whole JSON answer or an event stream. Local
+ * carriers, HTTP+SSE connections and exchanges relayed to another loop each have one.
+ *
+ *   waiting ──answer──────────────► over
+ *      └──event──► streaming ──end──► over        gone (from either): over, told by ops->gone
+ *
+ * All replies of a face stand in one of two lists; the streaming one is kept in the order of their
+ * last bytes, so one timer and a look at its front keep every quiet stream alive. */
+#ifndef TRANSPORT_HTTP_REPLY_H
+#define TRANSPORT_HTTP_REPLY_H
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "net/http_server.h"
+
+typedef struct http_reply http_reply;
+
+typedef struct http_reply_ops {
+    /* The peer left before the reply was over. The last event; the exchange is gone. */
+    void (*gone)(http_reply *self);
+    /* After http_reply_event said BAY_AGAIN. */
+    void (*drained)(http_reply *self);
+    /* Streams are to end gracefully. May call http_reply_end, now or later. */
+    void (*close)(http_reply *self);
+} http_reply_ops;
+
+typedef struct http_replies {
+    loop *loop;
+    uint32_t keep_alive_ms;
+    list waiting;
+    list streaming; /* longest quiet first */
+    loop_timer timer;
+    buf text; /* one event, encoded */
+} http_replies;
+
+struct http_reply {
+    list_link link;
+    http_replies *among;
+    http_exchange *exchange; /* NULL: over */
+    const http_reply_ops *ops;
+    uint64_t written_ms;
+    bool is_streaming;
+};
+
+void http_replies_init(http_replies *self, loop *loop, uint32_t keep_alive_ms);
+/* Every reply that is not over is cut: its `gone` runs. */
+void http_replies_fini(http_replies *self);
+/* Runs `close` of every open stream once. */
+void http_replies_close(http_replies *self);
+
+/* Takes the exchange's user pointer. */
+void http_reply_begin(http_reply *self, http_replies *among, const http_reply_ops *ops,
+                      http_exchange *exchange);
+
+/* A whole reply. `json` empty: no body. `session` and `allow` non-empty: the fields Mcp-Session-Id
+ * and Allow. Nothing of `self` is used afterwards. */
+void http_reply_answer(http_reply *self, int status, bay_str json, bay_str session, bay_str allow);
+
+/* One event; the first opens the stream and gives the request's memory back. `name` and `id` with
+ * `at` NULL are left out; `data` and `id` both without bytes: the stream is opened, nothing is
+ * sent. Errors: BAY_AGAIN: taken, stop until drained; BAY_CANCELLED: not taken, `gone` follows in a
+ * later turn. Units: none. Threads: the loop's. Source: mcp basic/transports; HTML standard 9.2. */
+bay_err http_reply_event(http_reply *self, bay_str name, bay_str data, bay_str id);
+void http_reply_end(http_reply *self);
+/* Ends it by closing the connection; no `gone`. */
+void http_reply_abort(http_reply *self);
+
+/* For the http_handler's events; exchanges without a reply are none of ours. */
+void http_reply_on_closed(http_exchange *exchange);
+void http_reply_on_drained(http_exchange *exchange);
+
+enum { HTTP_REPLY_FIELDS = 8 };
+/* What a browser of an allowed origin needs to see in any reply to `exchange`; nothing for others.
+ * Appends up to 3 fields and returns the new count. The Origin was checked before. */
+size_t http_reply_cors(const http_exchange *exchange, http_field *fields, size_t count);
+
+#endif

@@ -1,0 +1,296 @@
+/* The HTTP face: who may come in, which path is whose, and whose loop an exchange belongs to. */
+#include "transport/mcp_http_face.h"
+
+#include "base/check.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "transport/mcp_sse_2024.h"
+#include "transport/relay.h"
+
+enum { KEEP_ALIVE_MS = 15000 };
+
+/* ---- one call at an endpoint ----------------------------------------------------------------- */
+
+static bool is_messages(const http_face *self, bay_str path)
+{
+    return self->messages_path.len > 0 && str_eq(path, self->messages_path);
+}
+
+void face_serve(http_face *self, const face_call *call, mcp_carrier *carrier,
+                mcp_server **out_engine)
+{
+    *out_engine = NULL;
+    if (is_messages(self, call->path)) {
+        sse_2024_receive(self, call, carrier);
+        return;
+    }
+    mcp_server *engine =
+        call->engine != NULL ? call->engine : self->options.engine(self->options.user, call->path);
+    if (engine == NULL) {
+        carrier->ops->answer(carrier, 404, STR(""), STR(""), STR(""));
+        return;
+    }
+    *out_engine = engine;
+    mcp_server_http(engine, &call->http, carrier, loop_now_ms(self->loop));
+}
+
+static bay_str field_of(void *context, bay_str name)
+{
+    return http_exchange_field(context, name);
+}
+
+static size_t count_of(void *context, bay_str name)
+{
+    return http_exchange_field_count(context, name);
+}
+
+/* The port of the loop that owns the session the exchange names; NULL: ours, or nobody's. */
+static relay_port *owner_of(const http_face *self, bay_str session_id)
+{
+    uint32_t worker;
+    if (session_id.len == 0 || !mcp_session_worker(session_id, &worker) ||
+        worker == self->options.worker || worker >= self->peer_count) {
+        return NULL;
+    }
+    return self->peers[worker];
+}
+
+static void serve(http_face *self, http_exchange *exchange, mcp_server *engine, bay_str session_id)
+{
+    relay_port *owner = owner_of(self, session_id);
+    if (owner != NULL) {
+        relay_exchange(self, exchange, owner);
+        return;
+    }
+    http_carrier *carrier = http_carrier_new(&self->carriers, exchange);
+    if (carrier == NULL) {
+        http_exchange_reply(exchange, 503, NULL, 0, STR(""));
+        return;
+    }
+    face_call call = {.path = http_exchange_path(exchange),
+                      .query = http_exchange_query(exchange),
+                      .engine = engine,
+                      .http = {.verb = http_exchange_method(exchange),
+                               .body = http_exchange_body(exchange),
+                               .field = field_of,
+                               .field_count = count_of,
+                               .context = exchange,
+                               .memory = http_exchange_arena(exchange),
+                               .principal = STR("")}};
+    face_serve(self, &call, &carrier->carrier, &carrier->engine);
+}
+
+/* ---- routing --------------------------------------------------------------------------------- */
+
+mcp_server *face_sse_engine(http_face *self, bay_str path)
+{
+    if (self->sse_path.len == 0 || !str_ends(path, self->sse_path)) {
+        return NULL;
+    }
+    /* "/sse" belongs to "/mcp", "/mcp/files/sse" to "/mcp/files". */
+    bay_str endpoint = str_head(path, path.len - self->sse_path.len);
+    return self->options.engine(self->options.user, endpoint.len > 0 ? endpoint : STR("/mcp"));
+}
+
+static void refuse(http_exchange *exchange, const char *text)
+{
+    static const http_field fields[] = {{STR_INIT("Content-Type"), STR_INIT("application/json")}};
+    char json[256];
+    buf body = {.at = json, .cap = sizeof(json), .max = sizeof(json)};
+    rpc_write_error(&body, STR(""), RPC_INVALID_REQUEST, str_of(text), STR(""));
+    http_exchange_reply(exchange, 403, fields, 1, body.err == BAY_OK ? buf_view(&body) : STR(""));
+}
+
+static void reply_empty(http_exchange *exchange, int status, bay_str allow)
+{
+    http_field fields[HTTP_REPLY_FIELDS] = {{STR("Allow"), allow}};
+    size_t count = http_reply_cors(exchange, fields, allow.len > 0 ? 1 : 0);
+    http_exchange_reply(exchange, status, fields, count, STR(""));
+}
+
+static void open_sse(http_face *self, mcp_server *engine, http_exchange *exchange)
+{
+    if (str_eq(http_exchange_method(exchange), STR("GET"))) {
+        sse_2024_open(self, engine, exchange);
+    } else {
+        /* A client that speaks both tries Streamable HTTP first and reads this as "no". */
+        reply_empty(exchange, 405, STR("GET"));
+    }
+}
+
+static void on_request(void *user, http_exchange *exchange)
+{
+    http_face *self = user;
+    bay_str path = http_exchange_path(exchange);
+    bool is_preflight = str_eq(http_exchange_method(exchange), STR("OPTIONS"));
+    http_exchange_set_user(exchange, NULL);
+    const char *refusal = http_guard_refusal(&self->guard, exchange);
+    if (refusal != NULL) {
+        refuse(exchange, refusal);
+        return;
+    }
+    bool has_messages = is_messages(self, path);
+    mcp_server *engine = has_messages ? NULL : self->options.engine(self->options.user, path);
+    if (has_messages || engine != NULL) {
+        if (is_preflight) {
+            http_guard_preflight(exchange, has_messages ? STR("POST, OPTIONS")
+                                                        : STR("GET, POST, DELETE, OPTIONS"));
+            return;
+        }
+        serve(self, exchange, engine,
+              has_messages ? sse_2024_session_id(http_exchange_query(exchange))
+                           : http_exchange_field(exchange, STR("Mcp-Session-Id")));
+        return;
+    }
+    mcp_server *sse = face_sse_engine(self, path);
+    if (sse != NULL && is_preflight) {
+        http_guard_preflight(exchange, STR("GET, OPTIONS"));
+    } else if (sse != NULL) {
+        open_sse(self, sse, exchange);
+    } else if (self->options.plain == NULL || !self->options.plain(self->options.user, exchange)) {
+        reply_empty(exchange, 404, STR(""));
+    }
+}
+
+static void on_closed(void *user, http_exchange *exchange, bool is_complete)
+{
+    (void)user;
+    (void)is_complete;
+    http_reply_on_closed(exchange);
+}
+
+static void on_drained(void *user, http_exchange *exchange)
+{
+    (void)user;
+    http_reply_on_drained(exchange);
+}
+
+const http_handler http_face_handler = {
+    .request = on_request, .closed = on_closed, .drained = on_drained};
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static size_t text_bytes(const bay_str *texts, size_t count)
+{
+    size_t bytes = count * sizeof(bay_str);
+    for (size_t i = 0; i < count; i++) {
+        bytes += texts[i].len;
+    }
+    return bytes;
+}
+
+static bay_str keep(char **at, bay_str text)
+{
+    bay_str kept = {*at, text.len};
+    if (text.len > 0) {
+        memcpy(*at, text.at, text.len);
+    }
+    *at += text.len;
+    return kept;
+}
+
+/* The guard's lists and the paths, in one block: the views first, then what they point to. */
+static bay_err keep_texts(http_face *self, const http_face_options *options)
+{
+    bay_str sse = str_of(options->sse_path);
+    bay_str messages = str_of(options->sse_path != NULL ? options->messages_path : NULL);
+    size_t bytes = text_bytes(options->hosts, options->host_count) +
+                   text_bytes(options->origins, options->origin_count) + sse.len + messages.len;
+    self->texts = mem_alloc(bytes + 1);
+    if (self->texts == NULL) {
+        return BAY_NOMEM;
+    }
+    bay_str *views = (bay_str *)(void *)self->texts;
+    char *at = (char *)(views + options->host_count + options->origin_count);
+    self->guard = (http_guard){.hosts = views,
+                               .host_count = options->host_count,
+                               .origins = views + options->host_count,
+                               .origin_count = options->origin_count,
+                               .is_loopback = options->is_loopback};
+    for (size_t i = 0; i < options->host_count; i++) {
+        *views++ = keep(&at, options->hosts[i]);
+    }
+    for (size_t i = 0; i < options->origin_count; i++) {
+        *views++ = keep(&at, options->origins[i]);
+    }
+    self->sse_path = keep(&at, sse);
+    self->messages_path = keep(&at, messages);
+    return BAY_OK;
+}
+
+bay_err http_face_new(loop *runs_on, const http_face_options *options, http_face **out)
+{
+    if (options->engine == NULL || (options->sse_path != NULL && options->messages_path == NULL)) {
+        return BAY_INVALID;
+    }
+    http_face *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        return BAY_NOMEM;
+    }
+    self->loop = runs_on;
+    self->options = *options;
+    list_init(&self->relayed);
+    http_replies_init(&self->replies, runs_on,
+                      options->keep_alive_ms > 0 ? options->keep_alive_ms : KEEP_ALIVE_MS);
+    http_carriers_init(&self->carriers, &self->replies);
+    sse_2024_init(self);
+    bay_err err = keep_texts(self, options);
+    if (err == BAY_OK) {
+        err = relay_port_new(runs_on, self, &self->port);
+    }
+    if (err != BAY_OK) {
+        http_face_free(self);
+        return err;
+    }
+    *out = self;
+    return BAY_OK;
+}
+
+static void forget_peers(http_face *self)
+{
+    for (size_t i = 0; i < self->peer_count; i++) {
+        relay_port_unref(self->peers[i]);
+    }
+    mem_free(self->peers);
+    self->peers = NULL;
+    self->peer_count = 0;
+}
+
+void http_face_free(http_face *self)
+{
+    if (self == NULL) {
+        return;
+    }
+    relays_end(self);
+    http_replies_fini(&self->replies);
+    if (self->port != NULL) {
+        relay_port_close(self->port);
+        relay_port_unref(self->port);
+    }
+    forget_peers(self);
+    sse_2024_fini(self);
+    http_carriers_fini(&self->carriers);
+    mem_free(self->texts);
+    mem_free(self);
+}
+
+void http_face_set_peers(http_face *self, http_face *const *faces, size_t count)
+{
+    forget_peers(self);
+    self->peers = mem_array(count, sizeof(*self->peers));
+    if (self->peers == NULL) {
+        return; /* sessions of other loops are then unknown here */
+    }
+    for (size_t i = 0; i < count; i++) {
+        self->peers[i] = relay_port_ref(faces[i]->port);
+    }
+    self->peer_count = count;
+}
+
+void http_face_close_streams(http_face *self)
+{
+    self->carriers.closed_last = NULL;
+    http_replies_close(&self->replies);
+    self->carriers.closed_last = NULL;
+    relays_close_streams(self);
+}
