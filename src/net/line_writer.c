@@ -103,8 +103,13 @@ static void on_landed(stream_queue *queue, int status)
     }
     if (status != 0) {
         set_broken(self, loop_error_of(status));
-    } else if (stream_queue_take_drained(queue) && self->events->drained != NULL) {
-        self->events->drained(self->user);
+        return;
+    }
+    bool is_empty = stream_queue_bytes(queue) == 0;
+    if (stream_queue_take_drained(queue) && self->events->drained != NULL) {
+        self->events->drained(self->user); /* may write again, or free us: nothing is told then */
+    } else if (is_empty && self->events->flushed != NULL) {
+        self->events->flushed(self->user);
     }
 }
 

@@ -255,7 +255,7 @@ static void on_drained(void *user)
 
 static const line_reader_events output_events = {on_line, on_overflow, on_output_end};
 static const line_reader_events error_events = {on_error_line, NULL, on_errors_end};
-static const line_writer_events input_events = {on_drained, NULL};
+static const line_writer_events input_events = {.drained = on_drained};
 
 bay_err process_write(process *self, bay_str line)
 {

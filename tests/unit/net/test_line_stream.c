@@ -330,7 +330,7 @@ static void on_closed(void *user, bay_err err)
     ((writing *)user)->closed++;
 }
 
-static const line_writer_events writer_events = {on_drained, on_closed};
+static const line_writer_events writer_events = {.drained = on_drained, .closed = on_closed};
 
 static void writing_init(writing *self, int fd, size_t high_bytes, size_t max_bytes)
 {
