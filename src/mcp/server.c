@@ -387,7 +387,12 @@ void mcp_server_free(mcp_server *self)
     self->is_closing = true;
     list_link *link;
     while ((link = list_first(&self->connections)) != NULL) {
-        mcp_connection_close(CONTAINER_OF(link, mcp_connection, server_link));
+        mcp_connection *one = CONTAINER_OF(link, mcp_connection, server_link);
+        mcp_carrier *carrier = one->carrier;
+        mcp_connection_close(one);
+        if (carrier->ops->end != NULL) {
+            carrier->ops->end(carrier);
+        }
     }
     while ((link = list_first(&self->listens)) != NULL) {
         listen_free(CONTAINER_OF(link, listen_stream, server_link));

@@ -36,7 +36,8 @@ typedef struct mcp_carrier_ops {
      * `json` empty: a priming event; both empty: opens the stream (the reply's head goes out now) and
      * sends nothing. BAY_AGAIN: taken, slow down until mcp_server_drained. */
     bay_err (*event)(mcp_carrier *self, bay_str json, bay_str event_id);
-    /* The stream ends after what was sent. Last call on the carrier. HTTP only. */
+    /* The stream ends after what was sent. Last call on the carrier. Duplex (may be NULL): the server
+     * is being freed, its connection is closed already. */
     void (*end)(mcp_carrier *self);
 } mcp_carrier_ops;
 
@@ -45,7 +46,10 @@ struct mcp_carrier {
     void *engine; /* the engine's own; NULL it before handing the carrier over */
 };
 
-/* One HTTP request at the endpoint, as the transport saw it. Views live as long as the carrier. */
+/* One HTTP request at the endpoint, as the transport saw it. The engine copies what it keeps: views
+ * are read until its first call on the carrier or the end of mcp_server_http, whichever is first, so
+ * the transport may give the request's memory back then. A service may look at its request for as
+ * long as it likes, on any thread, also after the peer is gone. */
 typedef struct mcp_http_request {
     bay_str verb; /* POST, GET, DELETE … */
     bay_str body;
