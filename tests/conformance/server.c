@@ -22,6 +22,14 @@ static const unsigned char wav[] = {
     1,   0,   8,   0,   'd', 'a', 't', 'a', 4,   0,   0,   0,   128, 128, 128, 128,
 };
 
+/* What answer_text answers with. */
+static char simple_text[] = "This is a simple text response for testing.";
+static char schema_text[] = "The arguments were taken.";
+static char sampling_text[] = "The client declared sampling.";
+static char static_text[] = "This is the content of the static text resource.";
+static char watched_text[] = "This resource can be subscribed to.";
+static char prompt_text[] = "This is a simple prompt for testing.";
+
 static void sleep_ms(long ms)
 {
     struct timespec time = {ms / 1000, ms % 1000 * 1000000};
@@ -129,7 +137,7 @@ static void add_content_tools(bay_server *server)
 {
     /* The first tool is called without arguments by the header checks and has to succeed. */
     bay_server_tool(server, "test_simple_text", "Answers with a text.", NULL, answer_text,
-                    "This is a simple text response for testing.");
+                    simple_text);
     bay_server_tool(server, "test_image_content", "Answers with an image.", NULL, answer_image,
                     NULL);
     bay_server_tool(server, "test_audio_content", "Answers with audio.", NULL, answer_audio, NULL);
@@ -155,7 +163,7 @@ static void add_content_tools(bay_server *server)
                     "\"required\":[\"contactMethod\"]},"
                     "\"then\":{\"required\":[\"phone\"]},\"else\":{\"required\":[\"email\"]},"
                     "\"additionalProperties\":false}",
-                    answer_text, "The arguments were taken.");
+                    answer_text, schema_text);
 }
 
 static void add_behaviour_tools(bay_server *server)
@@ -172,7 +180,7 @@ static void add_behaviour_tools(bay_server *server)
                            answer_progress, NULL);
     bay_tool_blocking(tool);
     tool = bay_server_tool(server, "test_missing_capability", "Needs a client that samples.", NULL,
-                           answer_text, "The client declared sampling.");
+                           answer_text, sampling_text);
     bay_tool_requires(tool, "sampling");
     tool = bay_server_tool(server, "test_streaming_elicitation",
                            "Needs a client that elicits; streams its progress.", NULL,
@@ -217,13 +225,11 @@ static void read_data(bay_call *call, void *user)
 static void add_resources(bay_server *server)
 {
     bay_server_resource(server, "test://static-text", "Static text", "A text that never changes.",
-                        "text/plain", answer_text,
-                        "This is the content of the static text resource.");
+                        "text/plain", answer_text, static_text);
     bay_server_resource(server, "test://static-binary", "Static image", "An image of one pixel.",
                         "image/png", read_pixel, NULL);
     bay_server_resource(server, "test://watched-resource", "Watched text",
-                        "A text to subscribe to.", "text/plain", answer_text,
-                        "This resource can be subscribed to.");
+                        "A text to subscribe to.", "text/plain", answer_text, watched_text);
     bay_server_template(server, "test://template/{id}/data", "Data by id",
                         "The data of the id in the address.", "application/json", read_data, NULL);
 }
@@ -282,7 +288,7 @@ static void complete_argument(bay_call *call, void *user)
 static void add_prompts(bay_server *server)
 {
     bay_server_prompt(server, "test_simple_prompt", "A prompt without arguments.", NULL,
-                      answer_text, "This is a simple prompt for testing.");
+                      answer_text, prompt_text);
     bay_server_prompt(server, "test_prompt_with_arguments", "A prompt of two arguments.",
                       "[{\"name\":\"arg1\",\"description\":\"The first\",\"required\":true},"
                       "{\"name\":\"arg2\",\"description\":\"The second\",\"required\":true}]",
