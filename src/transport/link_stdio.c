@@ -1,0 +1,250 @@
+/* A client link to a child process: one line, one message.
+ *
+ * What the child writes to stderr goes to the log, so many lines a second and no more, and its last
+ * words there stand behind the reason when it dies. A line beyond the bound and the death of the
+ * child break the link; unreadable lines are the engine's to count.
+ * Source: mcp 2025-11-25 basic/transports, stdio; mcp 2025-11-25 basic/lifecycle, Shutdown. */
+#include <stdio.h>
+
+#include "base/check.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "transport/link.h"
+
+enum {
+    TERM_MS = 2000, /* from the end of its stdin to SIGTERM */
+    KILL_MS = 3000, /* from there to SIGKILL */
+    LOG_LINES_PER_WINDOW = 1000,
+    LOG_WINDOW_MS = 1000,
+    LAST_WORDS = 160,
+};
+
+typedef struct stdio_link {
+    mcp_link base;
+    process *process;
+    char *name;
+    buf scratch;
+    uint32_t term_ms, kill_ms;
+    size_t line_bytes;
+    uint64_t window_ms; /* when the current second of the log began */
+    uint64_t window_lines;
+    char last_words[LAST_WORDS];
+    bool has_exited;
+} stdio_link;
+
+static stdio_link *stdio_of(mcp_link *base)
+{
+    return CONTAINER_OF(base, stdio_link, base);
+}
+
+/* ---- the engine's wishes ----------------------------------------------------------------------
+ */
+
+static bay_err stdio_send(void *link, uint64_t exchange, bay_str message, const mcp_field *fields,
+                          size_t count, uint32_t timeout_ms)
+{
+    (void)exchange;
+    (void)fields;
+    (void)count;
+    (void)timeout_ms;
+    stdio_link *self = link;
+    if (self->base.is_freed || self->has_exited) {
+        return BAY_CLOSED;
+    }
+    link_touch(&self->base);
+    bay_str line = link_line(&self->scratch, message);
+    if (line.at == NULL) {
+        return BAY_NOMEM;
+    }
+    bay_err err = process_write(self->process, line);
+    self->base.is_clogged = self->base.is_clogged || err == BAY_AGAIN;
+    if (self->scratch.cap > LINK_HIGH_BYTES) {
+        buf_fini(&self->scratch);
+        buf_init(&self->scratch, SIZE_MAX / 2);
+    }
+    return err;
+}
+
+static void stdio_pause(void *link, uint64_t exchange, bool is_paused)
+{
+    (void)exchange;
+    stdio_link *self = link;
+    if (self->base.is_freed || self->has_exited) {
+        return;
+    }
+    if (is_paused && !self->base.is_closing) {
+        process_pause(self->process);
+    } else {
+        process_resume(self->process);
+    }
+}
+
+static const mcp_link_ops stdio_ops = {.send = stdio_send, .pause = stdio_pause};
+
+/* ---- the child's events ------------------------------------------------------------------------
+ */
+
+static void on_line(void *user, bay_str line)
+{
+    stdio_link *self = user;
+    if (self->base.is_begun) {
+        mcp_client_receive(self->base.client, 0, line, (bay_str){0}, link_now(&self->base));
+        link_touch(&self->base);
+    }
+}
+
+static void sum_up(stdio_link *self)
+{
+    if (self->window_lines > LOG_LINES_PER_WINDOW) {
+        LOG(LOG_WARN, self->name, "%llu more lines of its stderr were not logged",
+            (unsigned long long)(self->window_lines - LOG_LINES_PER_WINDOW));
+    }
+    self->window_lines = 0;
+}
+
+static void on_error_line(void *user, bay_str line)
+{
+    stdio_link *self = user;
+    uint64_t now = link_now(&self->base);
+    if (now - self->window_ms >= LOG_WINDOW_MS) {
+        sum_up(self);
+        self->window_ms = now;
+    }
+    if (++self->window_lines <= LOG_LINES_PER_WINDOW) {
+        LOG(LOG_INFO, self->name, "%.*s", BAY_STR(line));
+    }
+    char words[LAST_WORDS];
+    link_clean_text(words, sizeof(words), str_trim(line));
+    if (words[0] != '\0') {
+        memcpy(self->last_words, words, sizeof(words));
+    }
+}
+
+static void on_drained(void *user)
+{
+    stdio_link *self = user;
+    self->base.is_clogged = false;
+    mcp_client_drained(self->base.client);
+    link_touch(&self->base);
+}
+
+static void on_overflow(void *user, size_t line_bytes)
+{
+    (void)line_bytes;
+    stdio_link *self = user;
+    char text[120];
+    snprintf(text, sizeof(text), "the server wrote a line of more than %zu bytes",
+             self->line_bytes);
+    mcp_client_broken(self->base.client, BAY_LIMIT, text, link_now(&self->base));
+}
+
+static void on_exited(void *user, int exit_status, int signal)
+{
+    stdio_link *self = user;
+    char text[64 + LAST_WORDS];
+    self->has_exited = true;
+    sum_up(self);
+    int len = signal != 0 ? snprintf(text, sizeof(text), "was killed by signal %d", signal)
+                          : snprintf(text, sizeof(text), "exited with status %d", exit_status);
+    if (self->last_words[0] != '\0') {
+        snprintf(text + len, sizeof(text) - (size_t)len, ": %s", self->last_words);
+    }
+    self->base.is_begun = true; /* there is nothing to begin any more */
+    mcp_client_broken(self->base.client, BAY_EXITED, text, link_now(&self->base));
+    if (!self->base.is_freed && self->base.is_closing) {
+        link_closed(&self->base);
+    }
+}
+
+static const process_events child_events = {
+    .line = on_line,
+    .error_line = on_error_line,
+    .drained = on_drained,
+    .overflow = on_overflow,
+    .exited = on_exited,
+};
+
+/* ---- the link's life ---------------------------------------------------------------------------
+ */
+
+static void stdio_begin(mcp_link *base)
+{
+    mcp_client_opened(base->client, link_now(base));
+}
+
+static void stdio_close(mcp_link *base)
+{
+    stdio_link *self = stdio_of(base);
+    if (self->has_exited) {
+        link_closed(base);
+        return;
+    }
+    process_resume(self->process); /* its end is seen by reading */
+    process_close(self->process, self->term_ms, self->kill_ms);
+}
+
+static void stdio_stop(mcp_link *base)
+{
+    stdio_link *self = stdio_of(base);
+    process_free(self->process);
+    self->process = NULL;
+    self->has_exited = true;
+}
+
+static void stdio_release(mcp_link *base)
+{
+    stdio_link *self = stdio_of(base);
+    buf_fini(&self->scratch);
+    mem_free(self->name);
+    mem_free(self);
+}
+
+static int stdio_process_id(const mcp_link *base)
+{
+    const stdio_link *self = CONTAINER_OF(base, stdio_link, base);
+    return self->has_exited ? 0 : process_id(self->process);
+}
+
+static const link_carrier stdio_carrier = {
+    .begin = stdio_begin,
+    .close = stdio_close,
+    .stop = stdio_stop,
+    .release = stdio_release,
+    .process_id = stdio_process_id,
+};
+
+bay_err mcp_link_open_stdio(loop *runs_on, const process_options *child, bay_str name,
+                            const mcp_link_options *options, mcp_link **out, bay_diag *diag)
+{
+    stdio_link *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        return diag_set(diag, BAY_NOMEM, "out of memory for a link");
+    }
+    buf_init(&self->scratch, SIZE_MAX / 2);
+    self->term_ms = options->term_ms != 0 ? options->term_ms : TERM_MS;
+    self->kill_ms = options->kill_ms != 0 ? options->kill_ms : KILL_MS;
+    self->window_ms = loop_now_ms(runs_on);
+    self->name = mem_dup(name.at, name.len);
+    bay_err err = self->name != NULL ? BAY_OK : BAY_NOMEM;
+    if (err == BAY_OK) {
+        err = link_init(&self->base, &stdio_carrier, runs_on, options, MCP_LINK_DUPLEX, &stdio_ops);
+    }
+    if (err != BAY_OK) {
+        stdio_release(&self->base);
+        return diag_set(diag, err, "a link could not be made: %s", bay_err_text(err));
+    }
+    process_options bounded = *child;
+    if (bounded.line_bytes == 0) {
+        bounded.line_bytes = self->base.max_message_bytes;
+    }
+    self->line_bytes = bounded.line_bytes;
+    err = process_start(runs_on, &bounded, &child_events, self, &self->process, diag);
+    if (err != BAY_OK) {
+        mcp_link_free(&self->base);
+        return err;
+    }
+    *out = &self->base;
+    return BAY_OK;
+}

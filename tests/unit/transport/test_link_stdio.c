@@ -1,0 +1,358 @@
+/* The link to a child process, against shell scripts that are good, silly or dying servers. */
+#include "link_test.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+/* Answers initialize, then line by line what the test says. `id` is in $id. */
+#define SHELL_SERVER                                                                               \
+    "reply() { printf '{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\\n' \"$id\" \"$1\"; }\n"      \
+    "while IFS= read -r line; do\n"                                                                \
+    "  id=${line#*\\\"id\\\":}; id=${id%%,*}\n"                                                    \
+    "  case $line in\n"                                                                            \
+    "  *'\"initialize\"'*) reply '{\"protocolVersion\":\"2025-06-18\",\"capabilities\":"           \
+    "{\"tools\":{}},\"serverInfo\":{\"name\":\"sh\",\"version\":\"1\"}}' ;;\n"                     \
+    "  *'\"notifications/'*) ;;\n"
+
+#define SHELL_END                                                                                  \
+    "  *) reply '{\"tools\":[]}' ;;\n"                                                             \
+    "  esac\n"                                                                                     \
+    "done\n"
+
+typedef struct log_book {
+    int lines;
+    int sums;
+    char last[400];
+    char component[64];
+} log_book;
+
+static log_book book;
+
+static void note_log(void *user, log_level level, const char *component, const char *text)
+{
+    (void)user;
+    if (strcmp(component, "mcp") == 0) {
+        return;
+    }
+    book.lines += level == LOG_INFO;
+    book.sums += level == LOG_WARN;
+    snprintf(book.last, sizeof(book.last), "%s", text);
+    snprintf(book.component, sizeof(book.component), "%s", component);
+}
+
+static bay_err start_with(owner *self, const mcp_link_options *options, const char *script,
+                          size_t line_bytes)
+{
+    const char *argv[] = {"/bin/sh", "-c", script, NULL};
+    process_options child = {.argv = argv, .line_bytes = line_bytes};
+    bay_diag diag = {0};
+    return mcp_link_open_stdio(self->loop, &child, STR("sheller"), options, &self->link, &diag);
+}
+
+static void start(owner *self, const char *script)
+{
+    *self = (owner){0};
+    assert_int_equal(loop_new(&self->loop), BAY_OK);
+    mcp_link_options options = owner_options(self);
+    assert_int_equal(start_with(self, &options, script, 0), BAY_OK);
+    assert_true(mcp_link_process_id(self->link) > 0);
+    assert_int_equal(self->readies + self->breaks, 0); /* nothing runs inside the opening */
+}
+
+static void finish(owner *self)
+{
+    if (self->link != NULL) {
+        owner_free(self);
+    }
+    loop_free(self->loop);
+    assert_int_equal(self->late, 0);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+}
+
+static void test_cannot_start(void **state)
+{
+    (void)state;
+    owner on = {0};
+    mcp_link_options options = owner_options(&on);
+    const char *argv[] = {"/no/such/program", NULL};
+    process_options child = {.argv = argv};
+    bay_diag diag = {0};
+    assert_int_equal(loop_new(&on.loop), BAY_OK);
+    loop_free(on.loop); /* the first loop opens what the process keeps */
+    int before = open_descriptors();
+    assert_int_equal(loop_new(&on.loop), BAY_OK);
+    assert_int_equal(mcp_link_open_stdio(on.loop, &child, STR("x"), &options, &on.link, &diag),
+                     BAY_SPAWN);
+    assert_null(on.link);
+    assert_non_null(strstr(diag.text, "/no/such/program"));
+    settle(on.loop);
+    assert_int_equal(on.breaks, 0);
+    finish(&on);
+    assert_int_equal(open_descriptors(), before);
+}
+
+static void test_call(void **state)
+{
+    (void)state;
+    owner on;
+    answer out;
+    start(&on, SHELL_SERVER SHELL_END);
+    assert_int_equal(ask(&out, &on, "tools/list", "{\n\"cursor\":\r\n\"a\"}"), BAY_OK);
+    TURN_UNTIL(on.loop, out.dones == 1);
+    assert_int_equal(out.kind, MCP_OUTCOME_RESULT);
+    assert_true(answer_has(&out, "{\"tools\":[]}"));
+    assert_string_equal(on.revision, "2025-06-18");
+    answer_fini(&out);
+    finish(&on);
+}
+
+static void test_exit_tells_why(void **state)
+{
+    (void)state;
+    owner on;
+    answer out;
+    start(&on, SHELL_SERVER
+          "  *) printf 'cannot open \\033[31mfiles.db\\033[0m\\a\\n\\n' >&2; exit 3 ;;\n"
+          "esac\ndone\n");
+    assert_int_equal(ask(&out, &on, "tools/list", NULL), BAY_OK);
+    TURN_UNTIL(on.loop, on.breaks == 1);
+    assert_int_equal(on.err, BAY_EXITED);
+    assert_string_equal(on.text, "exited with status 3: cannot open files.db");
+    assert_int_equal(out.dones, 1);
+    assert_int_equal(out.kind, MCP_OUTCOME_FAILED);
+    assert_int_equal(out.err, BAY_EXITED);
+    assert_true(out.was_sent);
+    assert_int_equal(mcp_link_process_id(on.link), 0);
+    answer_fini(&out);
+    finish(&on);
+}
+
+static void test_killed(void **state)
+{
+    (void)state;
+    owner on;
+    start(&on, SHELL_SERVER SHELL_END);
+    TURN_UNTIL(on.loop, on.readies == 1);
+    on.frees_on_break = true;
+    assert_int_equal(kill(mcp_link_process_id(on.link), SIGKILL), 0);
+    TURN_UNTIL(on.loop, on.breaks == 1);
+    assert_int_equal(on.err, BAY_EXITED);
+    assert_string_equal(on.text, "was killed by signal 9");
+    settle(on.loop);
+    finish(&on);
+}
+
+static void test_garbage(void **state)
+{
+    (void)state;
+    owner on;
+    answer out;
+    /* some garbage is survived */
+    start(&on,
+          "echo Starting server...; echo; echo '[]'; echo '{\"jsonrpc\":\"2.0\"}'\n" SHELL_SERVER
+              SHELL_END);
+    assert_int_equal(ask(&out, &on, "tools/list", NULL), BAY_OK);
+    TURN_UNTIL(on.loop, out.dones == 1);
+    assert_int_equal(out.kind, MCP_OUTCOME_RESULT);
+    answer_fini(&out);
+    finish(&on);
+    /* nothing but garbage is not */
+    start(&on, "while :; do echo nonsense; done");
+    TURN_UNTIL(on.loop, on.breaks == 1);
+    assert_int_equal(on.err, BAY_PROTOCOL);
+    finish(&on);
+}
+
+static void test_line_over_bound(void **state)
+{
+    (void)state;
+    owner on = {0};
+    assert_int_equal(loop_new(&on.loop), BAY_OK);
+    mcp_link_options options = owner_options(&on);
+    assert_int_equal(
+        start_with(&on, &options, "head -c 5000 /dev/zero | tr '\\0' x; sleep 100", 4096), BAY_OK);
+    TURN_UNTIL(on.loop, on.breaks == 1);
+    assert_int_equal(on.err, BAY_LIMIT);
+    assert_string_equal(on.text, "the server wrote a line of more than 4096 bytes");
+    TURN_UNTIL(on.loop, mcp_link_process_id(on.link) == 0);
+    assert_int_equal(on.breaks, 1);
+    finish(&on);
+}
+
+static void test_stderr_is_bounded(void **state)
+{
+    (void)state;
+    owner on;
+    book = (log_book){0};
+    log_set_sink(note_log, NULL, LOG_INFO);
+    start(&on, "echo one two >&2; exit 1");
+    TURN_UNTIL(on.loop, on.breaks == 1);
+    assert_int_equal(book.lines, 1);
+    assert_string_equal(book.last, "one two");
+    assert_string_equal(book.component, "sheller");
+    finish(&on);
+
+    book = (log_book){0};
+    int64_t before = link_clock_ms();
+    start(&on, "i=0; while [ $i -lt 30000 ]; do echo line $i >&2; i=$((i+1)); done");
+    TURN_UNTIL(on.loop, on.breaks == 1);
+    int64_t seconds = (link_clock_ms() - before) / 1000 + 2;
+    assert_in_range(book.lines, 1000, 1000 * seconds);
+    assert_true(seconds * 1000 >= 30000 || book.sums >= 1);
+    assert_string_equal(on.text, "exited with status 0: line 29999");
+    finish(&on);
+    log_set_sink(NULL, NULL, LOG_ERROR);
+}
+
+static void test_close(void **state)
+{
+    (void)state;
+    int before = open_descriptors();
+    /* a server that ends with its stdin, one that must be asked, one that must be made to */
+    static const char *const scripts[] = {
+        SHELL_SERVER SHELL_END,
+        SHELL_SERVER SHELL_END "sleep 100",
+        "trap '' TERM\n" SHELL_SERVER SHELL_END "while :; do sleep 100; done",
+    };
+    for (size_t i = 0; i < 3; i++) {
+        owner on;
+        answer out;
+        start(&on, scripts[i]);
+        on.frees_on_close = true;
+        TURN_UNTIL(on.loop, on.readies == 1);
+        assert_int_equal(ask(&out, &on, "tools/list", NULL), BAY_OK);
+        int child = mcp_link_process_id(on.link);
+        mcp_link_close(on.link, owner_closed, &on);
+        assert_int_equal(out.dones, 1);
+        assert_int_equal(out.err, BAY_CANCELLED);
+        assert_int_equal(on.closes, 0);
+        TURN_UNTIL(on.loop, on.closes == 1);
+        assert_int_equal(kill(child, 0), -1);
+        assert_int_equal(errno, ESRCH);
+        assert_int_equal(on.breaks, 0);
+        answer_fini(&out);
+        finish(&on);
+    }
+    assert_int_equal(open_descriptors(), before);
+}
+
+static void test_close_early_and_late(void **state)
+{
+    (void)state;
+    owner on;
+    /* before the first turn */
+    start(&on, SHELL_SERVER SHELL_END);
+    mcp_link_close(on.link, owner_closed, &on);
+    TURN_UNTIL(on.loop, on.closes == 1);
+    assert_int_equal(on.readies, 0);
+    finish(&on);
+    /* twice: the newer one hears it */
+    start(&on, SHELL_SERVER SHELL_END);
+    owner other = {0};
+    mcp_link_close(on.link, owner_closed, &other);
+    mcp_link_close(on.link, owner_closed, &on);
+    TURN_UNTIL(on.loop, on.closes == 1);
+    mcp_link_close(on.link, owner_closed, &other);
+    assert_int_equal(other.closes, 0);
+    TURN_UNTIL(on.loop, other.closes == 1);
+    assert_int_equal(on.closes, 1);
+    finish(&on);
+    /* after it died */
+    start(&on, "exit 0");
+    TURN_UNTIL(on.loop, on.breaks == 1);
+    mcp_link_close(on.link, owner_closed, &on);
+    assert_int_equal(on.closes, 0);
+    TURN_UNTIL(on.loop, on.closes == 1);
+    finish(&on);
+    /* freed before it was done */
+    start(&on, "trap '' TERM; while :; do sleep 100; done");
+    mcp_link_close(on.link, owner_closed, &on);
+    owner_free(&on);
+    settle(on.loop);
+    assert_int_equal(on.closes, 0);
+    finish(&on);
+}
+
+static void test_free_inside_callbacks(void **state)
+{
+    (void)state;
+    owner on;
+    answer out;
+    int before = open_descriptors();
+    start(&on, SHELL_SERVER SHELL_END);
+    on.frees_on_ready = true;
+    assert_int_equal(ask(&out, &on, "tools/list", NULL), BAY_OK);
+    TURN_UNTIL(on.loop, on.readies == 1);
+    assert_int_equal(out.dones, 1);
+    assert_int_equal(out.err, BAY_CANCELLED);
+    answer_fini(&out);
+    finish(&on);
+
+    start(&on, SHELL_SERVER SHELL_END);
+    assert_int_equal(ask(&out, &on, "tools/list", NULL), BAY_OK);
+    out.frees_on_done = true;
+    TURN_UNTIL(on.loop, out.dones == 1);
+    assert_int_equal(out.kind, MCP_OUTCOME_RESULT);
+    settle(on.loop);
+    answer_fini(&out);
+    finish(&on);
+    assert_int_equal(open_descriptors(), before);
+}
+
+/* A child that reads nothing: calls wait, time out, and nothing grows beyond the queue. */
+static void test_stuck_stdin(void **state)
+{
+    (void)state;
+    owner on = {0};
+    answer out[40];
+    assert_int_equal(loop_new(&on.loop), BAY_OK);
+    mcp_link_options options = owner_options(&on);
+    options.client.call_timeout_ms = 300;
+    const char *argv[] = {"/bin/sh", "-c",
+                          "read -r line; printf '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":"
+                          "{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},"
+                          "\"serverInfo\":{\"name\":\"s\",\"version\":\"1\"}}}\\n'; sleep 100",
+                          NULL};
+    process_options child = {.argv = argv, .queue_bytes = 1 << 20};
+    bay_diag diag = {0};
+    assert_int_equal(mcp_link_open_stdio(on.loop, &child, STR("stuck"), &options, &on.link, &diag),
+                     BAY_OK);
+    TURN_UNTIL(on.loop, on.readies == 1);
+    buf params;
+    buf_init(&params, 1 << 20);
+    buf_lit(&params, "{\"name\":\"a\",\"arguments\":{\"x\":\"");
+    for (int i = 0; i < 100000; i++) {
+        buf_char(&params, 'y');
+    }
+    buf_append(&params, "\"}}", 4);
+    for (size_t i = 0; i < ARRAY_LEN(out); i++) {
+        assert_int_equal(ask(&out[i], &on, "tools/call", params.at), BAY_OK);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(out); i++) {
+        TURN_UNTIL(on.loop, out[i].dones == 1);
+        assert_int_equal(out[i].err, BAY_TIMEOUT);
+        answer_fini(&out[i]);
+    }
+    buf_fini(&params);
+    finish(&on);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cannot_start),
+        cmocka_unit_test(test_call),
+        cmocka_unit_test(test_exit_tells_why),
+        cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_garbage),
+        cmocka_unit_test(test_line_over_bound),
+        cmocka_unit_test(test_stderr_is_bounded),
+        cmocka_unit_test(test_close),
+        cmocka_unit_test(test_close_early_and_late),
+        cmocka_unit_test(test_free_inside_callbacks),
+        cmocka_unit_test(test_stuck_stdin),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
