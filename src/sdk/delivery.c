@@ -23,9 +23,10 @@ typedef struct note {
 static void deliver(bay_call *call, note_kind kind, int code, double progress, bay_str bytes)
 {
     bool is_last = kind == NOTE_RESULT || kind == NOTE_ERROR;
-    if (!is_last && atomic_load(&call->is_finished)) {
+    if (call->is_delivered) {
         return; /* the request is gone */
     }
+    call->is_delivered = is_last;
     switch (kind) {
     case NOTE_RESULT:
         mcp_request_result_members(call->request, bytes);
@@ -50,9 +51,7 @@ static void deliver_note(void *argument)
 {
     note *self = argument;
     bay_call *call = self->call;
-    if (self->kind == NOTE_PROGRESS || self->kind == NOTE_LOG || call->request != NULL) {
-        deliver(call, self->kind, self->code, self->progress, (bay_str){self->bytes, self->len});
-    }
+    deliver(call, self->kind, self->code, self->progress, (bay_str){self->bytes, self->len});
     sdk_call_unref(call);
     mem_free(self);
 }
