@@ -39,10 +39,12 @@ typedef enum mcp_link_kind {
 typedef struct mcp_link_ops {
     /* Sends one message; views are borrowed for the call. `exchange` is not 0 for requests: the
      * transport names it in every mcp_client_* call about that exchange. BAY_OK, BAY_AGAIN (taken),
-     * or an error: not sent. */
+     * or an error: not sent. Must not call back into the engine before it returns. timeout_ms 0: no
+     * bound; else the time after which the engine has given up at the latest. */
     bay_err (*send)(void *link, uint64_t exchange, bay_str message, const mcp_field *fields,
                     size_t count, uint32_t timeout_ms);
-    /* HTTP: close that exchange; nothing more about it comes. */
+    /* HTTP: close that exchange; nothing more about it comes. May be called from inside any
+     * mcp_client_* function, also one about that exchange. */
     void (*abandon)(void *link, uint64_t exchange);
     /* HTTP, legacy: GET with these fields (session, version, Last-Event-ID), as `exchange`. */
     bay_err (*listen)(void *link, uint64_t exchange, const mcp_field *fields, size_t count);
@@ -67,7 +69,8 @@ void mcp_client_receive(mcp_client *self, uint64_t exchange, bay_str message, ba
                         uint64_t now_ms);
 /* SSE `retry:` or an id without data. */
 void mcp_client_event_hint(mcp_client *self, uint64_t exchange, bay_str event_id, uint32_t retry_ms);
-/* An exchange ended: BAY_OK = its body is complete. was_sent as in net/http_client.h. */
+/* An exchange ended: BAY_OK = its body is complete. was_sent as in net/http_client.h. HTTP+SSE: the
+ * POST of a request ended; a failure or a status of 400 and more (see mcp_client_head) fails its call. */
 void mcp_client_ended(mcp_client *self, uint64_t exchange, bay_err err, bool was_sent,
                       const char *text, uint64_t now_ms);
 /* The link as a whole is gone (the process exited, the SSE stream broke). Every open call fails with

@@ -276,6 +276,7 @@ void mcp_call_finish(mcp_call *call, const mcp_outcome *outcome)
         call_finish_own(call, outcome);
     }
     if (call->is_exchange_open && !self->is_dead) {
+        call->deadline_ms = call->end_ms = UINT64_MAX;
         call->wake_ms = self->now_ms + CLIENT_LINGER_MS;
         mcp_client_wake(self, call->wake_ms);
         list_push(&self->lingering, &call->link);
@@ -364,7 +365,12 @@ mcp_call *mcp_call_by_id(const mcp_client *self, bay_str raw_id)
 mcp_call *mcp_call_by_exchange(const mcp_client *self, uint64_t exchange)
 {
     mcp_call *call = mcp_id_table_get(&self->table, exchange);
-    return call != NULL && call->exchange == exchange && call->is_exchange_open ? call : NULL;
+    if (call == NULL || call->exchange != exchange) {
+        return NULL;
+    }
+    /* HTTP+SSE: an exchange only carries the request; the answer comes on the shared stream. */
+    bool is_open = mcp_client_is_http(self) ? call->is_exchange_open : call->phase == CALL_OPEN;
+    return is_open ? call : NULL;
 }
 
 mcp_call *mcp_call_only_open(const mcp_client *self)

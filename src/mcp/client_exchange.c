@@ -100,7 +100,9 @@ void mcp_client_ended(mcp_client *self, uint64_t exchange, bay_err err, bool was
     }
     mcp_client_enter(self, now_ms);
     call->is_exchange_open = false;
-    if (call == self->stream) {
+    if (!mcp_client_is_http(self) && err == BAY_OK && call->status < 400) {
+        LOG(LOG_DEBUG, "mcp", "a request was taken");
+    } else if (call == self->stream) {
         mcp_client_legacy_stream_ended(self, err);
     } else if (call->phase == CALL_LINGERING) {
         mcp_call_recycle(call);

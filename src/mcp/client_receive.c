@@ -223,7 +223,8 @@ static void refuse(mcp_client *self, const rpc_message *message)
 
 void mcp_client_answer(mcp_client *self, bay_str id, bay_str result, int code, bay_str message)
 {
-    if (self->is_dead || self->state == MCP_CLIENT_BROKEN || mcp_client_is_modern(self)) {
+    bool is_modern = self->state == MCP_CLIENT_READY && mcp_client_is_modern(self);
+    if (self->is_dead || self->state == MCP_CLIENT_BROKEN || is_modern) {
         return;
     }
     mcp_client_enter(self, 0);

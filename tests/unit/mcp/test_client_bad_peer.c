@@ -357,6 +357,34 @@ static void test_calls_at_every_moment(void **state)
     fx_fini(&fx);
 }
 
+static void test_posts_of_sse_that_fail(void **state)
+{
+    (void)state;
+    fx_init(&fx, MCP_LINK_SSE_2024);
+    fx_open(&fx);
+    uint64_t id = fx_next(&fx)->exchange;
+    fx_head(&fx, id, 202);
+    fx_ended(&fx, id, BAY_OK);
+    fx_line(&fx, id, FX_INITIALIZED("2024-11-05", "{}"));
+    fx_next(&fx);
+    fx_saw(&fx, "ready 2024-11-05\n");
+    fx_name one = {.text = "one"}, two = {.text = "two"}, three = {.text = "three"};
+    fx_call(&fx, &one, "tools/list", NULL);
+    fx_call(&fx, &two, "tools/list", NULL);
+    fx_call(&fx, &three, "tools/list", NULL);
+    id = fx_next(&fx)->exchange;
+    fx_reply(&fx, id, 404, NULL);
+    fx_line(&fx, id, FX_RESULT("{}"));
+    mcp_client_ended(fx.client, fx_next(&fx)->exchange, BAY_CONNECT, false, "refused", fx.now);
+    id = fx_next(&fx)->exchange;
+    fx_reply(&fx, id, 202, NULL);
+    fx_line(&fx, id, FX_RESULT("{}"));
+    fx_saw(&fx, "one failed PROTOCOL unsent the server answered HTTP status 404\n"
+                "two failed CONNECT unsent refused\nthree result {}\n");
+    fx_quiet(&fx);
+    fx_fini(&fx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -374,6 +402,7 @@ int main(void)
         cmocka_unit_test(test_depth_bomb),
         cmocka_unit_test(test_pings_without_reading),
         cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_posts_of_sse_that_fail),
         cmocka_unit_test(test_calls_at_every_moment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@ typedef struct server_kind {
 #define LEGACY_OK FX_INITIALIZED("2025-11-25", "{}")
 #define UNSUPPORTED(list)                                                                          \
     "{'jsonrpc':'2.0','id':#,'error':{'code':-32022,'message':'no','data':{'supported':" list "}}" \
-                                                                                              "}"
+    "}"
 #define D "server/discover"
 #define I "initialize"
 #define DI "server/discover initialize "

@@ -54,7 +54,7 @@ static void test_result_types(void **state)
 
 #define UNSUPPORTED(list)                                                                          \
     "{'jsonrpc':'2.0','id':#,'error':{'code':-32022,'message':'no','data':{'supported':" list "}}" \
-                                                                                              "}"
+    "}"
 
 static void test_version_retried_inline(void **state)
 {
