@@ -85,7 +85,7 @@ struct bay_call {
     atomic_int references;
     atomic_bool is_cancelled;
     atomic_bool is_finished; /* answered; earlier messages may still be on their way to the loop */
-    bool is_delivered; /* loop only: the answer is with the engine, the request is gone */
+    bool is_delivered;       /* loop only: the answer is with the engine, the request is gone */
     bool is_deferred;
     bay_server *server;
     const entry *entry;
