@@ -69,8 +69,8 @@ static void run_git(bay_call *call, const char *repository, const char *const *a
     for (size_t i = 0; arguments[i] != NULL && len < MAX_ARGUMENTS - 1; i++) {
         argv[len++] = arguments[i];
     }
-    pid_t child;
-    int from;
+    pid_t child = -1;
+    int from = -1;
     int status = 0;
     int failed = start_git(argv, &child, &from);
     char *text = malloc(MAX_OUTPUT);
@@ -139,7 +139,8 @@ static void git_diff(bay_call *call, void *user)
 int main(int argc, char **argv)
 {
     bool has_repository = argc > 1 && argv[1][0] != '-';
-    char *repository = has_repository ? argv[1] : ".";
+    static char here[] = ".";
+    char *repository = has_repository ? argv[1] : here;
     bay_server *server = bay_server_new("git", "1.0.0");
     bay_tool *tools[] = {
         bay_server_tool(server, "git_status", "Branch and changed files.", NULL, git_status,
