@@ -229,18 +229,18 @@ void listen_complete(listen_stream *self)
     buf_lit(out, "}}}");
     /* It is off every list before anything is sent: sending may report the carrier gone. */
     mcp_carrier *line = self->connection != NULL ? self->connection->carrier : NULL;
-    mcp_carrier *carrier = self->holder.carrier;
-    self->holder.carrier = NULL;
-    listen_free(self);
-    if (carrier != NULL) {
-        carrier->engine = NULL;
-        line = carrier;
+    holder last_word = {.kind = HOLDER_LAST_WORD};
+    if (self->holder.carrier != NULL) {
+        line = self->holder.carrier;
+        carrier_take(&last_word, line);
+        self->holder.carrier = NULL;
     }
+    listen_free(self);
     if (line != NULL && out->err == BAY_OK) {
         (void)line->ops->event(line, buf_view(out), STR(""));
     }
-    if (carrier != NULL) {
-        carrier->ops->end(carrier);
+    if (last_word.carrier != NULL) {
+        carrier_end(&last_word);
     }
 }
 

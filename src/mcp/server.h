@@ -115,7 +115,8 @@ typedef struct mcp_service {
     void (*cancelled)(void *self, mcp_request *request);
     /* After mcp_request_notify said BAY_AGAIN. May be NULL. */
     void (*drained)(void *self, mcp_request *request);
-    /* Members of the `capabilities` object for a client of this revision (inside an open object). */
+    /* Members of the `capabilities` object for a client of this revision (inside an open object).
+     * What they admit is remembered until mcp_server_changed. */
     void (*capabilities)(void *self, const mcp_revision *revision, json_writer *out);
     /* x-mcp-header table of a tool; NULL: none. May be NULL. */
     const mcp_param_table *(*param_table)(void *self, bay_str tool);

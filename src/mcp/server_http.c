@@ -73,7 +73,7 @@ static bool is_modern(mcp_server *self, const request *read, const mcp_http_requ
     return era == HEADER_MODERN || (era == HEADER_UNKNOWN && has_marks);
 }
 
-/* BAY_OK: *out is the session the request names. Else the refusal was sent. */
+/* The session the request names; NULL: the refusal was sent. */
 static mcp_session *session_of(mcp_server *self, const mcp_http_request *http, mcp_carrier *carrier,
                                bay_str id)
 {
@@ -309,7 +309,7 @@ void mcp_server_http(mcp_server *self, const mcp_http_request *http, mcp_carrier
     } else if (server_has_legacy(self) && str_eq(http->verb, STR("GET"))) {
         get(self, http, carrier);
     } else if (server_has_legacy(self) && str_eq(http->verb, STR("DELETE"))) {
-        delete (self, http, carrier);
+        end_session(self, http, carrier);
     } else {
         reply(carrier, 405, STR(""),
               server_has_legacy(self) ? STR("GET, POST, DELETE") : STR("POST"));
@@ -325,6 +325,9 @@ void mcp_server_gone(mcp_server *self, mcp_carrier *carrier, uint64_t now_ms)
     }
     carrier->engine = NULL;
     of->carrier = NULL;
+    if (of->kind == HOLDER_LAST_WORD) {
+        return;
+    }
     if (of->kind == HOLDER_LISTEN) {
         listen_free((listen_stream *)of);
         return;
@@ -355,7 +358,8 @@ static void requests_drained(mcp_server *self, const list *requests)
 void mcp_server_drained(mcp_server *self, mcp_carrier *carrier)
 {
     holder *of = carrier->engine;
-    if (of == NULL || self->service->drained == NULL || of->kind == HOLDER_LISTEN) {
+    if (of == NULL || self->service->drained == NULL || of->kind == HOLDER_LISTEN ||
+        of->kind == HOLDER_LAST_WORD) {
         return;
     }
     outlet *from = of->kind == HOLDER_OUTLET ? (outlet *)of : ((stream *)of)->outlet;

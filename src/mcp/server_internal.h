@@ -22,7 +22,12 @@ typedef struct request request;
 typedef struct stream stream;
 typedef struct listen listen_stream;
 
-typedef enum holder_kind { HOLDER_OUTLET, HOLDER_STREAM, HOLDER_LISTEN } holder_kind;
+typedef enum holder_kind {
+    HOLDER_OUTLET,
+    HOLDER_STREAM,
+    HOLDER_LISTEN,
+    HOLDER_LAST_WORD, /* only sees to it that a carrier that goes is not used again */
+} holder_kind;
 
 /* First in every object that may own an HTTP carrier. */
 typedef struct holder {

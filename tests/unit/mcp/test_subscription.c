@@ -207,6 +207,20 @@ static void listeners_may_vanish_while_they_are_told(void **state)
     bench_fini(&self);
 }
 
+static void a_carrier_may_go_with_the_last_word(void **state)
+{
+    (void)state;
+    bench self;
+    bench_init(&self);
+    wire through;
+    bench_http(&self, &through, "POST", listen_fields, LISTEN("1", ALL));
+    through.dies_on_event = true;
+    mcp_server_close_streams(self.server);
+    assert_int_equal(through.ends, 0);
+    wire_fini(&through);
+    bench_fini(&self);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +230,7 @@ int main(void)
         cmocka_unit_test(a_graceful_end_is_a_result),
         cmocka_unit_test(a_line_carries_several_listens),
         cmocka_unit_test(legacy_clients_share_the_table),
+        cmocka_unit_test(a_carrier_may_go_with_the_last_word),
         cmocka_unit_test(listeners_may_vanish_while_they_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
