@@ -9,10 +9,7 @@
 
 bool mcp_client_is_id(bay_str raw, uint64_t *out)
 {
-    if (raw.len == 0 || raw.at[0] == '0') {
-        return false; /* ours count from 1, and are compared as the bytes they were sent as */
-    }
-    return str_uint(raw, out);
+    return str_uint(raw, out); /* JSON has no leading zeros: one text for each number */
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
