@@ -291,7 +291,7 @@ static void get(mcp_server *self, const mcp_http_request *http, mcp_carrier *car
     stream_prime(session->get);
 }
 
-static void delete (mcp_server *self, const mcp_http_request *http, mcp_carrier *carrier)
+static void end_session(mcp_server *self, const mcp_http_request *http, mcp_carrier *carrier)
 {
     mcp_session *session = session_of(self, http, carrier, STR(""));
     if (session != NULL) {
