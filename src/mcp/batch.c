@@ -51,7 +51,14 @@ static void receive_one(mcp_server *server, bay_str text, mcp_session *session, 
         request_discard(one);
         return;
     }
-    one->shown.principal = STR("");
+    bay_str principal = {session->principal, session->principal_len};
+    if (arena_dup(one->shown.memory, principal, &one->shown.principal) != BAY_OK) {
+        if (is_request) {
+            refuse(through, server, one->shown.message.id, RPC_INTERNAL_ERROR, "Out of memory");
+        }
+        request_discard(one);
+        return;
+    }
     legacy_message(one, session, through);
 }
 

@@ -29,8 +29,8 @@ void event_log_fini(event_log *self)
     }
 }
 
-bool event_log_add(event_log *self, const event_log_limits *limits, uint32_t stream,
-                      uint32_t seq, bay_str text)
+bool event_log_add(event_log *self, const event_log_limits *limits, uint32_t stream, uint32_t seq,
+                   bay_str text)
 {
     if (limits->events == 0 || limits->bytes < sizeof(event) ||
         text.len > limits->bytes - sizeof(event) || text.len > UINT32_MAX) {

@@ -28,10 +28,10 @@ typedef struct event_log_limits {
 void event_log_init(event_log *self);
 void event_log_fini(event_log *self);
 
-/* Keeps a copy, dropping the oldest events until it fits. False: not kept, because it is larger than
- * the whole log or there is no memory. */
-bool event_log_add(event_log *self, const event_log_limits *limits, uint32_t stream,
-                      uint32_t seq, bay_str text);
+/* Keeps a copy, dropping the oldest events until it fits. False: not kept, because it is larger
+ * than the whole log or there is no memory. */
+bool event_log_add(event_log *self, const event_log_limits *limits, uint32_t stream, uint32_t seq,
+                   bay_str text);
 
 /* The first event of the stream later than `seq`; NULL when there is none. Valid until the log
  * changes. */

@@ -7,10 +7,10 @@
 #include "json/json.h"
 
 typedef struct mcp_param {
-    bay_str header;        /* the suffix after "Mcp-Param-" */
-    const bay_str *path;   /* property names from the arguments down */
+    bay_str header;      /* the suffix after "Mcp-Param-" */
+    const bay_str *path; /* property names from the arguments down */
     size_t path_len;
-    json_kind type;        /* JSON_STRING, JSON_NUMBER (integer) or JSON_TRUE (boolean) */
+    json_kind type; /* JSON_STRING, JSON_NUMBER (integer) or JSON_TRUE (boolean) */
 } mcp_param;
 
 typedef struct mcp_param_table {
@@ -26,8 +26,8 @@ bay_err mcp_param_table_read(mcp_param_table *out, json_val input_schema, arena 
                              bay_diag *diag) BAY_MUST_CHECK;
 
 /* The header's value for these arguments, encoded; `at` NULL when it is to be left out. */
-bay_err mcp_param_value(const mcp_param *param, json_val arguments, arena *memory, bay_str *out)
-    BAY_MUST_CHECK;
+bay_err mcp_param_value(const mcp_param *param, json_val arguments, arena *memory,
+                        bay_str *out) BAY_MUST_CHECK;
 
 /* Does a received (encoded) value match the arguments? `field.at` NULL: the header was absent. */
 bool mcp_param_matches(const mcp_param *param, json_val arguments, bay_str field, arena *memory);

@@ -3,8 +3,8 @@
 #ifndef MCP_PROTOCOL_H
 #define MCP_PROTOCOL_H
 
-#include "patchbay/types.h"
 #include "base/str.h"
+#include "patchbay/types.h"
 
 typedef enum mcp_era { MCP_LEGACY, MCP_MODERN } mcp_era;
 
@@ -33,10 +33,15 @@ enum mcp_method_flags {
     MCP_FLAG_LIST = 8,
 };
 
-typedef enum mcp_sender { MCP_SENDER_CLIENT = 1, MCP_SENDER_SERVER = 2, MCP_SENDER_EITHER = 3 } mcp_sender;
+typedef enum mcp_sender {
+    MCP_SENDER_CLIENT = 1,
+    MCP_SENDER_SERVER = 2,
+    MCP_SENDER_EITHER = 3
+} mcp_sender;
 
 typedef enum mcp_method_id {
-#define MCP_METHOD(symbol, text, kind, sender, since, until, capability, name_field, flags) MCP_##symbol,
+#define MCP_METHOD(symbol, text, kind, sender, since, until, capability, name_field, flags)        \
+    MCP_##symbol,
 #include "mcp/methods.def"
 #undef MCP_METHOD
     MCP_METHOD_COUNT
@@ -57,7 +62,8 @@ typedef struct mcp_method {
 const mcp_revision *mcp_revision_of(mcp_revision_id id);
 const mcp_revision *mcp_revision_find(bay_str text); /* NULL when unknown */
 const mcp_method *mcp_method_of(mcp_method_id id);
-/* The row of that name if `revision` has it and `sender` may send it, else NULL. One hash look-up. */
+/* The row of that name if `revision` has it and `sender` may send it, else NULL. One hash look-up.
+ */
 const mcp_method *mcp_method_find(bay_str text, mcp_revision_id revision, mcp_sender sender);
 
 enum {
@@ -91,6 +97,10 @@ bool mcp_log_level_find(bay_str text, mcp_log_level *out);
 bay_str mcp_log_level_text(mcp_log_level level);
 
 /* What changed, for list_changed and subscriptions. */
-typedef enum mcp_change { MCP_CHANGE_TOOLS = 1, MCP_CHANGE_PROMPTS = 2, MCP_CHANGE_RESOURCES = 4 } mcp_change;
+typedef enum mcp_change {
+    MCP_CHANGE_TOOLS = 1,
+    MCP_CHANGE_PROMPTS = 2,
+    MCP_CHANGE_RESOURCES = 4
+} mcp_change;
 
 #endif

@@ -5,8 +5,8 @@
  *
  * One engine per loop and face; single-threaded. Exactly-once: every mcp_request handed to the
  * service is finished exactly once by the service (mcp_request_result… or mcp_request_error), also
- * after `cancelled`; that call frees it. The engine sees to it that the peer gets exactly one answer
- * or, after a cancel or disconnect, none.
+ * after `cancelled`; that call frees it. The engine sees to it that the peer gets exactly one
+ * answer or, after a cancel or disconnect, none.
  *
  * A dual-era door chooses by what the message carries, never by its method: modern _meta or header
  * -> stateless rules; else the legacy rules of the session's revision. */
@@ -26,18 +26,18 @@ typedef struct mcp_carrier mcp_carrier;
 /* ---- towards the transport ------------------------------------------------------------------ */
 
 /* The way back for one HTTP exchange, or for a whole duplex connection. Embedded first in the
- * transport's own struct. The engine holds a pointer to it until `answer` or `end` was called (HTTP),
- * or until mcp_connection_close (duplex), or until mcp_server_gone. */
+ * transport's own struct. The engine holds a pointer to it until `answer` or `end` was called
+ * (HTTP), or until mcp_connection_close (duplex), or until mcp_server_gone. */
 typedef struct mcp_carrier_ops {
     /* The whole reply as one JSON body (`json` empty: no body). `session` non-empty: send it as
      * Mcp-Session-Id. `allow` non-empty: send it as Allow. Last call on the carrier. HTTP only. */
     void (*answer)(mcp_carrier *self, int status, bay_str json, bay_str session, bay_str allow);
-    /* One message on the stream (HTTP: opens text/event-stream first) or line. `event_id` empty: none;
-     * `json` empty: a priming event; both empty: opens the stream (the reply's head goes out now) and
-     * sends nothing. BAY_AGAIN: taken, slow down until mcp_server_drained. */
+    /* One message on the stream (HTTP: opens text/event-stream first) or line. `event_id` empty:
+     * none; `json` empty: a priming event; both empty: opens the stream (the reply's head goes out
+     * now) and sends nothing. BAY_AGAIN: taken, slow down until mcp_server_drained. */
     bay_err (*event)(mcp_carrier *self, bay_str json, bay_str event_id);
-    /* The stream ends after what was sent. Last call on the carrier. Duplex (may be NULL): the server
-     * is being freed, its connection is closed already. */
+    /* The stream ends after what was sent. Last call on the carrier. Duplex (may be NULL): the
+     * server is being freed, its connection is closed already. */
     void (*end)(mcp_carrier *self);
 } mcp_carrier_ops;
 
@@ -47,21 +47,21 @@ struct mcp_carrier {
 };
 
 /* One HTTP request at the endpoint, as the transport saw it. The engine copies what it keeps: views
- * are read until its first call on the carrier or the end of mcp_server_http, whichever is first, so
- * the transport may give the request's memory back then. A service may look at its request for as
- * long as it likes, on any thread, also after the peer is gone. */
+ * are read until its first call on the carrier or the end of mcp_server_http, whichever is first,
+ * so the transport may give the request's memory back then. A service may look at its request for
+ * as long as it likes, on any thread, also after the peer is gone. */
 typedef struct mcp_http_request {
     bay_str verb; /* POST, GET, DELETE … */
     bay_str body;
     bay_str (*field)(void *context, bay_str name); /* `at` NULL when absent */
     size_t (*field_count)(void *context, bay_str name);
     void *context;
-    arena *memory; /* lives as long as the carrier's exchange */
+    arena *memory;     /* lives as long as the carrier's exchange */
     bay_str principal; /* who is calling; "" = nobody in particular */
 } mcp_http_request;
 
-/* Takes one HTTP request. The carrier hears its answer now or later. Host and Origin were checked by
- * the transport. */
+/* Takes one HTTP request. The carrier hears its answer now or later. Host and Origin were checked
+ * by the transport. */
 void mcp_server_http(mcp_server *self, const mcp_http_request *request, mcp_carrier *carrier,
                      uint64_t now_ms);
 /* The HTTP peer closed the exchange early: modern = cancel; legacy = the stream may be resumed. */
@@ -69,8 +69,8 @@ void mcp_server_gone(mcp_server *self, mcp_carrier *carrier, uint64_t now_ms);
 void mcp_server_drained(mcp_server *self, mcp_carrier *carrier);
 
 /* Duplex carriers. `receive` takes one whole message (no line end). */
-bay_err mcp_connection_open(mcp_server *self, mcp_carrier *carrier, mcp_connection **out)
-    BAY_MUST_CHECK;
+bay_err mcp_connection_open(mcp_server *self, mcp_carrier *carrier,
+                            mcp_connection **out) BAY_MUST_CHECK;
 void mcp_connection_receive(mcp_connection *self, bay_str message, uint64_t now_ms);
 void mcp_connection_drained(mcp_connection *self);
 /* The peer is gone: open requests are cancelled; no more calls on the carrier. */
@@ -88,21 +88,22 @@ struct mcp_request {
     mcp_server *server;
     mcp_session *session; /* NULL for modern requests */
     const mcp_revision *revision;
-    const mcp_method *method; /* NULL for a method outside the table (see mcp_service.request_other) */
-    rpc_message message;      /* views live until the request is finished */
-    json_val meta;            /* params._meta, or missing */
-    bay_str name;             /* the method's name_field, decoded */
-    bay_str progress_token;   /* raw JSON, empty when none */
-    json_val client_info;     /* missing when unknown */
+    const mcp_method
+        *method;         /* NULL for a method outside the table (see mcp_service.request_other) */
+    rpc_message message; /* views live until the request is finished */
+    json_val meta;       /* params._meta, or missing */
+    bay_str name;        /* the method's name_field, decoded */
+    bay_str progress_token; /* raw JSON, empty when none */
+    json_val client_info;   /* missing when unknown */
     json_val client_capabilities;
-    mcp_log_level log_level;  /* least severe the client wants for this request; NONE = nothing */
+    mcp_log_level log_level; /* least severe the client wants for this request; NONE = nothing */
     bay_str principal;
     arena *memory;
     uint64_t arrived_ms;
     bool is_cancelled;
     /* For the service to use: */
     void *user;
-    uint32_t ttl_ms;   /* cache hint added to cacheable modern results that carry none */
+    uint32_t ttl_ms; /* cache hint added to cacheable modern results that carry none */
     bool is_cache_public;
 };
 
@@ -125,28 +126,30 @@ typedef struct mcp_service {
     /* The first listener of a resource came, or the last one left. May be NULL. BAY_NOTFOUND makes
      * the subscription fail (legacy) or be left out of the acknowledgement (modern). */
     bay_err (*subscribe)(void *self, bay_str uri, bool is_wanted);
-    /* A notification of the client that is not the engine's own (roots/list_changed …). May be NULL. */
+    /* A notification of the client that is not the engine's own (roots/list_changed …). May be
+     * NULL. */
     void (*notified)(void *self, mcp_session *session, const rpc_message *message);
     /* A legacy session began or ended. May be NULL. */
     void (*session_changed)(void *self, mcp_session *session, bool is_open);
 } mcp_service;
 
 typedef struct mcp_server_options {
-    bay_str name;         /* serverInfo */
-    bay_str title;        /* "" = none */
+    bay_str name;  /* serverInfo */
+    bay_str title; /* "" = none */
     bay_str version;
     bay_str instructions; /* "" = none */
-    mcp_revision_id oldest; /* revisions offered, inclusive; oldest > MCP_LATEST_LEGACY: modern only */
-    mcp_revision_id newest; /* < MCP_REV_2026_07_28: legacy only */
-    uint32_t max_sessions;        /* 0: 10,000 */
-    uint32_t session_idle_ms;     /* 0: 30 minutes; open streams and calls keep a session alive */
-    uint32_t max_requests;        /* under way per session or connection; 0: 1,024 */
-    uint32_t max_subscriptions;   /* listens, and resources per listener; 0: 1,024 */
-    size_t log_bytes;             /* event log for resumption, per session; 0: 256 KiB */
-    uint32_t log_events;          /* 0: 256 */
-    uint32_t ask_timeout_ms;      /* server-to-client requests; 0: 10 minutes */
-    uint32_t worker;              /* stands in session ids: which loop owns the session */
-    json_limits json;             /* all zero: 64 MiB, 64 levels, 1 Mi values */
+    mcp_revision_id
+        oldest; /* revisions offered, inclusive; oldest > MCP_LATEST_LEGACY: modern only */
+    mcp_revision_id newest;     /* < MCP_REV_2026_07_28: legacy only */
+    uint32_t max_sessions;      /* 0: 10,000 */
+    uint32_t session_idle_ms;   /* 0: 30 minutes; open streams and calls keep a session alive */
+    uint32_t max_requests;      /* under way per session or connection; 0: 1,024 */
+    uint32_t max_subscriptions; /* listens, and resources per listener; 0: 1,024 */
+    size_t log_bytes;           /* event log for resumption, per session; 0: 256 KiB */
+    uint32_t log_events;        /* 0: 256 */
+    uint32_t ask_timeout_ms;    /* server-to-client requests; 0: 10 minutes */
+    uint32_t worker;            /* stands in session ids: which loop owns the session */
+    json_limits json;           /* all zero: 64 MiB, 64 levels, 1 Mi values */
 } mcp_server_options;
 
 bay_err mcp_server_new(const mcp_server_options *options, const mcp_service *service, void *user,
@@ -181,9 +184,10 @@ bay_err mcp_request_notify(mcp_request *self, mcp_method_id method, bay_str para
  * the notification's other members ("progress":1,"total":2), raw, without braces. */
 bay_err mcp_request_progress(mcp_request *self, double progress, bay_str members);
 
-/* A request of ours to the client, on this request's stream (legacy only; BAY_UNSUPPORTED for modern
- * clients: answer input_required instead; and for a client that lacks the capability). `answered` runs
- * exactly once: `response` NULL with an error when the client is gone, cancelled or too slow. */
+/* A request of ours to the client, on this request's stream (legacy only; BAY_UNSUPPORTED for
+ * modern clients: answer input_required instead; and for a client that lacks the capability).
+ * `answered` runs exactly once: `response` NULL with an error when the client is gone, cancelled or
+ * too slow. */
 bay_err mcp_request_ask(mcp_request *self, mcp_method_id method, bay_str params,
                         void (*answered)(void *user, bay_err err, const rpc_message *response),
                         void *user, uint64_t now_ms) BAY_MUST_CHECK;

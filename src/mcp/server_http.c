@@ -44,6 +44,13 @@ static bool accepts(const mcp_http_request *http, bay_str type)
     return accept.at == NULL || header_accepts(accept, type);
 }
 
+/* What nearly every client sends is known without reading it. */
+static bool accepts_both(const mcp_http_request *http)
+{
+    return str_eq(field_of(http, STR("Accept")), STR("application/json, text/event-stream")) ||
+           (accepts(http, STR("application/json")) && accepts(http, STR("text/event-stream")));
+}
+
 typedef enum header_era { HEADER_NONE, HEADER_LEGACY, HEADER_MODERN, HEADER_UNKNOWN } header_era;
 
 static header_era era_of_header(const mcp_http_request *http)
@@ -218,7 +225,7 @@ static void post(mcp_server *self, const mcp_http_request *http, mcp_carrier *ca
                "Content-Type must be application/json");
         return;
     }
-    if (!accepts(http, STR("application/json")) || !accepts(http, STR("text/event-stream"))) {
+    if (!accepts_both(http)) {
         refuse(self, carrier, 406, STR(""), RPC_INVALID_REQUEST,
                "Accept must admit application/json and text/event-stream");
         return;

@@ -30,7 +30,7 @@ typedef struct rpc_message {
 /* What to answer when a message cannot be read. */
 typedef struct rpc_fault {
     int code;
-    bay_str id;       /* raw, "null" when unreadable; never points outside the input or static text */
+    bay_str id; /* raw, "null" when unreadable; never points outside the input or static text */
     const char *text; /* static */
     size_t offset;    /* of the offending byte in the input, for -32700 */
 } rpc_fault;
@@ -40,10 +40,11 @@ enum { RPC_MAX_ID_BYTES = 256, RPC_MAX_METHOD_BYTES = 256 };
 
 /* Reads the envelope in `root`. BAY_PROTOCOL with `fault` filled in, BAY_NOMEM. A member of the
  * envelope that stands twice is refused: two readers must not disagree about it. */
-bay_err rpc_message_read(rpc_message *out, json_val root, arena *memory, rpc_fault *fault)
-    BAY_MUST_CHECK;
+bay_err rpc_message_read(rpc_message *out, json_val root, arena *memory,
+                         rpc_fault *fault) BAY_MUST_CHECK;
 
-/* Parses `text` and reads its envelope; a batch (array) is BAY_UNSUPPORTED with `out->root` set to it. */
+/* Parses `text` and reads its envelope; a batch (array) is BAY_UNSUPPORTED with `out->root` set to
+ * it. */
 bay_err rpc_message_parse(rpc_message *out, json_doc *doc, bay_str text, const json_limits *limits,
                           arena *memory, rpc_fault *fault) BAY_MUST_CHECK;
 

@@ -533,6 +533,27 @@ static void a_batch_is_answered_when_its_last_call_is(void **state)
     bench_fini(&self);
 }
 
+static void a_batch_has_its_sessions_caller(void **state)
+{
+    (void)state;
+    bench self;
+    bench_init(&self);
+    self.mode = ANSWER_LATER;
+    wire through;
+    bench_http_as(&self, &through, "POST", plain_fields, INITIALIZE("2025-03-26"), "ann");
+    char id[64];
+    memcpy(id, through.session, sizeof(id));
+    wire_fini(&through);
+    field with[] = {JSON_TYPE, BOTH, {"Mcp-Session-Id", id}, {NULL, NULL}};
+    bench_http_as(&self, &through, "POST", with, "[" SAY("1", "tools/call", TOOL) "]", "ann");
+    mcp_request *request = bench_take(&self);
+    assert_true(str_eq(request->principal, STR("ann")));
+    bench_answer(&self, request);
+    assert_int_equal(through.status, 200);
+    wire_fini(&through);
+    bench_fini(&self);
+}
+
 /* ---- duplex */
 
 static void a_connection_waits_for_an_era(void **state)
@@ -621,6 +642,7 @@ int main(void)
         cmocka_unit_test(a_client_is_asked_on_the_calls_own_stream),
         cmocka_unit_test(batches_are_of_one_revision_only),
         cmocka_unit_test(a_batch_is_answered_when_its_last_call_is),
+        cmocka_unit_test(a_batch_has_its_sessions_caller),
         cmocka_unit_test(a_connection_waits_for_an_era),
         cmocka_unit_test(a_connection_speaks_both_eras_at_once),
     };
