@@ -53,25 +53,6 @@ bool buf_reserve(buf *self, size_t bytes)
     return true;
 }
 
-void buf_append(buf *self, const void *at, size_t len)
-{
-    if (len == 0 || !buf_reserve(self, len)) {
-        return;
-    }
-    memcpy(self->at + self->len, at, len);
-    self->len += len;
-}
-
-void buf_str(buf *self, bay_str text)
-{
-    buf_append(self, text.at, text.len);
-}
-
-void buf_char(buf *self, char c)
-{
-    buf_append(self, &c, 1);
-}
-
 void buf_uint(buf *self, uint64_t number)
 {
     char digits[20];

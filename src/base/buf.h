@@ -25,9 +25,27 @@ void buf_clear(buf *self);
 /* Room for `bytes` more; false (and `err` set) when there is none. */
 bool buf_reserve(buf *self, size_t bytes);
 
-void buf_append(buf *self, const void *at, size_t len);
-void buf_str(buf *self, bay_str text);
-void buf_char(buf *self, char c);
+/* Inline, since writing JSON is mostly this. */
+static inline void buf_append(buf *self, const void *at, size_t len)
+{
+    if (len == 0 ||
+        ((self->err != BAY_OK || len > self->cap - self->len) && !buf_reserve(self, len))) {
+        return;
+    }
+    memcpy(self->at + self->len, at, len);
+    self->len += len;
+}
+
+static inline void buf_str(buf *self, bay_str text)
+{
+    buf_append(self, text.at, text.len);
+}
+
+static inline void buf_char(buf *self, char c)
+{
+    buf_append(self, &c, 1);
+}
+
 void buf_int(buf *self, int64_t number);
 void buf_uint(buf *self, uint64_t number);
 void buf_printf(buf *self, const char *format, ...) BAY_PRINTF(2, 3);

@@ -10,6 +10,16 @@ bool str_eq_nocase(bay_str a, bay_str b)
     if (a.len != b.len) {
         return false;
     }
+    if (a.len == 0 || a.at == b.at) {
+        return true;
+    }
+    /* Most names that are compared differ: bit 5 aside, so do their ends. */
+    if ((((a.at[0] ^ b.at[0]) | (a.at[a.len - 1] ^ b.at[a.len - 1])) & ~0x20) != 0) {
+        return false;
+    }
+    if (memcmp(a.at, b.at, a.len) == 0) {
+        return true;
+    }
     for (size_t i = 0; i < a.len; i++) {
         if (lower(a.at[i]) != lower(b.at[i])) {
             return false;

@@ -126,7 +126,7 @@ static bay_str cut(bay_str *rest, char separator)
 
 bool header_content_type_is(bay_str value, bay_str type)
 {
-    return str_eq_nocase(cut(&value, ';'), type);
+    return str_eq(value, type) || str_eq_nocase(cut(&value, ';'), type);
 }
 
 /* RFC 9110 section 12.4.2: 0 to 1 with up to three decimals. */
