@@ -161,6 +161,8 @@ bay_err mcp_client_new(const mcp_client_options *options, const mcp_client_event
 void mcp_client_free(mcp_client *self); /* open calls fail with BAY_CANCELLED first */
 
 mcp_client_state mcp_client_state_of(const mcp_client *self);
+/* As given, or HTTP+SSE since the transport fell back to it. */
+mcp_link_kind mcp_client_link_kind(const mcp_client *self);
 const mcp_revision *mcp_client_revision(const mcp_client *self); /* NULL before READY */
 json_val mcp_client_server_info(const mcp_client *self);
 json_val mcp_client_server_capabilities(const mcp_client *self);

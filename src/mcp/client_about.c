@@ -117,6 +117,11 @@ mcp_client_state mcp_client_state_of(const mcp_client *self)
     return self->state;
 }
 
+mcp_link_kind mcp_client_link_kind(const mcp_client *self)
+{
+    return self->kind;
+}
+
 const mcp_revision *mcp_client_revision(const mcp_client *self)
 {
     return self->state == MCP_CLIENT_READY ? self->revision : NULL;
