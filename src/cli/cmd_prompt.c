@@ -1,0 +1,104 @@
+/* prompt: the messages that a prompt becomes. */
+#include "base/str.h"
+#include "cli/commands.h"
+#include "cli/content.h"
+#include "cli/pairs.h"
+#include "cli/print.h"
+#include "cli/say.h"
+#include "cli/session.h"
+#include "json/writer.h"
+
+static cli_exit print_messages(const cli_arguments *arguments, json_val result, output *device,
+                               buf *text)
+{
+    json_val messages = json_get(result, STR("messages"));
+    if (!json_is(messages, JSON_ARRAY)) {
+        cli_say("%s: the answer has no list \"messages\"; --json shows it", arguments->name);
+        return CLI_EXIT_PROTOCOL;
+    }
+    json_iter iter = json_iter_of(messages);
+    while (json_next(&iter)) {
+        bay_err err = cli_content_write_message(device, text, iter.value);
+        if (err != BAY_OK) {
+            cli_say("%s", bay_err_text(err));
+            return cli_exit_of(err);
+        }
+    }
+    return cli_print(device, text, CLI_EXIT_OK);
+}
+
+static cli_exit print_result(const cli_arguments *arguments, json_val result)
+{
+    output device;
+    buf text;
+    cli_print_init(&device, &text, arguments);
+    bool is_waiting = json_str_eq(json_get(result, STR("resultType")), STR("input_required"));
+    cli_exit code = CLI_EXIT_OK;
+    if (arguments->is_json) {
+        code = cli_print_json(&device, json_raw(result), CLI_EXIT_OK);
+    } else if (!is_waiting) {
+        code = print_messages(arguments, result, &device, &text);
+    }
+    if (is_waiting && code == CLI_EXIT_OK) {
+        cli_say("%s asks for input before it answers, which this command cannot give: use it in a "
+                "host",
+                arguments->name);
+        code = CLI_EXIT_REMOTE;
+    }
+    buf_fini(&text);
+    return code;
+}
+
+/* {"name":…,"arguments":…} */
+static cli_exit take_params(const cli_arguments *arguments, buf *params)
+{
+    buf given;
+    json_writer writer;
+    buf_init(&given, CLI_PAIRS_BYTES);
+    cli_exit code = cli_pairs_take(arguments, true, &given);
+    json_writer_init(&writer, params);
+    json_open_object(&writer);
+    json_key_lit(&writer, "name");
+    json_put_str(&writer, str_of(arguments->name));
+    json_key_lit(&writer, "arguments");
+    json_put_raw(&writer, buf_view(&given));
+    json_close_object(&writer);
+    if (code == CLI_EXIT_OK && params->err != BAY_OK) {
+        cli_say("%s", bay_err_text(params->err));
+        code = CLI_EXIT_FAILED;
+    }
+    buf_fini(&given);
+    return code;
+}
+
+static cli_exit run(const cli_arguments *arguments, cli_session *session, bay_str params)
+{
+    cli_answer answer;
+    cli_request request = {.method = MCP_PROMPTS_GET, .params = params, .shows_progress = true};
+    cli_answer_init(&answer);
+    cli_exit code = cli_session_call(session, &request, &answer);
+    if (code == CLI_EXIT_OK && answer.kind == MCP_OUTCOME_ERROR) {
+        code = cli_session_refused(session, str_of(arguments->name), &answer);
+    } else if (code == CLI_EXIT_OK) {
+        code = print_result(arguments, answer.value);
+    }
+    cli_answer_fini(&answer);
+    return code;
+}
+
+int cmd_prompt(const cli_arguments *arguments)
+{
+    cli_session *session = NULL;
+    buf params;
+    buf_init(&params, 2 * (size_t)CLI_PAIRS_BYTES);
+    cli_exit code = take_params(arguments, &params);
+    if (code == CLI_EXIT_OK) {
+        code = cli_session_open(arguments, NULL, &session);
+    }
+    if (code == CLI_EXIT_OK) {
+        code = run(arguments, session, buf_view(&params));
+    }
+    code = cli_session_close(session, code);
+    buf_fini(&params);
+    return (int)code;
+}

@@ -1,0 +1,100 @@
+/* read: the bytes of a resource. */
+#include "base/str.h"
+#include "cli/commands.h"
+#include "cli/content.h"
+#include "cli/print.h"
+#include "cli/say.h"
+#include "cli/session.h"
+#include "json/writer.h"
+
+enum { PARAMS_BYTES = 1 << 20 };
+
+static cli_exit print_contents(const cli_arguments *arguments, json_val result, output *device,
+                               buf *text)
+{
+    json_val contents = json_get(result, STR("contents"));
+    bool is_hidden = false;
+    if (!json_is(contents, JSON_ARRAY)) {
+        cli_say("%s: the answer has no list \"contents\"; --json shows it", arguments->name);
+        return CLI_EXIT_PROTOCOL;
+    }
+    json_iter parts = json_iter_of(contents);
+    while (json_next(&parts)) {
+        bay_err err = cli_content_write_resource(device, text, parts.value, &is_hidden);
+        if (err != BAY_OK) {
+            cli_say("%s: %s", arguments->name,
+                    err == BAY_PROTOCOL ? "a part is neither a text nor base64; --json shows it"
+                                        : bay_err_text(err));
+            return cli_exit_of(err);
+        }
+    }
+    if (json_count(contents) != 1) {
+        cli_say("%s: %zu parts%s", arguments->name, json_count(contents),
+                json_count(contents) > 1 ? ", one behind the other" : "");
+    }
+    if (is_hidden) {
+        cli_say("%s: not shown on a terminal: redirect the output to a file", arguments->name);
+    }
+    return cli_print(device, text, CLI_EXIT_OK);
+}
+
+static cli_exit print_result(const cli_arguments *arguments, json_val result)
+{
+    output device;
+    buf text;
+    cli_print_init(&device, &text, arguments);
+    bool is_waiting = json_str_eq(json_get(result, STR("resultType")), STR("input_required"));
+    cli_exit code = CLI_EXIT_OK;
+    if (arguments->is_json) {
+        code = cli_print_json(&device, json_raw(result), CLI_EXIT_OK);
+    } else if (!is_waiting) {
+        code = print_contents(arguments, result, &device, &text);
+    }
+    if (is_waiting && code == CLI_EXIT_OK) {
+        cli_say("%s: the server asks for input before it answers, which this command cannot give",
+                arguments->name);
+        code = CLI_EXIT_REMOTE;
+    }
+    buf_fini(&text);
+    return code;
+}
+
+static cli_exit run(const cli_arguments *arguments, cli_session *session, bay_str params)
+{
+    cli_answer answer;
+    cli_request request = {.method = MCP_RESOURCES_READ, .params = params, .shows_progress = true};
+    cli_answer_init(&answer);
+    cli_exit code = cli_session_call(session, &request, &answer);
+    if (code == CLI_EXIT_OK && answer.kind == MCP_OUTCOME_ERROR) {
+        code = cli_session_refused(session, str_of(arguments->name), &answer);
+    } else if (code == CLI_EXIT_OK) {
+        code = print_result(arguments, answer.value);
+    }
+    cli_answer_fini(&answer);
+    return code;
+}
+
+int cmd_read(const cli_arguments *arguments)
+{
+    cli_session *session = NULL;
+    buf params;
+    json_writer writer;
+    buf_init(&params, PARAMS_BYTES);
+    json_writer_init(&writer, &params);
+    json_open_object(&writer);
+    json_key_lit(&writer, "uri");
+    json_put_str(&writer, str_of(arguments->name));
+    json_close_object(&writer);
+    cli_exit code = params.err == BAY_OK ? CLI_EXIT_OK : CLI_EXIT_FAILED;
+    if (code == CLI_EXIT_OK) {
+        code = cli_session_open(arguments, NULL, &session);
+    } else {
+        cli_say("%s", bay_err_text(params.err));
+    }
+    if (code == CLI_EXIT_OK) {
+        code = run(arguments, session, buf_view(&params));
+    }
+    code = cli_session_close(session, code);
+    buf_fini(&params);
+    return (int)code;
+}

@@ -1,0 +1,48 @@
+/* patchbay: one binary, one command each. */
+#include <signal.h>
+#include <stdio.h>
+
+#include "base/str.h"
+#include "cli/commands.h"
+
+static void print(const buf *text)
+{
+    fwrite(text->at, 1, text->len, stdout);
+}
+
+static int help(const cli_arguments *arguments)
+{
+    buf text;
+    buf_init(&text, 1 << 20);
+    if (arguments->has_topic || arguments->command != CLI_HELP) {
+        cli_write_help(arguments->command, &text);
+    } else {
+        cli_write_usage(&text);
+    }
+    print(&text);
+    buf_fini(&text);
+    return CLI_EXIT_OK;
+}
+
+static int version(const cli_arguments *arguments)
+{
+    printf(arguments->is_json ? "{\"version\":\"%s\"}\n" : "patchbay %s\n", bay_version());
+    return CLI_EXIT_OK;
+}
+
+int main(int argc, char **argv)
+{
+    static int (*const commands[CLI_COMMAND_COUNT])(const cli_arguments *arguments) = {
+        [CLI_SERVE] = cmd_serve, [CLI_STDIO] = cmd_stdio, [CLI_LIST] = cmd_list,
+        [CLI_CALL] = cmd_call,   [CLI_READ] = cmd_read,   [CLI_PROMPT] = cmd_prompt,
+        [CLI_STEP] = cmd_step,   [CLI_VERSION] = version, [CLI_HELP] = help,
+    };
+    cli_arguments arguments;
+    bay_diag diag = {0};
+    signal(SIGPIPE, SIG_IGN);
+    if (cli_parse(argc, argv, &arguments, &diag) != BAY_OK) {
+        fprintf(stderr, "patchbay: %s\n", diag.text);
+        return CLI_EXIT_USAGE;
+    }
+    return arguments.wants_help ? help(&arguments) : commands[arguments.command](&arguments);
+}
