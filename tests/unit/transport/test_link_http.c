@@ -167,7 +167,12 @@ static void scripted(answer *out, const char *text, size_t cut)
     peer_send(&on, request.at, reply + first, (size_t)len - first);
     settle(on.on.loop);
     peer_hang_up(&on, request.at);
-    TURN_UNTIL(on.on.loop, out->dones == 1);
+    while (out->dones == 0) { /* a request may come again when its connection was a stale one */
+        (void)loop_turn(on.on.loop, 5);
+        if (peer_take(&on, &request)) {
+            peer_hang_up(&on, request.at);
+        }
+    }
     peer_fini(&on);
 }
 
