@@ -9,6 +9,8 @@
 #include "wire/base64.h"
 #include "wire/uri.h"
 
+enum { HIDDEN_COMPLAINTS = 5 };
+
 /* Resources and templates keep their URIs: those are routed, not renamed. */
 static bool is_renamed(listing_kind kind)
 {
@@ -66,8 +68,10 @@ static bay_err view_add(catalog_view *view, const catalog_source *source, const 
                         bay_str shown, bool is_named_anew)
 {
     if (map_get(&view->by_shown, shown) != NULL) {
-        LOG(LOG_WARN, "catalog", "\"%.*s\" is offered twice; the one of %s is not shown",
-            BAY_STR(str_head(shown, 300)), upstream_name(source->upstream).at);
+        if (view->hidden++ < HIDDEN_COMPLAINTS) {
+            LOG(LOG_WARN, "catalog", "\"%.*s\" is offered twice; the one of %s is not shown",
+                BAY_STR(str_head(shown, 300)), upstream_name(source->upstream).at);
+        }
         return BAY_OK;
     }
     catalog_entry *entry = &view->entries[view->count];
@@ -138,6 +142,10 @@ bay_err catalog_view_build(catalog_view *out, listing_kind kind, const catalog_s
         err = view_add_source(&view, &sources[i], options, &seen);
     }
     map_fini(&seen);
+    if (view.hidden > HIDDEN_COMPLAINTS) {
+        LOG(LOG_WARN, "catalog", "%zu items are not shown because they are offered twice",
+            view.hidden);
+    }
     if (err != BAY_OK) {
         catalog_view_fini(&view);
         return err;

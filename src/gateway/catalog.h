@@ -10,7 +10,7 @@
 #include "base/map.h"
 #include "gateway/listing.h"
 
-enum { CATALOG_MAX_ITEMS = 1000000, CATALOG_MAX_BYTES = 1 << 30, CATALOG_NAME_BYTES = 1024 };
+enum { CATALOG_MAX_ITEMS = 1000000, CATALOG_MAX_BYTES = 1 << 30 };
 
 /* A server as the catalog sees it; `listings` are the fetched ones, or NULL before that. */
 typedef struct catalog_source {
@@ -33,12 +33,13 @@ typedef struct catalog_view {
     size_t *starts; /* count + 1 of them */
     catalog_entry *entries;
     size_t count;
+    size_t hidden; /* offered twice */
     map by_shown;
 } catalog_view;
 
 typedef struct catalog_options {
     bay_str separator; /* empty: names are shown as they are (a face of one server) */
-    bool bare_names;   /* with a separator: the bare name too where it is unique */
+    bool bare_names;   /* with a separator: the bare name instead where only one server has it */
 } catalog_options;
 
 /* Builds the view of one kind. Owns: the view holds references to the listings it shows. */

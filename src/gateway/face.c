@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -97,6 +98,12 @@ static void take_named(face *self, mcp_request *request, listing_kind kind, cons
     const catalog_source *source = source_by_prefix(self, request->name, &rest);
     if (source != NULL && source->listings[kind] == NULL && rest.len > 0) {
         route_to(self, request, source->upstream, rest, NULL);
+        return;
+    }
+    /* one that is shown under its bare name still answers to its full one */
+    entry = source != NULL ? catalog_view_find(&self->views[kind], rest) : NULL;
+    if (entry != NULL && entry->upstream == source->upstream && self->only == NULL) {
+        route_to(self, request, entry->upstream, entry->item->key, entry);
         return;
     }
     refuse_name(request, what);
@@ -322,7 +329,7 @@ static bool same_text(const catalog_view *a, const catalog_view *b)
     return str_eq(buf_view(&a->text), buf_view(&b->text));
 }
 
-void face_refresh(face *self, listing_kind kind, const catalog_source *sources, size_t count)
+static bay_err rebuild(face *self, listing_kind kind)
 {
     static const mcp_change changes[LISTING_KINDS] = {
         [LISTING_TOOLS] = MCP_CHANGE_TOOLS,
@@ -335,16 +342,12 @@ void face_refresh(face *self, listing_kind kind, const catalog_source *sources, 
         .bare_names = self->config->bare_names,
     };
     catalog_view view;
-    for (size_t i = 0; i < count && i < self->source_count; i++) {
-        self->sources[i] = sources[i];
-    }
     bay_err err = catalog_view_build(&view, kind, self->sources, self->source_count, &options,
                                      ++self->serial);
     if (err != BAY_OK) {
-        LOG(LOG_ERROR, "catalog",
-            "the list of %.*s could not be rebuilt: %s; the earlier one stays",
+        LOG(LOG_ERROR, "catalog", "the list of %.*s could not be rebuilt: %s",
             BAY_STR(listing_result_key(kind)), bay_err_text(err));
-        return;
+        return err;
     }
     bool is_changed = !same_text(&view, &self->views[kind]);
     catalog_view_fini(&self->views[kind]);
@@ -352,6 +355,26 @@ void face_refresh(face *self, listing_kind kind, const catalog_source *sources, 
     if (is_changed && self->is_settled) {
         mcp_server_changed(self->engine, changes[kind]);
     }
+    return BAY_OK;
+}
+
+void face_refresh(face *self, listing_kind kind, const catalog_source *sources, size_t count)
+{
+    for (size_t i = 0; i < count && i < self->source_count; i++) {
+        self->sources[i] = sources[i];
+    }
+    err_ignore(rebuild(self, kind)); /* it said so; the earlier list stays */
+}
+
+void face_forget_sources(face *self, const config *settings)
+{
+    for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
+        catalog_view_fini(&self->views[kind]);
+    }
+    mem_free(self->sources);
+    self->sources = NULL;
+    self->source_count = 0;
+    self->config = settings;
 }
 
 bay_err face_set_sources(face *self, const config *settings, const catalog_source *sources,
@@ -359,6 +382,7 @@ bay_err face_set_sources(face *self, const config *settings, const catalog_sourc
 {
     catalog_source *copy = mem_array(count + 1, sizeof(*copy));
     if (copy == NULL) {
+        face_forget_sources(self, settings);
         return BAY_NOMEM;
     }
     if (count > 0) {
@@ -368,8 +392,13 @@ bay_err face_set_sources(face *self, const config *settings, const catalog_sourc
     self->sources = copy;
     self->source_count = count;
     self->config = settings;
+    bay_err err = BAY_OK;
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
-        face_refresh(self, kind, copy, 0);
+        bay_err kind_err = rebuild(self, kind);
+        if (kind_err != BAY_OK) {
+            catalog_view_fini(&self->views[kind]); /* its servers may be about to leave */
+            err = kind_err;
+        }
     }
-    return BAY_OK;
+    return err;
 }

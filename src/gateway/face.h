@@ -23,11 +23,11 @@ void face_free(face *self);
 mcp_server *face_engine(face *self);
 bay_str face_only(const face *self);
 
-/* The servers it shows, in order; copied. `sources` of the face's own choosing are passed by the
- * worker: all or the one. Until every server has been heard of once or `patience_ms` have passed,
- * lists wait. */
+/* The servers it shows, in order; copied. Lists wait until face_settle. On failure the face shows
+ * nothing rather than servers that may be about to leave. */
 bay_err face_set_sources(face *self, const config *config, const catalog_source *sources,
                          size_t count) BAY_MUST_CHECK;
+void face_forget_sources(face *self, const config *config);
 /* The listings of one kind changed: rebuild that view, tell the clients. */
 void face_refresh(face *self, listing_kind kind, const catalog_source *sources, size_t count);
 /* Nothing more is to be waited for: lists that wait are answered. */

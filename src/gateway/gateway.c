@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "gateway/worker.h"
 
-enum { MOST_WORKERS = 256 };
+enum { MOST_WORKERS = 256, MOST_ROUNDS = 1000 };
 
 static uint32_t count_workers(const gateway_options *options)
 {
@@ -94,21 +94,33 @@ static void drain_one(void *argument)
     worker_drain(argument);
 }
 
+void gateway_stop_loops(gateway *self)
+{
+    atomic_store(&self->is_over, true);
+    for (uint32_t i = 0; i < self->worker_count; i++) {
+        loop_stop(self->workers[i].loop);
+    }
+}
+
+static void stop_hurriedly(gateway *self)
+{
+    atomic_store(&self->is_hurried, true);
+    gateway_stop_loops(self);
+}
+
 static void stop_all(void *argument)
 {
     gateway *self = argument;
     if (self->is_stopping) {
-        /* asked twice: at once */
-        for (uint32_t i = 0; i < self->worker_count; i++) {
-            loop_stop(self->workers[i].loop);
-        }
+        stop_hurriedly(self);
         return;
     }
     self->is_stopping = true;
     LOG(LOG_INFO, "gateway", "draining");
+    atomic_store(&self->draining, self->worker_count);
     for (uint32_t i = 0; i < self->worker_count; i++) {
         if (loop_post(self->workers[i].loop, drain_one, &self->workers[i]) != BAY_OK) {
-            loop_stop(self->workers[i].loop);
+            stop_hurriedly(self);
         }
     }
 }
@@ -133,6 +145,7 @@ static void run_worker(void *argument)
     worker *self = argument;
     worker_start_servers(self);
     loop_run(self->loop);
+    worker_close_servers(self);
 }
 
 bay_err gateway_run(gateway *self)
@@ -149,22 +162,51 @@ bay_err gateway_run(gateway *self)
     if (err == BAY_OK) {
         run_worker(&self->workers[0]);
     }
+    gateway_stop_loops(self);
     for (uint32_t i = 1; i < self->worker_count; i++) {
-        loop_stop(self->workers[i].loop);
         net_thread_join(&self->workers[i].thread);
     }
     return err;
 }
 
-/* Mirrors go first: every owner outlives those who watch it. No loop runs here any more. */
+/* No loop runs here any more; this thread turns them all. A round trip takes two rounds; the bound
+ * is for a lack of memory that swallows a post. */
+static void close_mirrors(gateway *self)
+{
+    size_t open = 0;
+    for (uint32_t i = 0; i < self->worker_count; i++) {
+        worker_close_mirrors(&self->workers[i], &open);
+    }
+    for (uint32_t round = 0; open > 0 && round < MOST_ROUNDS; round++) {
+        for (uint32_t i = 0; i < self->worker_count; i++) {
+            if (self->workers[i].loop != NULL) {
+                loop_turn(self->workers[i].loop, 0);
+            }
+        }
+    }
+    for (uint32_t i = 0; open > 0 && i < self->worker_count; i++) {
+        worker_close_mirrors(&self->workers[i], NULL); /* nobody is to be told any more */
+    }
+}
+
 void gateway_free(gateway *self)
 {
     if (self == NULL) {
         return;
     }
-    for (uint32_t i = self->worker_count; i > 0; i--) {
-        worker_fini(&self->workers[i - 1]);
+    atomic_store(&self->is_over, true);
+    reload_abandon(self);
+    for (uint32_t i = 0; i < self->worker_count; i++) {
+        worker_end_faces(&self->workers[i]);
     }
+    close_mirrors(self);
+    for (uint32_t i = 0; i < self->worker_count; i++) {
+        worker_free_slots(&self->workers[i]);
+    }
+    for (uint32_t i = 0; i < self->worker_count; i++) {
+        worker_fini(&self->workers[i]);
+    }
+    reload_free(self->reload);
     tls_free(self->tls);
     mem_free(self->workers);
     mem_free(self->faces);

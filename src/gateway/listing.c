@@ -92,38 +92,62 @@ static bay_err listing_push(listing *self, listing_item item)
     return BAY_OK;
 }
 
-/* One item of a page. What cannot be named is left out, and said so. */
+static bool is_named(listing_kind kind)
+{
+    return kind == LISTING_TOOLS || kind == LISTING_PROMPTS;
+}
+
+/* Says which and why, the first few times. */
+static bay_err leave_out(listing_fetch *fetch, bay_str key, const char *why)
+{
+    if (fetch->left_out++ < LISTING_COMPLAINTS) {
+        LOG(LOG_WARN, "catalog", "%s: an item of %.*s was left out: \"%.*s\": %s",
+            upstream_name(fetch->upstream).at, BAY_STR(kinds[fetch->kind].result_key),
+            BAY_STR(str_head(key, 100)), why);
+    }
+    return BAY_OK;
+}
+
+/* One item of a page. */
 static bay_err listing_add(listing_fetch *fetch, json_val value)
 {
     listing *into = fetch->next;
-    const char *server = upstream_name(fetch->upstream).at;
     listing_item item = {.raw = json_raw(value),
                          .key_val = json_get(value, kinds[fetch->kind].item_key)};
-    if (!json_is(item.key_val, JSON_STRING) ||
-        json_str(item.key_val, &into->memory, &item.key) != BAY_OK || item.key.len == 0) {
-        LOG(LOG_WARN, "catalog", "%s: an item of %.*s without a usable \"%.*s\" was left out",
-            server, BAY_STR(kinds[fetch->kind].result_key), BAY_STR(kinds[fetch->kind].item_key));
-        return BAY_OK;
+    bay_err err = json_is(item.key_val, JSON_STRING)
+                      ? json_str(item.key_val, &into->memory, &item.key)
+                      : BAY_TYPE;
+    if (err == BAY_NOMEM || err == BAY_LIMIT) {
+        return err;
+    }
+    if (err != BAY_OK || item.key.len == 0) {
+        return leave_out(fetch, (bay_str){"", 0}, "it has no name");
+    }
+    if (is_named(fetch->kind) && item.key.len > LISTING_NAME_BYTES) {
+        return leave_out(fetch, item.key, "its name is too long");
     }
     bool is_over_http = upstream_config(fetch->upstream)->url.len > 0;
     bay_diag diag = {0};
     if (fetch->kind == LISTING_TOOLS && is_over_http) {
-        bay_err err = mcp_param_table_read(&item.params, json_get(value, STR("inputSchema")),
-                                           &into->memory, &diag);
-        if (err != BAY_OK) {
+        err = mcp_param_table_read(&item.params, json_get(value, STR("inputSchema")), &into->memory,
+                                   &diag);
+        if (err == BAY_PROTOCOL) {
             /* mcp 2026-07-28 streamable-http: a client leaves such a tool out, not the list */
-            LOG(LOG_WARN, "catalog", "%s: tool \"%.*s\" was left out: x-mcp-header: %s", server,
-                BAY_STR(item.key), diag.text);
-            return err == BAY_PROTOCOL ? BAY_OK : err;
+            return leave_out(fetch, item.key, diag.text);
         }
     }
-    return listing_push(into, item);
+    return err == BAY_OK ? listing_push(into, item) : err;
 }
 
 static void fetch_end(listing_fetch *self, bool is_good)
 {
     bool is_changed = is_good && !listing_equal(self->current, self->next);
     bool is_again = self->is_stale;
+    if (self->left_out > LISTING_COMPLAINTS) {
+        LOG(LOG_WARN, "catalog", "%s: %zu items of %.*s were left out in all",
+            upstream_name(self->upstream).at, self->left_out,
+            BAY_STR(kinds[self->kind].result_key));
+    }
     if (is_changed) {
         listing_unref(self->current);
         self->current = self->next;
@@ -262,6 +286,7 @@ void listing_fetch_start(listing_fetch *self, uint32_t timeout_ms)
     }
     self->is_under_way = true;
     self->pages = 0;
+    self->left_out = 0;
     self->params_doc = (json_doc){0};
     self->next = listing_new();
     if (self->next == NULL) {

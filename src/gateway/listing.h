@@ -19,6 +19,8 @@ enum {
     LISTING_MAX_PAGES = 1000,
     LISTING_MAX_ITEMS = 100000,
     LISTING_MAX_BYTES = 256 << 20,
+    LISTING_NAME_BYTES = 1024, /* of a tool or prompt; the catalog may double the work of each */
+    LISTING_COMPLAINTS = 5,    /* logged of one fetch; the others are counted */
 };
 
 typedef struct listing_item {
@@ -43,8 +45,8 @@ bay_str listing_result_key(listing_kind kind);
 bay_str listing_item_key(listing_kind kind);
 mcp_method_id listing_method(listing_kind kind);
 
-/* Fetches all pages of one kind. One at a time; a demand while one is under way makes it start over
- * when it ends. */
+/* Fetches all pages of one kind. A server whose capabilities do not name it has none. One at a
+ * time; a demand while one is under way makes it start over when it ends. */
 typedef struct listing_fetch {
     upstream *upstream;
     listing_kind kind;
@@ -55,6 +57,7 @@ typedef struct listing_fetch {
     arena params_memory;
     json_doc params_doc;
     unsigned pages;
+    size_t left_out; /* items that cannot be shown */
     bool is_under_way;
     bool is_stale; /* asked for again meanwhile */
     /* After every end, good or bad; is_changed: `current` is a new one. */

@@ -16,55 +16,58 @@
 #include "base/str.h"
 #include "gateway/worker.h"
 
+typedef struct reload_step {
+    struct reload *reload;
+    worker *worker;
+} reload_step;
+
 typedef struct reload {
     gateway *gateway;
     const config *next;
-    upstream **owners;   /* of processes, by server; written in A by the owning worker */
-    slot ***slots;       /* per worker, by server; NULL where there is none */
-    atomic_uint pending; /* workers that have not finished the step */
+    upstream **owners;  /* of processes, by server; written in A by the owning worker */
+    slot ***slots;      /* per worker, by server; NULL where there is none */
+    slot ***places;     /* per worker: what becomes its array of slots */
+    reload_step *steps; /* per worker: the one under way */
+    void (*function)(struct reload *self, worker *on);
+    void (*after)(struct reload *self); /* on worker 0, once every worker is through */
+    atomic_uint pending;                /* workers that have not finished the step */
     atomic_uint mirrors; /* retired mirrors that have not left, plus one until B is over */
     atomic_uint failures;
 } reload;
 
-typedef struct reload_step {
-    reload *reload;
-    worker *worker;
-    void (*function)(reload *self, worker *on);
-    void (*after)(reload *self); /* on worker 0, once every worker is through */
-} reload_step;
-
 static void step_over(void *argument)
 {
-    reload_step *self = argument;
-    self->after(self->reload);
-    mem_free(self);
+    reload *self = argument;
+    if (!atomic_load(&self->gateway->is_over)) {
+        self->after(self);
+    }
 }
 
 static void step_run(void *argument)
 {
-    reload_step *self = argument;
-    self->function(self->reload, self->worker);
-    if (atomic_fetch_sub(&self->reload->pending, 1) == 1 &&
-        loop_post(self->reload->gateway->workers[0].loop, step_over, self) == BAY_OK) {
-        return;
+    reload_step *at = argument;
+    reload *self = at->reload;
+    if (atomic_load(&self->gateway->is_over)) {
+        return; /* the gateway ends: it cleans up by itself */
     }
-    mem_free(self);
+    self->function(self, at->worker);
+    if (atomic_fetch_sub(&self->pending, 1) == 1 &&
+        loop_post(self->gateway->workers[0].loop, step_over, self) != BAY_OK) {
+        LOG(LOG_ERROR, "gateway", "out of memory: the reload stands still");
+    }
 }
 
 static void step_everywhere(reload *self, void (*function)(reload *self, worker *on),
                             void (*after)(reload *self))
 {
     gateway *owner = self->gateway;
+    self->function = function;
+    self->after = after;
     atomic_store(&self->pending, owner->worker_count);
     for (uint32_t i = 0; i < owner->worker_count; i++) {
-        reload_step *step = mem_alloc(sizeof(*step));
-        if (step == NULL) {
+        self->steps[i] = (reload_step){self, &owner->workers[i]};
+        if (loop_post(owner->workers[i].loop, step_run, &self->steps[i]) != BAY_OK) {
             LOG(LOG_ERROR, "gateway", "out of memory: the reload stands still");
-            return;
-        }
-        *step = (reload_step){self, &owner->workers[i], function, after};
-        if (loop_post(owner->workers[i].loop, step_run, step) != BAY_OK) {
-            mem_free(step); /* the gateway is ending */
         }
     }
 }
@@ -173,6 +176,7 @@ static void retire_old(reload *self, worker *on, slot **old, size_t count)
             atomic_fetch_add(&self->mirrors, 1);
             slot_retire(old[i]);
         } else if (is_process(upstream_config(old[i]->upstream))) {
+            old[i]->is_leaving = true;
             list_push(&on->leaving, &old[i]->link);
         } else {
             slot_retire(old[i]);
@@ -182,12 +186,8 @@ static void retire_old(reload *self, worker *on, slot **old, size_t count)
 
 static void swap(reload *self, worker *on)
 {
-    slot **slots = mem_array(self->next->server_count + 1, sizeof(*slots));
-    if (slots == NULL) {
-        LOG(LOG_ERROR, "gateway", "out of memory: the earlier configuration stays on worker %u",
-            on->index);
-        return;
-    }
+    slot **slots = self->places[on->index];
+    self->places[on->index] = NULL;
     make_mirrors(self, on);
     size_t count = 0;
     for (size_t i = 0; i < self->next->server_count; i++) {
@@ -202,9 +202,9 @@ static void swap(reload *self, worker *on)
     size_t old_count = on->slot_count;
     const config *old_config = on->config;
     on->config = config_ref(self->next);
-    on->is_settled = false;
     bay_err err = worker_set_slots(on, slots, count);
     if (err != BAY_OK) {
+        atomic_fetch_add(&self->failures, 1);
         LOG(LOG_ERROR, "gateway", "the faces could not be rebuilt: %s", bay_err_text(err));
     }
     retire_old(self, on, old, old_count);
@@ -221,15 +221,37 @@ static void retire_processes(reload *self, worker *on)
     }
 }
 
-static void reload_free(reload *self)
+void reload_free(reload *self)
 {
-    for (uint32_t i = 0; self->slots != NULL && i < self->gateway->worker_count; i++) {
-        mem_free(self->slots[i]);
+    if (self == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < self->gateway->worker_count; i++) {
+        mem_free(self->slots != NULL ? self->slots[i] : NULL);
+        mem_free(self->places != NULL ? self->places[i] : NULL);
     }
     mem_free(self->slots);
+    mem_free(self->places);
+    mem_free(self->steps);
     mem_free(self->owners);
     config_free(self->next);
     mem_free(self);
+}
+
+/* A worker whose `places` are still here has not swapped: what is not yet in its slots is new. */
+void reload_abandon(gateway *owner)
+{
+    reload *self = owner->reload;
+    for (uint32_t i = 0; self != NULL && i < owner->worker_count; i++) {
+        worker *on = &owner->workers[i];
+        for (size_t k = 0; self->places[i] != NULL && k < self->next->server_count; k++) {
+            slot *made = self->slots[i][k];
+            if (made != NULL && slot_of(on, &self->next->servers[k]) != made) {
+                made->is_leaving = true;
+                list_push(&on->retired, &made->link);
+            }
+        }
+    }
 }
 
 static reload *reload_new(gateway *owner, const config *next)
@@ -243,10 +265,14 @@ static reload *reload_new(gateway *owner, const config *next)
     atomic_init(&self->mirrors, 1);
     self->owners = mem_array(next->server_count + 1, sizeof(*self->owners));
     self->slots = mem_array(owner->worker_count, sizeof(*self->slots));
-    bool is_good = self->owners != NULL && self->slots != NULL;
+    self->places = mem_array(owner->worker_count, sizeof(*self->places));
+    self->steps = mem_array(owner->worker_count, sizeof(*self->steps));
+    bool is_good =
+        self->owners != NULL && self->slots != NULL && self->places != NULL && self->steps != NULL;
     for (uint32_t i = 0; is_good && i < owner->worker_count; i++) {
         self->slots[i] = mem_array(next->server_count + 1, sizeof(slot *));
-        is_good = self->slots[i] != NULL;
+        self->places[i] = mem_array(next->server_count + 1, sizeof(slot *));
+        is_good = self->slots[i] != NULL && self->places[i] != NULL;
     }
     if (!is_good) {
         reload_free(self);
@@ -273,7 +299,7 @@ static void reload_over(reload *self)
 static void mirrors_gone(void *argument)
 {
     gateway *owner = argument;
-    if (owner->reload != NULL) {
+    if (owner->reload != NULL && !atomic_load(&owner->is_over)) {
         step_everywhere(owner->reload, retire_processes, reload_over);
     }
 }

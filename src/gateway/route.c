@@ -72,10 +72,11 @@ static const char *reason_of(bay_err err)
 
 static void write_failure(buf *out, bay_str server, const mcp_outcome *outcome)
 {
-    buf_printf(out, "The server \"%.*s\" gave no answer: %s%s%s.%s", BAY_STR(server),
-               bay_err_text(outcome->err),
-               outcome->text != NULL && outcome->text[0] != '\0' ? ": " : "",
-               outcome->text != NULL ? outcome->text : "",
+    const char *what = bay_err_text(outcome->err);
+    const char *detail = outcome->text != NULL ? outcome->text : "";
+    bool has_detail = detail[0] != '\0' && strcmp(detail, what) != 0;
+    buf_printf(out, "The server \"%.*s\" gave no answer: %s%s%.1000s.%s", BAY_STR(server), what,
+               has_detail ? ": " : "", has_detail ? detail : "",
                outcome->was_sent ? " The call may have been carried out."
                                  : " The call was not carried out; it can be tried again.");
 }
@@ -93,7 +94,7 @@ static void answer_failure(mcp_request *request, bay_str server, const mcp_outco
     buf text;
     buf out;
     buf_init(&text, 4096);
-    buf_init(&out, 16384);
+    buf_init(&out, 65536);
     write_failure(&text, server, outcome);
     if (request->method->id == MCP_TOOLS_CALL) {
         buf_lit(&out, "\"content\":[{\"type\":\"text\",\"text\":");

@@ -11,7 +11,13 @@ enum { RETIRE_STEP_MS = 50 };
 
 static void slot_fetch(slot *self, listing_kind kind)
 {
-    listing_fetch_start(&self->fetches[kind], self->worker->config->timeouts.call_ms);
+    listing_fetch_start(&self->fetches[kind], self->worker->config->timeouts.list_ms);
+}
+
+/* What it tells matters to nobody any more. */
+static bool is_gone(const slot *self)
+{
+    return self->is_leaving || self->worker->is_ending;
 }
 
 static void sources_of(const worker *self, catalog_source *out)
@@ -29,7 +35,7 @@ static void slot_fetched(void *user, listing_fetch *fetch, bool is_changed)
     slot *self = user;
     worker *owner = self->worker;
     self->fetched |= 1u << fetch->kind;
-    if (self->retired_until_ms > 0) {
+    if (is_gone(self)) {
         return;
     }
     if (is_changed) {
@@ -45,7 +51,9 @@ static void slot_fetched(void *user, listing_fetch *fetch, bool is_changed)
         for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
             own.listings[kind] = self->fetches[kind].current;
         }
-        face_refresh(self->face, fetch->kind, &own, 1);
+        if (self->face != NULL) { /* not yet: made by a reload that has not swapped it in */
+            face_refresh(self->face, fetch->kind, &own, 1);
+        }
     }
     worker_check_settled(owner);
 }
@@ -54,7 +62,7 @@ static void slot_state_changed(void *user, upstream *changed)
 {
     slot *self = user;
     (void)changed;
-    if (self->retired_until_ms > 0) {
+    if (is_gone(self)) {
         return;
     }
     if (upstream_state_of(self->upstream) == UPSTREAM_READY) {
@@ -69,7 +77,7 @@ static void slot_changed(void *user, upstream *changed, mcp_change change)
 {
     slot *self = user;
     (void)changed;
-    if (self->retired_until_ms > 0 || upstream_state_of(self->upstream) != UPSTREAM_READY) {
+    if (is_gone(self) || upstream_state_of(self->upstream) != UPSTREAM_READY) {
         return;
     }
     if ((change & MCP_CHANGE_TOOLS) != 0) {
@@ -88,9 +96,11 @@ static void slot_updated(void *user, upstream *changed, bay_str address)
 {
     slot *self = user;
     (void)changed;
-    if (self->retired_until_ms == 0) {
+    if (!is_gone(self)) {
         face_updated(self->worker->all, address);
-        face_updated(self->face, address);
+        if (self->face != NULL) {
+            face_updated(self->face, address);
+        }
     }
 }
 
@@ -147,6 +157,22 @@ bool slot_is_learned(const slot *self)
     return upstream_is_settled(self->upstream) && self->fetched == (1u << LISTING_KINDS) - 1;
 }
 
+void worker_settle(worker *self)
+{
+    gateway *owner = self->gateway;
+    for (size_t i = 0; i < self->slot_count; i++) {
+        if (self->slots[i]->face != NULL) {
+            face_settle(self->slots[i]->face);
+        }
+    }
+    face_settle(self->all);
+    self->is_settled = true;
+    if (self->index == 0 && owner->options.told != NULL && !owner->is_told) {
+        owner->is_told = true;
+        owner->options.told(owner->options.user, owner, "started");
+    }
+}
+
 void worker_check_settled(worker *self)
 {
     bool all_learned = true;
@@ -158,13 +184,7 @@ void worker_check_settled(worker *self)
         }
     }
     if (all_learned && !self->is_settled) {
-        self->is_settled = true;
-        face_settle(self->all);
-        gateway *owner = self->gateway;
-        if (self->index == 0 && owner->options.told != NULL && !owner->is_told) {
-            owner->is_told = true;
-            owner->options.told(owner->options.user, owner, "started");
-        }
+        worker_settle(self);
     }
 }
 
@@ -197,6 +217,7 @@ void worker_retire_step(void *argument)
         }
     }
     if (!list_is_empty(&self->retired)) {
+        /* without memory the next slot to retire, or the end, goes on with it */
         err_ignore(loop_timer_start(self->loop, &self->retire, RETIRE_STEP_MS));
     }
 }
@@ -204,12 +225,29 @@ void worker_retire_step(void *argument)
 void slot_retire(slot *self)
 {
     worker *owner = self->worker;
+    self->is_leaving = true;
     self->retired_until_ms = loop_now_ms(owner->loop) + 1 + owner->config->timeouts.drain_ms;
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
         upstream_call_cancel(&self->fetches[kind].call, STR("the server leaves the gateway"));
     }
     list_push(&owner->retired, &self->link);
-    err_ignore(loop_timer_start(owner->loop, &owner->retire, RETIRE_STEP_MS));
+    if (loop_timer_start(owner->loop, &owner->retire, RETIRE_STEP_MS) != BAY_OK) {
+        self->retired_until_ms = 1; /* no clock: it leaves now */
+        worker_retire_step(owner);
+    }
+}
+
+static bay_err set_own_face(worker *self, slot *of, const catalog_source *source)
+{
+    bay_err err = BAY_OK;
+    if (of->face == NULL) {
+        face_options options = {.config = self->config,
+                                .only = upstream_name(of->upstream),
+                                .worker = self->index,
+                                .loop = self->loop};
+        err = face_new(&options, &of->face);
+    }
+    return err == BAY_OK ? face_set_sources(of->face, self->config, source, 1) : err;
 }
 
 bay_err worker_set_slots(worker *self, slot **slots, size_t count)
@@ -218,21 +256,20 @@ bay_err worker_set_slots(worker *self, slot **slots, size_t count)
     self->slot_count = count;
     catalog_source *sources = mem_array(count + 1, sizeof(*sources));
     if (sources == NULL) {
+        /* no face may go on showing what is about to leave */
+        face_forget_sources(self->all, self->config);
+        for (size_t i = 0; i < count; i++) {
+            if (slots[i]->face != NULL) {
+                face_forget_sources(slots[i]->face, self->config);
+            }
+        }
         return BAY_NOMEM;
     }
     sources_of(self, sources);
     bay_err err = face_set_sources(self->all, self->config, sources, count);
-    for (size_t i = 0; err == BAY_OK && i < count; i++) {
-        if (slots[i]->face == NULL) {
-            face_options options = {.config = self->config,
-                                    .only = upstream_name(slots[i]->upstream),
-                                    .worker = self->index,
-                                    .loop = self->loop};
-            err = face_new(&options, &slots[i]->face);
-        }
-        if (err == BAY_OK) {
-            err = face_set_sources(slots[i]->face, self->config, &sources[i], 1);
-        }
+    for (size_t i = 0; i < count; i++) {
+        bay_err slot_err = set_own_face(self, slots[i], &sources[i]);
+        err = err == BAY_OK ? slot_err : err;
     }
     mem_free(sources);
     return err;

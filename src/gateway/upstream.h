@@ -53,7 +53,7 @@ struct upstream_call {
     mcp_call_spec spec;
     const upstream_call_events *events;
     void *user;
-    list_link link; /* in the upstream's waiting or open list */
+    list_link link; /* in one of the upstream's lists */
     mcp_call *call; /* the owner's: while it is with the client engine */
     void *remote;   /* a mirror's: the shared record */
     uint8_t attempts;
@@ -72,7 +72,8 @@ typedef struct upstream_options {
 enum { UPSTREAM_ERROR_BYTES = 240, UPSTREAM_MAX_WAITING = 10000 };
 
 bay_err upstream_new(const upstream_options *options, upstream **out) BAY_MUST_CHECK;
-/* A mirror on the loop of `options`; the owner hears of it by a post. Close it before the owner. */
+/* A mirror on the loop of `options`; the owner hears of it by a post. It must have closed (its
+ * `done` has run) before it or the owner is freed. */
 bay_err upstream_new_mirror(const upstream_options *options, upstream *owner, loop *owner_loop,
                             upstream **out) BAY_MUST_CHECK;
 

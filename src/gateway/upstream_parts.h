@@ -47,7 +47,7 @@ void upstream_fini(upstream *self);
 void upstream_set_state(upstream *self, upstream_state state, const char *error);
 /* Remembers what the server can; a text that does not parse counts as {}. */
 void upstream_learn(upstream *self, const mcp_revision *revision, bay_str capabilities);
-/* upstream_mirror.c: tells every mirror; for owners. */
+/* upstream_watch.c: tells every mirror; for owners. */
 void upstream_publish_state(upstream *self);
 void upstream_publish_change(upstream *self, mcp_change change);
 void upstream_publish_update(upstream *self, bay_str uri);

@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "gateway/worker.h"
 
-enum { TICK_MS = 1000, LINGER_MS = 60000 };
+enum { TICK_MS = 1000 };
 
 static void worker_tick(void *argument)
 {
@@ -34,11 +34,8 @@ static void worker_impatient(void *argument)
                 "does",
                 upstream_name(self->slots[i]->upstream).at, self->config->timeouts.list_ms);
         }
-        if (self->slots[i]->face != NULL) {
-            face_settle(self->slots[i]->face);
-        }
     }
-    face_settle(self->all);
+    worker_settle(self);
 }
 
 static mcp_server *worker_engine(void *user, bay_str path)
@@ -53,7 +50,7 @@ static mcp_server *worker_engine(void *user, bay_str path)
     bay_str name = str_from(path, 5);
     for (size_t i = 0; i < self->slot_count; i++) {
         if (str_eq(upstream_name(self->slots[i]->upstream), name)) {
-            return face_engine(self->slots[i]->face);
+            return self->slots[i]->face != NULL ? face_engine(self->slots[i]->face) : NULL;
         }
     }
     return NULL;
@@ -171,13 +168,13 @@ bay_err worker_listen(worker *self, uint16_t *inout_port, bay_diag *diag)
 static void stdio_done(void *user)
 {
     worker *self = user;
-    loop_stop(self->loop);
+    gateway_stop_loops(self->gateway);
 }
 
 bay_err worker_open_stdio(worker *self)
 {
-    return mcp_stdio_new(self->loop, face_engine(self->all), STDIN_FILENO, STDOUT_FILENO, LINGER_MS,
-                         stdio_done, self, &self->stdio);
+    return mcp_stdio_new(self->loop, face_engine(self->all), STDIN_FILENO, STDOUT_FILENO,
+                         self->config->timeouts.drain_ms, stdio_done, self, &self->stdio);
 }
 
 void worker_start_servers(worker *self)
@@ -192,93 +189,21 @@ void worker_start_servers(worker *self)
     worker_check_settled(self);
 }
 
+/* Servers are shared: they go when no worker needs one any more. */
 static void worker_drained(void *argument)
 {
     worker *self = argument;
-    loop_stop(self->loop);
+    if (atomic_fetch_sub(&self->gateway->draining, 1) == 1) {
+        gateway_stop_loops(self->gateway);
+    }
 }
 
 void worker_drain(worker *self)
 {
     if (self->server == NULL) {
-        loop_stop(self->loop);
+        worker_drained(self);
         return;
     }
     http_face_close_streams(self->http_face);
     http_server_drain(self->server, self->config->timeouts.drain_ms, worker_drained, self);
-}
-
-/* ---- the end
- * --------------------------------------------------------------------------------------- */
-
-typedef struct farewell {
-    size_t open;
-} farewell;
-
-static void upstream_left(void *user)
-{
-    farewell *self = user;
-    self->open--;
-}
-
-/* Asks every server to go and gives them the time that the configuration grants. */
-static void close_upstreams(worker *self)
-{
-    farewell all = {0};
-    for (size_t i = 0; i < self->slot_count; i++) {
-        if (!self->slots[i]->is_mirror) {
-            all.open++;
-            upstream_close(self->slots[i]->upstream, upstream_left, &all);
-        }
-    }
-    uint64_t until = loop_now_ms(self->loop) + self->config->timeouts.terminate_ms +
-                     self->config->timeouts.kill_ms + 1000;
-    while (all.open > 0 && loop_now_ms(self->loop) < until) {
-        loop_turn(self->loop, 50);
-    }
-}
-
-static void free_slots(list *from)
-{
-    list_link *link;
-    while ((link = list_pop(from)) != NULL) {
-        slot_free(CONTAINER_OF(link, slot, link));
-    }
-}
-
-void worker_fini(worker *self)
-{
-    if (self->loop == NULL) {
-        config_free(self->config);
-        return;
-    }
-    loop_timer_stop(self->loop, &self->tick);
-    loop_timer_stop(self->loop, &self->patience);
-    loop_timer_stop(self->loop, &self->retire);
-    if (self->stdio != NULL) {
-        mcp_stdio_free(self->stdio);
-    }
-    if (self->server != NULL) {
-        http_server_free(self->server);
-    }
-    if (self->http_face != NULL) {
-        http_face_free(self->http_face);
-    }
-    close_upstreams(self);
-    for (size_t i = 0; i < self->slot_count; i++) {
-        face_free(self->slots[i]->face); /* ends its requests while the upstreams still stand */
-        self->slots[i]->face = NULL;
-    }
-    face_free(self->all);
-    for (size_t i = 0; i < self->slot_count; i++) {
-        slot_free(self->slots[i]);
-    }
-    free_slots(&self->retired);
-    free_slots(&self->leaving);
-    mem_free(self->slots);
-    if (self->http != NULL) {
-        http_client_free(self->http);
-    }
-    loop_free(self->loop);
-    config_free(self->config);
 }

@@ -20,8 +20,9 @@ typedef struct slot {
     listing_fetch fetches[LISTING_KINDS];
     unsigned fetched; /* one bit a kind: it has been tried */
     face *face;       /* "/mcp/NAME"; NULL once retired */
-    list_link link;   /* in worker.retired */
+    list_link link;   /* in worker.retired or worker.leaving */
     uint64_t retired_until_ms;
+    bool is_leaving; /* another has taken its place, or none */
     bool is_closing;
 } slot;
 
@@ -39,7 +40,8 @@ struct worker {
     face *all;
     slot **slots;
     size_t slot_count;
-    bool is_settled;
+    bool is_settled; /* every server has been heard of, or given up on for now */
+    bool is_ending;
     loop_timer tick;
     loop_timer patience;
     list retired; /* slots that wait for their last calls */
@@ -54,21 +56,38 @@ struct gateway {
     worker *workers;
     http_face **faces; /* of all workers */
     uint32_t worker_count;
-    atomic_uint draining;  /* workers that have not drained yet */
-    struct reload *reload; /* under way, or NULL; worker 0's */
-    bool is_stopping;
-    bool is_reload_due; /* asked for while one was under way */
+    atomic_uint draining;   /* workers that have not drained yet */
+    atomic_bool is_over;    /* the loops stop: no reload goes on */
+    atomic_bool is_hurried; /* asked to stop twice: nothing is waited for */
+    struct reload *reload;  /* under way, or NULL; worker 0's */
+    bool is_stopping;       /* worker 0's, and the two below */
+    bool is_reload_due;     /* asked for while one was under way */
     bool is_told;
 };
 
 /* worker.c */
 bay_err worker_init(worker *self, gateway *owner, uint32_t index) BAY_MUST_CHECK;
-void worker_fini(worker *self);
 bay_err worker_listen(worker *self, uint16_t *inout_port, bay_diag *diag) BAY_MUST_CHECK;
 bay_err worker_open_stdio(worker *self) BAY_MUST_CHECK;
 config_list worker_addresses(const worker *self);
 void worker_drain(worker *self);
 void worker_start_servers(worker *self);
+
+/* All loops stop; any thread. */
+void gateway_stop_loops(gateway *self);
+
+/* worker_end.c; each step of the end is taken for all workers before the next one. */
+/* On the worker's own thread, after its loop ran: asks its servers to go and gives them the time
+ * that the configuration grants. (The kernel kills a child when the thread that started it ends.)
+ */
+void worker_close_servers(worker *self);
+/* The rest with no loop running: listeners, streams, faces; open requests are cancelled … */
+void worker_end_faces(worker *self);
+/* … mirrors leave their owners (`open` counts those that have not) … */
+void worker_close_mirrors(worker *self, size_t *open);
+/* … and what is left goes. */
+void worker_free_slots(worker *self);
+void worker_fini(worker *self);
 
 /* slot.c */
 bay_err slot_new(worker *owner, const config *settings, const config_server *server,
@@ -81,6 +100,8 @@ void worker_retire_step(void *argument);
 /* The slots became others: rebuild what the faces show. */
 bay_err worker_set_slots(worker *self, slot **slots, size_t count) BAY_MUST_CHECK;
 void worker_check_settled(worker *self);
+/* Lists go out from now on, whoever has not been heard of. */
+void worker_settle(worker *self);
 /* Which worker owns the process of a server. */
 uint32_t worker_of_server(const gateway *self, bay_str name);
 
@@ -91,6 +112,10 @@ void admin_write_state(worker *self, buf *out);
 /* reload.c */
 void reload_mirror_left(gateway *self); /* any worker's thread */
 void gateway_reload(gateway *self);
+/* At the end: what a reload had made but not yet put in place retires; then, when no loop is left,
+ * its memory goes. */
+void reload_abandon(gateway *self);
+void reload_free(struct reload *self);
 /* Builds the slots of every worker from the configuration, before any loop runs. */
 bay_err gateway_build(gateway *self) BAY_MUST_CHECK;
 

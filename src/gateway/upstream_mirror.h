@@ -1,0 +1,26 @@
+/* The parts of a mirror: what it asks of the owner's loop, and what the owner tells it. */
+#ifndef GATEWAY_UPSTREAM_MIRROR_H
+#define GATEWAY_UPSTREAM_MIRROR_H
+
+#include "gateway/upstream_parts.h"
+
+typedef struct report report;
+
+typedef struct mirror {
+    upstream base;
+    upstream *owner;
+    struct loop *owner_loop;
+    list open;        /* calls that have no answer yet */
+    report *farewell; /* made in time: the last word of the owner must not fail for memory */
+    mcp_log_level level;
+    bool is_closed;
+    void (*close_done)(void *user);
+    void *close_user;
+} mirror;
+
+/* upstream_watch.c */
+bay_err mirror_watch_start(mirror *self) BAY_MUST_CHECK;
+/* The owner forgets it; then `close_done`. */
+bay_err mirror_watch_stop(mirror *self) BAY_MUST_CHECK;
+
+#endif
