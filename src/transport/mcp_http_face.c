@@ -92,12 +92,15 @@ mcp_server *face_sse_engine(http_face *self, bay_str path)
     return self->options.engine(self->options.user, endpoint.len > 0 ? endpoint : STR("/mcp"));
 }
 
+/* mcp 2026-07-28 basic/transports/streamable-http, Security Warning: 403, and the body may be an
+ * error response that has no id. */
 static void refuse(http_exchange *exchange, const char *text)
 {
     static const http_field fields[] = {{STR_INIT("Content-Type"), STR_INIT("application/json")}};
     char json[256];
     buf body = {.at = json, .cap = sizeof(json), .max = sizeof(json)};
-    rpc_write_error(&body, STR(""), RPC_INVALID_REQUEST, str_of(text), STR(""));
+    buf_printf(&body, "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":%d,\"message\":\"%s\"}}",
+               RPC_INVALID_REQUEST, text);
     http_exchange_reply(exchange, 403, fields, 1, body.err == BAY_OK ? buf_view(&body) : STR(""));
 }
 
