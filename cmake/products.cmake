@@ -28,7 +28,7 @@ endif()
 set(bay_archive ${CMAKE_BINARY_DIR}/libpatchbay.a)
 set(bay_object ${CMAKE_BINARY_DIR}/patchbay.o)
 add_custom_command(OUTPUT ${bay_archive}
-    COMMAND ${CMAKE_LINKER} -r -o ${bay_object} ${bay_library_objects}
+    COMMAND ${bay_partial_link} -o ${bay_object} ${bay_library_objects}
     COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${bay_object}
     COMMAND ${CMAKE_COMMAND} -E rm -f ${bay_archive}
     COMMAND ${CMAKE_AR} rcsD ${bay_archive} ${bay_object}

@@ -181,13 +181,54 @@ bay_str bay_call_variable(bay_call *self, const char *variable)
 /* ---- how it ends
  * ---------------------------------------------------------------------------------- */
 
-void bay_call_reply_str(bay_call *self, bay_str text)
+enum { SPARE_KEEPS = 64 * 1024 }; /* larger memory is given back */
+
+void sdk_buf_borrow(bay_call *self, buf *out)
 {
+    buf *spares = self->server->spares;
+    buf_init(out, SERVER_MAX_RESULT);
+    for (int i = 0; i < 2 && sdk_call_on_loop(self) && out->at == NULL; i++) {
+        out->at = spares[i].at;
+        out->cap = spares[i].cap;
+        spares[i] = (buf){0};
+    }
+}
+
+void sdk_buf_return(bay_server *self, buf *used)
+{
+    buf *spares = self->spares;
+    for (int i = 0; i < 2 && used->at != NULL && used->cap <= SPARE_KEEPS; i++) {
+        if (spares[i].at == NULL) {
+            spares[i] = *used;
+            *used = (buf){0};
+        }
+    }
+    buf_fini(used);
+}
+
+/* The call is gone when its answer is sent; its server is not. */
+static void call_reply_text(bay_call *self, bay_str text, bay_err err, bool is_error)
+{
+    bool is_lent = sdk_call_on_loop(self);
+    bay_server *server = self->server;
     bay_result result;
     sdk_result_init(&result, self);
+    if (is_lent) {
+        sdk_buf_borrow(self, &result.items);
+    }
     bay_result_text_str(&result, text);
+    result.items.err = err != BAY_OK ? err : result.items.err;
+    result.is_error = is_error;
     sdk_call_send(self, &result);
+    if (is_lent) {
+        sdk_buf_return(server, &result.items);
+    }
     sdk_result_fini(&result);
+}
+
+void bay_call_reply_str(bay_call *self, bay_str text)
+{
+    call_reply_text(self, text, BAY_OK, false);
 }
 
 void bay_call_reply(bay_call *self, const char *text)
@@ -200,19 +241,18 @@ static void call_reply_formatted(bay_call *self, bool is_error, const char *form
                                  va_list arguments)
 {
     buf text;
-    buf_init(&text, SERVER_MAX_RESULT);
+    bool is_lent = sdk_call_on_loop(self);
+    bay_server *server = self->server;
+    sdk_buf_borrow(self, &text);
     buf_vprintf(&text, format, arguments);
     if (is_error && self->entry->kind != ENTRY_TOOL) {
         buf_char(&text, '\0');
         bay_call_error(self, RPC_INTERNAL_ERROR, text.err == BAY_OK ? text.at : "Failed");
     } else {
-        bay_result result;
-        sdk_result_init(&result, self);
-        bay_result_text_str(&result, buf_view(&text));
-        result.items.err = text.err != BAY_OK ? text.err : result.items.err;
-        result.is_error = is_error;
-        sdk_call_send(self, &result);
-        sdk_result_fini(&result);
+        call_reply_text(self, buf_view(&text), text.err, is_error);
+    }
+    if (is_lent) {
+        sdk_buf_return(server, &text);
     }
     buf_fini(&text);
 }

@@ -66,6 +66,8 @@ void bay_server_free(bay_server *self)
         mem_free(self->lists[i].items);
     }
     buf_fini(&self->scratch);
+    buf_fini(&self->spares[0]);
+    buf_fini(&self->spares[1]);
     arena_fini(&self->memory);
     mem_free(self);
 }

@@ -79,6 +79,7 @@ struct bay_server {
     atomic_uint changes;
     size_t calls_under_way; /* loop only */
     buf scratch;            /* the loop's, for results */
+    buf spares[2];          /* the loop's: memory of texts and items, lent from call to call */
 };
 
 struct bay_call {
@@ -119,6 +120,10 @@ bay_err sdk_call_new(bay_server *server, const entry *entry, mcp_request *reques
 void sdk_call_run(bay_call *self);
 void sdk_call_unref(bay_call *self);
 bool sdk_call_on_loop(const bay_call *self);
+
+/* An empty buffer: on the loop with memory that was used before, which is returned there. */
+void sdk_buf_borrow(bay_call *call, buf *out);
+void sdk_buf_return(bay_server *server, buf *used); /* on the loop only */
 
 /* arguments.c: a first check of required members and primitive types against the input schema. On
  * failure writes a text a model can act on and returns false. */
