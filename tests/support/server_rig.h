@@ -79,7 +79,7 @@ static inline void service_flood(test_service *self)
         if (err == BAY_AGAIN) {
             return;
         }
-        if (err != BAY_OK || self->flooded >= 4096 || self->drained > 1) {
+        if (err != BAY_OK || self->flooded >= 4096 || (self->flooded >= 512 && self->drained > 1)) {
             mcp_request *over = self->flooding;
             self->flooding = NULL;
             mcp_request_result_members(over, STR("\"content\":[]"));
