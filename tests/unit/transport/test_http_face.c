@@ -1,4 +1,6 @@
 /* The HTTP face: who may name it, what each path answers, and what keeps its streams alive. */
+#include <malloc.h>
+
 #include "base/mem.h"
 #include "support/server_rig.h"
 
@@ -416,24 +418,31 @@ static void a_server_may_be_freed_with_everything_open(void **state)
 /* ---- what a call costs ----------------------------------------------------------------------- */
 
 static size_t allocations;
+static size_t live_bytes;
 
 static void *counting_alloc(void *user, size_t bytes)
 {
+    void *fresh = malloc(bytes);
     (void)user;
     allocations++;
-    return malloc(bytes);
+    live_bytes += fresh != NULL ? malloc_usable_size(fresh) : 0;
+    return fresh;
 }
 
 static void *counting_resize(void *user, void *old, size_t bytes)
 {
     (void)user;
     allocations++;
-    return realloc(old, bytes);
+    live_bytes -= old != NULL ? malloc_usable_size(old) : 0;
+    void *moved = realloc(old, bytes);
+    live_bytes += moved != NULL ? malloc_usable_size(moved) : 0;
+    return moved;
 }
 
 static void counting_release(void *user, void *old)
 {
     (void)user;
+    live_bytes -= old != NULL ? malloc_usable_size(old) : 0;
     free(old);
 }
 
@@ -466,6 +475,35 @@ static void a_warm_call_allocates_nothing(void **state)
     rig_close(&rig);
 }
 
+/* What a legacy client costs that is connected, listens, and says nothing. */
+static void an_idle_session_is_small(void **state)
+{
+    enum { SESSIONS = 64, MOST_BYTES = 3 * 1024 };
+    static wire_client streams[SESSIONS];
+    server_rig rig;
+    char id[64];
+    char fields[256];
+    char byte;
+    size_t before = 0;
+    (void)state;
+    rig_open(&rig, NULL, 0);
+    for (size_t i = 0; i < SESSIONS; i++) {
+        wire_initialize(rig.loop, port_of(&rig), id);
+        TURN_UNTIL(rig.loop, (void)0, http_server_connections(rig.http) == i);
+        snprintf(fields, sizeof(fields), EVENT_STREAM "Mcp-Session-Id: %s\r\n", id);
+        wire_request(&streams[i], rig.loop, port_of(&rig), "GET", "/mcp", fields, NULL);
+        TURN_UNTIL(rig.loop, (void)0, recv(streams[i].fd, &byte, 1, MSG_PEEK) == 1);
+        before = i == 0 ? live_bytes : before; /* what the server needs once */
+    }
+    size_t each = (live_bytes - before) / (SESSIONS - 1);
+    print_message("an idle legacy session with its stream: %zu bytes of heap\n", each);
+    assert_in_range(each, 500, MOST_BYTES);
+    for (size_t i = 0; i < SESSIONS; i++) {
+        wire_close(&streams[i]);
+    }
+    rig_close(&rig);
+}
+
 int main(void)
 {
     static const mem_hooks counting = {
@@ -486,6 +524,7 @@ int main(void)
         cmocka_unit_test(an_engine_may_go_first),
         cmocka_unit_test(a_server_may_be_freed_with_everything_open),
         cmocka_unit_test(a_warm_call_allocates_nothing),
+        cmocka_unit_test(an_idle_session_is_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
