@@ -4,7 +4,6 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
@@ -21,6 +20,10 @@ export const build = process.env.BAY_BUILD_DIR;
 export const patchbay = join(build, 'patchbay');
 export const probe = join(here, 'probe.mjs');
 export const inspector = join(packages, 'inspector', 'clients', 'launcher', 'build', 'index.js');
+
+// What every process is given: little, and the same, for the servers are asked for it.
+const environment = Object.fromEntries(['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'ASAN_OPTIONS', 'UBSAN_OPTIONS']
+    .filter((name) => process.env[name] !== undefined).map((name) => [name, process.env[name]]));
 
 // ---- folders and waiting -----------------------------------------------------------------------
 
@@ -89,7 +92,7 @@ export class Gateway {
         self.at = folder();
         self.file = join(self.at, 'patchbay.json');
         self.write(config);
-        self.child = spawn(patchbay, ['serve', '-c', self.file], { stdio: ['ignore', 'inherit', 'pipe'] });
+        self.child = spawn(patchbay, ['serve', '-c', self.file], { stdio: ['ignore', 'inherit', 'pipe'], env: environment });
         self.log = '';
         self.child.stderr.setEncoding('utf8').on('data', (text) => { self.log += text; });
         self.ended = new Promise((resolve) => {
@@ -175,7 +178,7 @@ function modern(transport) {
     return { client: new ModernClient(identity, options), transport };
 }
 const stdioOf = (gateway) =>
-    ({ command: patchbay, args: ['stdio', '-c', gateway.file], env: { ...process.env }, stderr: 'ignore' });
+    ({ command: patchbay, args: ['stdio', '-c', gateway.file], env: environment, stderr: 'ignore' });
 
 // Every way a client reaches the gateway. `stdio` starts a gateway of its own with the same file.
 export const ways = {
@@ -197,7 +200,7 @@ export async function connect(way, gateway, path) {
 export async function connectDirectly(server) {
     const client = new LegacyClient(identity, {});
     await client.connect(new LegacyStdio(
-        { command: server.command, args: server.args, env: { ...process.env, ...server.env }, stderr: 'ignore' }));
+        { command: server.command, args: server.args, env: { ...environment, ...server.env }, stderr: 'ignore' }));
     return client;
 }
 
@@ -218,17 +221,26 @@ export async function listAll(client, method, key) {
 // A process that is spoken to line by line.
 export class Lines {
     constructor(command, args, env = {}) {
-        this.child = spawn(command, args, { stdio: ['pipe', 'pipe', 'ignore'], env: { ...process.env, ...env } });
+        this.child = spawn(command, args, { stdio: ['pipe', 'pipe', 'ignore'], env: { ...environment, ...env } });
         this.waiting = new Map();
         this.count = new Map();
         this.others = [];
         this.child.stdin.on('error', () => {});
-        createInterface({ input: this.child.stdout }).on('line', (line) => {
-            const id = JSON.parse(line).id;
-            if (id === undefined) { this.others.push(line); return; }
-            this.count.set(id, (this.count.get(id) ?? 0) + 1);
-            this.waiting.get(id)?.(line);
+        process.on('exit', () => this.child.kill('SIGKILL'));
+        // By hand: readline would also end a line at U+2028.
+        let rest = '';
+        this.child.stdout.setEncoding('utf8').on('data', (text) => {
+            const lines = (rest + text).split('\n');
+            rest = lines.pop();
+            for (const line of lines) this.#take(line);
         });
+    }
+
+    #take(line) {
+        const id = JSON.parse(line).id;
+        if (id === undefined) { this.others.push(line); return; }
+        this.count.set(id, (this.count.get(id) ?? 0) + 1);
+        this.waiting.get(id)?.(line);
     }
 
     send(message) { this.child.stdin.write(JSON.stringify(message) + '\n'); }
