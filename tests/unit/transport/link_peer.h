@@ -3,7 +3,7 @@
 #ifndef TESTS_LINK_PEER_H
 #define TESTS_LINK_PEER_H
 
-#include "link_test.h"
+#include "support/link_owner.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -161,7 +161,7 @@ static inline bool peer_take(peer *self, peer_request *out)
 }
 
 /* Waits for the next request. */
-#define PEER_REQUEST(peer, out) TURN_UNTIL((peer)->on.loop, peer_take((peer), (out)))
+#define PEER_REQUEST(peer, out) LINK_UNTIL((peer)->on.loop, peer_take((peer), (out)))
 
 static inline void peer_send(peer *self, int at, const char *text, size_t len)
 {

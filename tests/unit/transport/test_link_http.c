@@ -34,7 +34,7 @@ static void shake_hands(peer *self)
     assert_non_null(strstr(request.body, "\"notifications/initialized\""));
     assert_string_equal(peer_field(&request, "Mcp-Session-Id"), "abc");
     peer_reply(self, &request, "202 Accepted", "", "");
-    TURN_UNTIL(self->on.loop, self->on.readies == 1);
+    LINK_UNTIL(self->on.loop, self->on.readies == 1);
 }
 
 static void begin_ready(peer *self)
@@ -94,7 +94,7 @@ static void test_request_bytes(void **state)
     peer_result(&on, &request, JSON_TYPE "mcp-session-id: abc\r\n", INITIALIZED);
     PEER_REQUEST(&on, &request);
     peer_reply(&on, &request, "202 Accepted", "", "");
-    TURN_UNTIL(on.on.loop, on.on.readies == 1);
+    LINK_UNTIL(on.on.loop, on.on.readies == 1);
     assert_int_equal(ask(&out, &on.on, "tools/list", NULL), BAY_OK);
     PEER_REQUEST(&on, &request);
     assert_string_equal(peer_field(&request, "Authorization"), "Bearer s3cret");
@@ -102,7 +102,7 @@ static void test_request_bytes(void **state)
     assert_string_equal(peer_field(&request, "MCP-Protocol-Version"), "2025-06-18");
     peer_result(&on, &request, "Content-Type: application/JSON; charset=utf-8\r\n",
                 "{\"tools\":[]}");
-    TURN_UNTIL(on.on.loop, out.dones == 1);
+    LINK_UNTIL(on.on.loop, out.dones == 1);
     assert_true(answer_has(&out, "{\"tools\":[]}"));
     answer_fini(&out);
     peer_fini(&on);
@@ -137,7 +137,7 @@ static void test_nothing_overtakes_initialized(void **state)
             peer_reply(&on, &request, "202 Accepted", "", "");
         }
     }
-    TURN_UNTIL(on.on.loop, out[0].dones == 1 && out[2].dones == 1);
+    LINK_UNTIL(on.on.loop, out[0].dones == 1 && out[2].dones == 1);
     assert_int_equal(out[0].kind, MCP_OUTCOME_RESULT);
     assert_int_equal(out[1].dones, 0);
     for (size_t i = 0; i < 3; i++) {
@@ -272,11 +272,11 @@ static void test_replies_over_the_bound(void **state)
         for (int k = 0; k < 10; k++) {
             peer_send(&on, request.at, much, sizeof(much));
         }
-        TURN_UNTIL(on.on.loop, out.dones == 1);
+        LINK_UNTIL(on.on.loop, out.dones == 1);
         assert_int_equal(out.err, BAY_LIMIT);
         assert_true(out.was_sent);
         assert_non_null(strstr(out.text, "8192 bytes"));
-        TURN_UNTIL(on.on.loop, peer_is_closed(&on, &request));
+        LINK_UNTIL(on.on.loop, peer_is_closed(&on, &request));
         answer_fini(&out);
         peer_fini(&on);
     }
@@ -293,7 +293,7 @@ static void test_refused_and_silent(void **state)
     close(on.listener);
     on.listener = -1;
     assert_int_equal(ask(&out, &on.on, "tools/list", NULL), BAY_OK);
-    TURN_UNTIL(on.on.loop, on.on.breaks == 1);
+    LINK_UNTIL(on.on.loop, on.on.breaks == 1);
     assert_int_equal(on.on.err, BAY_CONNECT);
     assert_int_equal(out.dones, 1);
     assert_false(out.was_sent);
@@ -307,7 +307,7 @@ static void test_refused_and_silent(void **state)
     shake_hands(&on);
     assert_int_equal(ask(&out, &on.on, "tools/list", NULL), BAY_OK);
     PEER_REQUEST(&on, &request);
-    TURN_UNTIL(on.on.loop, out.dones == 1);
+    LINK_UNTIL(on.on.loop, out.dones == 1);
     assert_int_equal(out.err, BAY_TIMEOUT);
     assert_true(out.was_sent);
     assert_int_equal(on.on.breaks, 0);
@@ -335,7 +335,7 @@ static void test_session_lost(void **state)
     assert_non_null(strstr(request.body, "\"tools/list\""));
     assert_string_equal(peer_field(&request, "Mcp-Session-Id"), "second");
     peer_result(&on, &request, JSON_TYPE, "{\"tools\":[]}");
-    TURN_UNTIL(on.on.loop, out.dones == 1);
+    LINK_UNTIL(on.on.loop, out.dones == 1);
     assert_int_equal(out.kind, MCP_OUTCOME_RESULT);
     answer_fini(&out);
     peer_fini(&on);
@@ -358,7 +358,7 @@ static void test_cancel(void **state)
         &on, &request, JSON_TYPE,
         "{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],"
         "\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"p\",\"version\":\"1\"}}");
-    TURN_UNTIL(on.on.loop, on.on.readies == 1);
+    LINK_UNTIL(on.on.loop, on.on.readies == 1);
     assert_int_equal(ask(&out, &on.on, "tools/call", "{\"name\":\"t\",\"arguments\":{}}"), BAY_OK);
     PEER_REQUEST(&on, &request);
     assert_string_equal(peer_field(&request, "Mcp-Method"), "tools/call");
@@ -366,7 +366,7 @@ static void test_cancel(void **state)
     peer_say(&on, &request, EVENTS_HEAD ": wait\n\n");
     settle(on.on.loop);
     mcp_call_cancel(out.call, STR("enough"));
-    TURN_UNTIL(on.on.loop, peer_is_closed(&on, &request));
+    LINK_UNTIL(on.on.loop, peer_is_closed(&on, &request));
     settle(on.on.loop);
     assert_int_equal(out.dones, 0);
     answer_fini(&out);
@@ -393,7 +393,7 @@ static void test_inside_callbacks(void **state)
                  "%s%s%sdata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{}}\n\n", EVENTS_HEAD, note,
                  note, request.id);
         peer_say(&on, &request, reply);
-        TURN_UNTIL(on.on.loop, what == 1 ? out.notes > 0 : on.on.is_freed);
+        LINK_UNTIL(on.on.loop, what == 1 ? out.notes > 0 : on.on.is_freed);
         settle(on.on.loop);
         assert_int_equal(out.notes, what == 2 ? 2 : 1);
         assert_int_equal(out.dones, what == 1 ? 0 : 1);
@@ -427,14 +427,14 @@ static void test_pause(void **state)
     peer_say(&on, &request, reply);
     peer_hang_up(&on, request.at);
     for (int heard = 1; heard <= 3; heard++) {
-        TURN_UNTIL(on.on.loop, out.notes == heard);
+        LINK_UNTIL(on.on.loop, out.notes == heard);
         settle(on.on.loop);
         assert_int_equal(out.notes, heard);
         assert_int_equal(out.dones, 0);
         mcp_call_pause(out.call, false);
         assert_int_equal(out.notes, heard); /* not inside the call */
     }
-    TURN_UNTIL(on.on.loop, out.dones == 1);
+    LINK_UNTIL(on.on.loop, out.dones == 1);
     assert_int_equal(out.kind, MCP_OUTCOME_RESULT);
     answer_fini(&out);
     peer_fini(&on);
@@ -458,7 +458,7 @@ static void test_get_stream(void **state)
     peer_say(&on, &request,
              EVENTS_HEAD "retry: 100\nid: e7\ndata: {\"jsonrpc\":\"2.0\",\"method\":"
                          "\"notifications/tools/list_changed\"}\n\n");
-    TURN_UNTIL(on.on.loop, on.on.changes == 1);
+    LINK_UNTIL(on.on.loop, on.on.changes == 1);
     peer_hang_up(&on, request.at);
     PEER_REQUEST(&on, &request); /* it is taken up again */
     assert_string_equal(peer_field(&request, "Last-Event-ID"), "e7");
@@ -501,8 +501,8 @@ static void test_close(void **state)
             peer_fini(&on);
             continue;
         }
-        TURN_UNTIL(on.on.loop, on.on.closes == 1);
-        TURN_UNTIL(on.on.loop, peer_is_closed(&on, &call) || call.at == request.at);
+        LINK_UNTIL(on.on.loop, on.on.closes == 1);
+        LINK_UNTIL(on.on.loop, peer_is_closed(&on, &call) || call.at == request.at);
         assert_int_equal(on.on.breaks, 0);
         answer_fini(&out);
         peer_fini(&on);

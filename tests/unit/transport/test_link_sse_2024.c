@@ -49,7 +49,7 @@ static void shake_hands(peer *self, const peer_request *stream)
     PEER_REQUEST(self, &request);
     assert_non_null(strstr(request.body, "\"notifications/initialized\""));
     peer_reply(self, &request, "202 Accepted", "", "");
-    TURN_UNTIL(self->on.loop, self->on.readies == 1);
+    LINK_UNTIL(self->on.loop, self->on.readies == 1);
 }
 
 static void begin_ready(peer *self, peer_request *stream)
@@ -93,7 +93,7 @@ static void test_bad_streams(void **state)
         peer_say(&on, &stream, cases[i].reply);
         settle(on.on.loop);
         peer_hang_up(&on, stream.at);
-        TURN_UNTIL(on.on.loop, on.on.breaks == 1);
+        LINK_UNTIL(on.on.loop, on.on.breaks == 1);
         if (on.on.err != cases[i].err || strstr(on.on.text, cases[i].text) == NULL) {
             fail_msg("case %zu: %s, \"%s\"", i, bay_err_text(on.on.err), on.on.text);
         }
@@ -121,7 +121,7 @@ static void test_call(void **state)
     peer_say(&on, &stream, ": a comment\n\nevent: endpoint\ndata: /elsewhere\n\n"); /* too late */
     tell(&on, &stream, second.id, "{\"n\":2}"); /* before its POST is answered */
     tell(&on, &stream, request.id, "{\"n\":1}");
-    TURN_UNTIL(on.on.loop, out.dones == 1 && other.dones == 1);
+    LINK_UNTIL(on.on.loop, out.dones == 1 && other.dones == 1);
     peer_reply(&on, &request, "202 Accepted", "", "Accepted");
     peer_reply(&on, &second, "202 Accepted", "", "Accepted");
     settle(on.on.loop);
@@ -150,7 +150,7 @@ static void test_refused_post(void **state)
         assert_int_equal(ask(&out, &on.on, "tools/list", NULL), BAY_OK);
         PEER_REQUEST(&on, &request);
         peer_reply(&on, &request, cases[i].status, "", "");
-        TURN_UNTIL(on.on.loop, out.dones == 1);
+        LINK_UNTIL(on.on.loop, out.dones == 1);
         assert_int_equal(out.kind, MCP_OUTCOME_FAILED);
         assert_int_equal(out.err, cases[i].err);
         settle(on.on.loop);
@@ -172,7 +172,7 @@ static void test_stream_breaks(void **state)
         assert_int_equal(ask(&out, &on.on, "tools/list", NULL), BAY_OK);
         PEER_REQUEST(&on, &request);
         peer_hang_up(&on, stream.at);
-        TURN_UNTIL(on.on.loop, on.on.breaks == 1);
+        LINK_UNTIL(on.on.loop, on.on.breaks == 1);
         assert_int_equal(on.on.err, BAY_CLOSED);
         assert_int_equal(out.dones, 1);
         assert_true(out.was_sent);
@@ -201,7 +201,7 @@ static void test_falls_back(void **state)
     assert_non_null(strstr(request.body, "\"tools/list\""));
     peer_reply(&on, &request, "202 Accepted", "", "");
     tell(&on, &stream, request.id, "{\"tools\":[]}");
-    TURN_UNTIL(on.on.loop, out.dones == 1);
+    LINK_UNTIL(on.on.loop, out.dones == 1);
     assert_int_equal(out.kind, MCP_OUTCOME_RESULT);
     assert_int_equal(on.on.breaks, 0);
     answer_fini(&out);
@@ -227,9 +227,9 @@ static void test_close(void **state)
             owner_free(&on.on);
             settle(on.on.loop);
         } else {
-            TURN_UNTIL(on.on.loop, on.on.closes == 1);
+            LINK_UNTIL(on.on.loop, on.on.closes == 1);
         }
-        TURN_UNTIL(on.on.loop, peer_is_closed(&on, &stream));
+        LINK_UNTIL(on.on.loop, peer_is_closed(&on, &stream));
         assert_int_equal(on.on.closes, when == 2 ? 0 : 1);
         assert_int_equal(on.on.breaks, 0);
         peer_fini(&on);

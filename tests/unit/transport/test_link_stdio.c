@@ -1,5 +1,5 @@
 /* The link to a child process, against shell scripts that are good, silly or dying servers. */
-#include "link_test.h"
+#include "support/link_owner.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -100,7 +100,7 @@ static void test_call(void **state)
     answer out;
     start(&on, SHELL_SERVER SHELL_END);
     assert_int_equal(ask(&out, &on, "tools/list", "{\n\"cursor\":\r\n\"a\"}"), BAY_OK);
-    TURN_UNTIL(on.loop, out.dones == 1);
+    LINK_UNTIL(on.loop, out.dones == 1);
     assert_int_equal(out.kind, MCP_OUTCOME_RESULT);
     assert_true(answer_has(&out, "{\"tools\":[]}"));
     assert_string_equal(on.revision, "2025-06-18");
@@ -117,7 +117,7 @@ static void test_exit_tells_why(void **state)
           "  *) printf 'cannot open \\033[31mfiles.db\\033[0m\\a\\n\\n' >&2; exit 3 ;;\n"
           "esac\ndone\n");
     assert_int_equal(ask(&out, &on, "tools/list", NULL), BAY_OK);
-    TURN_UNTIL(on.loop, on.breaks == 1);
+    LINK_UNTIL(on.loop, on.breaks == 1);
     assert_int_equal(on.err, BAY_EXITED);
     assert_string_equal(on.text, "exited with status 3: cannot open files.db");
     assert_int_equal(out.dones, 1);
@@ -134,10 +134,10 @@ static void test_killed(void **state)
     (void)state;
     owner on;
     start(&on, SHELL_SERVER SHELL_END);
-    TURN_UNTIL(on.loop, on.readies == 1);
+    LINK_UNTIL(on.loop, on.readies == 1);
     on.frees_on_break = true;
     assert_int_equal(kill(mcp_link_process_id(on.link), SIGKILL), 0);
-    TURN_UNTIL(on.loop, on.breaks == 1);
+    LINK_UNTIL(on.loop, on.breaks == 1);
     assert_int_equal(on.err, BAY_EXITED);
     assert_string_equal(on.text, "was killed by signal 9");
     settle(on.loop);
@@ -154,13 +154,13 @@ static void test_garbage(void **state)
           "echo Starting server...; echo; echo '[]'; echo '{\"jsonrpc\":\"2.0\"}'\n" SHELL_SERVER
               SHELL_END);
     assert_int_equal(ask(&out, &on, "tools/list", NULL), BAY_OK);
-    TURN_UNTIL(on.loop, out.dones == 1);
+    LINK_UNTIL(on.loop, out.dones == 1);
     assert_int_equal(out.kind, MCP_OUTCOME_RESULT);
     answer_fini(&out);
     finish(&on);
     /* nothing but garbage is not */
     start(&on, "while :; do echo nonsense; done");
-    TURN_UNTIL(on.loop, on.breaks == 1);
+    LINK_UNTIL(on.loop, on.breaks == 1);
     assert_int_equal(on.err, BAY_PROTOCOL);
     finish(&on);
 }
@@ -173,10 +173,10 @@ static void test_line_over_bound(void **state)
     mcp_link_options options = owner_options(&on);
     assert_int_equal(
         start_with(&on, &options, "head -c 5000 /dev/zero | tr '\\0' x; sleep 100", 4096), BAY_OK);
-    TURN_UNTIL(on.loop, on.breaks == 1);
+    LINK_UNTIL(on.loop, on.breaks == 1);
     assert_int_equal(on.err, BAY_LIMIT);
     assert_string_equal(on.text, "the server wrote a line of more than 4096 bytes");
-    TURN_UNTIL(on.loop, mcp_link_process_id(on.link) == 0);
+    LINK_UNTIL(on.loop, mcp_link_process_id(on.link) == 0);
     assert_int_equal(on.breaks, 1);
     finish(&on);
 }
@@ -188,7 +188,7 @@ static void test_stderr_is_bounded(void **state)
     book = (log_book){0};
     log_set_sink(note_log, NULL, LOG_INFO);
     start(&on, "echo one two >&2; exit 1");
-    TURN_UNTIL(on.loop, on.breaks == 1);
+    LINK_UNTIL(on.loop, on.breaks == 1);
     assert_int_equal(book.lines, 1);
     assert_string_equal(book.last, "one two");
     assert_string_equal(book.component, "sheller");
@@ -197,7 +197,7 @@ static void test_stderr_is_bounded(void **state)
     book = (log_book){0};
     int64_t before = link_clock_ms();
     start(&on, "i=0; while [ $i -lt 30000 ]; do echo line $i >&2; i=$((i+1)); done");
-    TURN_UNTIL(on.loop, on.breaks == 1);
+    LINK_UNTIL(on.loop, on.breaks == 1);
     int64_t seconds = (link_clock_ms() - before) / 1000 + 2;
     assert_in_range(book.lines, 1000, 1000 * seconds);
     assert_true(seconds * 1000 >= 30000 || book.sums >= 1);
@@ -221,14 +221,14 @@ static void test_close(void **state)
         answer out;
         start(&on, scripts[i]);
         on.frees_on_close = true;
-        TURN_UNTIL(on.loop, on.readies == 1);
+        LINK_UNTIL(on.loop, on.readies == 1);
         assert_int_equal(ask(&out, &on, "tools/list", NULL), BAY_OK);
         int child = mcp_link_process_id(on.link);
         mcp_link_close(on.link, owner_closed, &on);
         assert_int_equal(out.dones, 1);
         assert_int_equal(out.err, BAY_CANCELLED);
         assert_int_equal(on.closes, 0);
-        TURN_UNTIL(on.loop, on.closes == 1);
+        LINK_UNTIL(on.loop, on.closes == 1);
         assert_int_equal(kill(child, 0), -1);
         assert_int_equal(errno, ESRCH);
         assert_int_equal(on.breaks, 0);
@@ -245,7 +245,7 @@ static void test_close_early_and_late(void **state)
     /* before the first turn */
     start(&on, SHELL_SERVER SHELL_END);
     mcp_link_close(on.link, owner_closed, &on);
-    TURN_UNTIL(on.loop, on.closes == 1);
+    LINK_UNTIL(on.loop, on.closes == 1);
     assert_int_equal(on.readies, 0);
     finish(&on);
     /* twice: the newer one hears it */
@@ -253,18 +253,18 @@ static void test_close_early_and_late(void **state)
     owner other = {0};
     mcp_link_close(on.link, owner_closed, &other);
     mcp_link_close(on.link, owner_closed, &on);
-    TURN_UNTIL(on.loop, on.closes == 1);
+    LINK_UNTIL(on.loop, on.closes == 1);
     mcp_link_close(on.link, owner_closed, &other);
     assert_int_equal(other.closes, 0);
-    TURN_UNTIL(on.loop, other.closes == 1);
+    LINK_UNTIL(on.loop, other.closes == 1);
     assert_int_equal(on.closes, 1);
     finish(&on);
     /* after it died */
     start(&on, "exit 0");
-    TURN_UNTIL(on.loop, on.breaks == 1);
+    LINK_UNTIL(on.loop, on.breaks == 1);
     mcp_link_close(on.link, owner_closed, &on);
     assert_int_equal(on.closes, 0);
-    TURN_UNTIL(on.loop, on.closes == 1);
+    LINK_UNTIL(on.loop, on.closes == 1);
     finish(&on);
     /* freed before it was done */
     start(&on, "trap '' TERM; while :; do sleep 100; done");
@@ -284,7 +284,7 @@ static void test_free_inside_callbacks(void **state)
     start(&on, SHELL_SERVER SHELL_END);
     on.frees_on_ready = true;
     assert_int_equal(ask(&out, &on, "tools/list", NULL), BAY_OK);
-    TURN_UNTIL(on.loop, on.readies == 1);
+    LINK_UNTIL(on.loop, on.readies == 1);
     assert_int_equal(out.dones, 1);
     assert_int_equal(out.err, BAY_CANCELLED);
     answer_fini(&out);
@@ -293,7 +293,7 @@ static void test_free_inside_callbacks(void **state)
     start(&on, SHELL_SERVER SHELL_END);
     assert_int_equal(ask(&out, &on, "tools/list", NULL), BAY_OK);
     out.frees_on_done = true;
-    TURN_UNTIL(on.loop, out.dones == 1);
+    LINK_UNTIL(on.loop, out.dones == 1);
     assert_int_equal(out.kind, MCP_OUTCOME_RESULT);
     settle(on.loop);
     answer_fini(&out);
@@ -319,7 +319,7 @@ static void test_stuck_stdin(void **state)
     bay_diag diag = {0};
     assert_int_equal(mcp_link_open_stdio(on.loop, &child, STR("stuck"), &options, &on.link, &diag),
                      BAY_OK);
-    TURN_UNTIL(on.loop, on.readies == 1);
+    LINK_UNTIL(on.loop, on.readies == 1);
     buf params;
     buf_init(&params, 1 << 20);
     buf_lit(&params, "{\"name\":\"a\",\"arguments\":{\"x\":\"");
@@ -331,7 +331,7 @@ static void test_stuck_stdin(void **state)
         assert_int_equal(ask(&out[i], &on, "tools/call", params.at), BAY_OK);
     }
     for (size_t i = 0; i < ARRAY_LEN(out); i++) {
-        TURN_UNTIL(on.loop, out[i].dones == 1);
+        LINK_UNTIL(on.loop, out[i].dones == 1);
         assert_int_equal(out[i].err, BAY_TIMEOUT);
         answer_fini(&out[i]);
     }

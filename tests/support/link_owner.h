@@ -1,7 +1,7 @@
 /* What the tests of the client links share: an owner who counts what he hears, and a loop that is
  * turned until something is true. */
-#ifndef TESTS_LINK_TEST_H
-#define TESTS_LINK_TEST_H
+#ifndef TESTS_LINK_OWNER_H
+#define TESTS_LINK_OWNER_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -67,7 +67,7 @@ static inline int64_t link_clock_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-#define TURN_UNTIL(on_loop, condition)                                                             \
+#define LINK_UNTIL(on_loop, condition)                                                             \
     do {                                                                                           \
         int64_t until_ms = link_clock_ms() + LINK_GIVE_UP_MS;                                      \
         while (!(condition)) {                                                                     \
