@@ -2,7 +2,7 @@
 
 #include "base/str.h"
 
-enum { LETTERS_A_TOKEN = 6, DIGITS_A_TOKEN = 3, MARKS_A_TOKEN = 2, BYTES_A_TOKEN = 2 };
+enum { LETTERS_A_TOKEN = 12, DIGITS_A_TOKEN = 3, MARKS_A_TOKEN = 4, BYTES_A_TOKEN = 2 };
 
 typedef enum kind { KIND_NONE, KIND_WORD, KIND_DIGITS, KIND_MARKS, KIND_SPACE, KIND_WIDE } kind;
 
