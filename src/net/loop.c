@@ -35,8 +35,11 @@ static void run_messages(loop *self)
     uv_mutex_unlock(&self->lock);
     while (message != NULL) {
         loop_message *next = message->next;
+        bool is_ours = message->is_loops;
         message->function(message->argument);
-        mem_free(message);
+        if (is_ours) {
+            mem_free(message);
+        }
         message = next;
     }
 }
@@ -50,17 +53,12 @@ static void on_wake(uv_async_t *handle)
     }
 }
 
-bay_err loop_post(loop *self, void (*function)(void *argument), void *argument)
+bay_err loop_post_message(loop *self, loop_message *message)
 {
-    loop_message *message = mem_alloc(sizeof(*message));
-    if (message == NULL) {
-        return BAY_NOMEM;
-    }
-    *message = (loop_message){.function = function, .argument = argument};
+    message->next = NULL;
     uv_mutex_lock(&self->lock);
     if (self->is_closing) {
         uv_mutex_unlock(&self->lock);
-        mem_free(message);
         return BAY_CLOSED;
     }
     if (self->last_message != NULL) {
@@ -73,6 +71,20 @@ bay_err loop_post(loop *self, void (*function)(void *argument), void *argument)
     uv_async_send(&self->wake);
     uv_mutex_unlock(&self->lock);
     return BAY_OK;
+}
+
+bay_err loop_post(loop *self, void (*function)(void *argument), void *argument)
+{
+    loop_message *message = mem_alloc(sizeof(*message));
+    if (message == NULL) {
+        return BAY_NOMEM;
+    }
+    *message = (loop_message){.function = function, .argument = argument, .is_loops = true};
+    bay_err err = loop_post_message(self, message);
+    if (err != BAY_OK) {
+        mem_free(message);
+    }
+    return err;
 }
 
 /* --- deferred tasks -------------------------------------------------------------------------- */

@@ -35,6 +35,16 @@ uv_loop_t *loop_uv(loop *self);         /* for this floor only */
  * loop_free began: then the function was not and will not be run. */
 bay_err loop_post(loop *self, void (*function)(void *argument), void *argument) BAY_MUST_CHECK;
 
+/* The same without allocating, so BAY_CLOSED is all that can fail: the message is the caller's and
+ * stays until its function runs; from then on it may be posted again or freed. */
+typedef struct loop_message {
+    void (*function)(void *argument);
+    void *argument;
+    struct loop_message *next;
+    bool is_loops; /* for loop_post only */
+} loop_message;
+bay_err loop_post_message(loop *self, loop_message *message) BAY_MUST_CHECK;
+
 /* Runs `function(argument)` once at the end of the current turn, before the loop waits again. */
 typedef struct loop_task {
     void (*function)(void *argument);

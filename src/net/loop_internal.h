@@ -20,12 +20,6 @@ typedef struct loop_object {
     void (*end)(struct loop_object *self);
 } loop_object;
 
-typedef struct loop_message {
-    void (*function)(void *argument);
-    void *argument;
-    struct loop_message *next;
-} loop_message;
-
 typedef struct loop_signal {
     uv_signal_t handle;
     void (*function)(void *argument, int signal);

@@ -101,6 +101,40 @@ static void a_post_taken_before_the_end_runs_and_one_after_is_refused(void **sta
     assert_int_equal(late.runs, 0);
 }
 
+typedef struct own_message {
+    loop_message message;
+    loop *loop;
+    int runs;
+    bay_err err;
+} own_message;
+
+static void run_again(void *argument)
+{
+    own_message *self = argument;
+    self->runs++;
+    if (self->runs < 3) {
+        self->err = loop_post_message(self->loop, &self->message);
+    }
+}
+
+static void a_message_of_ones_own_may_be_posted_again(void **state)
+{
+    (void)state;
+    own_message own = {.loop = test_loop()};
+    int between = 0;
+    own.message = (loop_message){.function = run_again, .argument = &own};
+    assert_int_equal(loop_post_message(own.loop, &own.message), BAY_OK);
+    assert_int_equal(loop_post(own.loop, count, &between), BAY_OK);
+    turn_until(own.loop, own.runs == 3);
+    assert_int_equal(own.err, BAY_OK);
+    assert_int_equal(between, 1);
+    own.runs = 0; /* posted from inside loop_free it is refused */
+    assert_int_equal(loop_post_message(own.loop, &own.message), BAY_OK);
+    loop_free(own.loop);
+    assert_int_equal(own.runs, 1);
+    assert_int_equal(own.err, BAY_CLOSED);
+}
+
 static void *stop_loop(void *argument)
 {
     loop_stop(argument);
@@ -351,6 +385,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(posts_of_each_thread_keep_their_order),
         cmocka_unit_test(a_post_taken_before_the_end_runs_and_one_after_is_refused),
+        cmocka_unit_test(a_message_of_ones_own_may_be_posted_again),
         cmocka_unit_test(a_held_loop_runs_until_another_thread_stops_it),
         cmocka_unit_test(deferred_tasks_run_once_each_and_may_be_taken_back),
         cmocka_unit_test(ten_thousand_timers_fire_in_order_and_the_stopped_do_not),
