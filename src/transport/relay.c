@@ -19,10 +19,10 @@ typedef struct relay {
     atomic_uint refs;
     relay_port *from; /* of the exchange's loop */
     relay_port *owner;
-    relay_message begin;
-    relay_message cut;
-    relay_message gone;
-    relay_message acknowledge;
+    loop_message begin;
+    loop_message cut;
+    loop_message gone;
+    loop_message acknowledge;
     atomic_bool is_acknowledging; /* that message is on its way */
     atomic_size_t acknowledged;   /* bytes it will report */
     struct {                      /* the exchange's loop */
@@ -49,7 +49,7 @@ typedef enum output_kind { OUTPUT_ANSWER, OUTPUT_EVENT, OUTPUT_END } output_kind
 
 /* The engine's word on its way to the exchange. */
 typedef struct output {
-    relay_message message;
+    loop_message message;
     relay *of;
     output_kind kind;
     int status;
@@ -78,7 +78,7 @@ static void unref(relay *self)
 }
 
 /* A message that is part of the relay; it holds a count until it has run. */
-static bool post(relay *self, relay_port *to, relay_message *message)
+static bool post(relay *self, relay_port *to, loop_message *message)
 {
     atomic_fetch_add(&self->refs, 1);
     if (relay_port_post(to, message)) {
@@ -110,7 +110,7 @@ static void cut(relay *self)
     }
 }
 
-static void run_output(relay_message *message);
+static void run_output(void *argument);
 
 static bay_str put(char **at, bay_str text)
 {
@@ -134,7 +134,8 @@ static bool say(relay *self, output_kind kind, int status, bay_str json, bay_str
         return false;
     }
     char *at = word->bytes;
-    *word = (output){.message.run = run_output, .of = self, .kind = kind, .status = status};
+    *word = (output){.of = self, .kind = kind, .status = status};
+    word->message = (loop_message){.function = run_output, .argument = word};
     word->json = put(&at, json);
     word->id = put(&at, id);
     word->allow = put(&at, allow);
@@ -206,9 +207,9 @@ static size_t count_of(void *context, bay_str name)
     return count;
 }
 
-static void run_begin(relay_message *message)
+static void run_begin(void *argument)
 {
-    relay *self = CONTAINER_OF(message, relay, begin);
+    relay *self = argument;
     http_face *face = relay_port_face(self->owner);
     if (face == NULL) {
         cut(self);
@@ -236,16 +237,16 @@ static void abandon_back(relay *self)
     leave_back(self);
 }
 
-static void run_gone(relay_message *message)
+static void run_gone(void *argument)
 {
-    relay *self = CONTAINER_OF(message, relay, gone);
+    relay *self = argument;
     abandon_back(self);
     unref(self);
 }
 
-static void run_acknowledge(relay_message *message)
+static void run_acknowledge(void *argument)
 {
-    relay *self = CONTAINER_OF(message, relay, acknowledge);
+    relay *self = argument;
     atomic_store(&self->is_acknowledging, false);
     self->back.on_their_way -= atomic_exchange(&self->acknowledged, 0);
     if (list_holds(&self->back.link) && self->back.is_waiting &&
@@ -336,9 +337,9 @@ static void write_event(relay *self, const output *word)
     }
 }
 
-static void run_output(relay_message *message)
+static void run_output(void *argument)
 {
-    output *word = CONTAINER_OF(message, output, message);
+    output *word = argument;
     relay *self = word->of;
     http_reply *reply = &self->front.reply;
     bool was_open = reply->exchange != NULL;
@@ -362,9 +363,9 @@ static void run_output(relay_message *message)
     unref(self);
 }
 
-static void run_cut(relay_message *message)
+static void run_cut(void *argument)
 {
-    relay *self = CONTAINER_OF(message, relay, cut);
+    relay *self = argument;
     if (self->front.reply.exchange != NULL) {
         http_reply_abort(&self->front.reply);
         (void)post(self, self->owner, &self->gone);
@@ -422,10 +423,10 @@ void relay_exchange(http_face *face, http_exchange *exchange, relay_port *owner)
     atomic_init(&self->refs, 1); /* the exchange's */
     self->from = relay_port_ref(face->port);
     self->owner = relay_port_ref(owner);
-    self->begin.run = run_begin;
-    self->cut.run = run_cut;
-    self->gone.run = run_gone;
-    self->acknowledge.run = run_acknowledge;
+    self->begin = (loop_message){.function = run_begin, .argument = self};
+    self->cut = (loop_message){.function = run_cut, .argument = self};
+    self->gone = (loop_message){.function = run_gone, .argument = self};
+    self->acknowledge = (loop_message){.function = run_acknowledge, .argument = self};
     bay_err err = copy_request(self, exchange);
     if (err == BAY_OK) {
         http_reply_begin(&self->front.reply, &face->replies, &front_ops, exchange);
