@@ -43,19 +43,33 @@ static void write_renamed(buf *out, const listing_item *item, bay_str shown)
     buf_append(out, old.at + old.len, item->raw.len - before - old.len);
 }
 
-/* For bare names: how many servers of the face offer a name. */
+/* For bare names: how many servers of the face offer a name; a name that reads like another's full
+ * one counts as taken. */
 static char seen_once;
 static char seen_often;
 
+static bool reads_as_full(const catalog_source *sources, size_t count, bay_str separator,
+                          bay_str key)
+{
+    for (size_t i = 0; i < count; i++) {
+        bay_str server = upstream_name(sources[i].upstream);
+        if (str_starts(key, server) && str_starts(str_from(key, server.len), separator)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bay_err count_names(listing_kind kind, const catalog_source *sources, size_t count,
-                           map *seen)
+                           bay_str separator, map *seen)
 {
     for (size_t i = 0; i < count; i++) {
         const listing *from = sources[i].listings[kind];
         for (size_t k = 0; from != NULL && k < from->count; k++) {
             bay_str key = from->items[k].key;
-            bay_err err =
-                map_put(seen, key, map_get(seen, key) == NULL ? &seen_once : &seen_often, NULL);
+            bool is_taken =
+                map_get(seen, key) != NULL || reads_as_full(sources, count, separator, key);
+            bay_err err = map_put(seen, key, is_taken ? &seen_often : &seen_once, NULL);
             if (err != BAY_OK) {
                 return err;
             }
@@ -136,7 +150,7 @@ bay_err catalog_view_build(catalog_view *out, listing_kind kind, const catalog_s
     view.starts = mem_array(total + 1, sizeof(*view.starts));
     bay_err err = view.entries != NULL && view.starts != NULL ? BAY_OK : BAY_NOMEM;
     if (err == BAY_OK && options->bare_names && is_renamed(kind)) {
-        err = count_names(kind, sources, count, &seen);
+        err = count_names(kind, sources, count, options->separator, &seen);
     }
     for (size_t i = 0; err == BAY_OK && i < count; i++) {
         err = view_add_source(&view, &sources[i], options, &seen);

@@ -112,11 +112,12 @@ static bay_err leave_out(listing_fetch *fetch, bay_str key, const char *why)
 static bay_err listing_add(listing_fetch *fetch, json_val value)
 {
     listing *into = fetch->next;
-    listing_item item = {.raw = json_raw(value),
-                         .key_val = json_get(value, kinds[fetch->kind].item_key)};
-    bay_err err = json_is(item.key_val, JSON_STRING)
-                      ? json_str(item.key_val, &into->memory, &item.key)
-                      : BAY_TYPE;
+    listing_item item = {.raw = json_raw(value)};
+    bay_err err = json_pick(value, &kinds[fetch->kind].item_key, 1, &item.key_val, NULL);
+    if (err == BAY_DUPLICATE) {
+        return leave_out(fetch, (bay_str){"", 0}, "it has two names");
+    }
+    err = err == BAY_OK ? json_str(item.key_val, &into->memory, &item.key) : err;
     if (err == BAY_NOMEM || err == BAY_LIMIT) {
         return err;
     }
@@ -172,12 +173,19 @@ static void fetch_fail(listing_fetch *self, const char *why)
     fetch_end(self, false);
 }
 
+static bay_str last_cursor(const listing_fetch *self)
+{
+    json_val params = self->params_doc.count > 0 ? json_root(&self->params_doc) : JSON_NONE;
+    return json_raw(json_get(params, STR("cursor")));
+}
+
+/* False: there is no going on from here. */
 static bool fetch_ask(listing_fetch *self, json_val cursor)
 {
     self->call.spec.params = JSON_NONE;
     if (!json_is(cursor, JSON_MISSING)) {
         bay_str raw = json_raw(cursor);
-        if (str_eq(raw, json_raw(json_get(json_root(&self->params_doc), STR("cursor"))))) {
+        if (str_eq(raw, last_cursor(self))) {
             return false; /* it stands still */
         }
         buf_clear(&self->params);

@@ -1,0 +1,292 @@
+/* What the tests of the gateway share: configurations from text, an upstream whose every answer the
+ * test gives, and listings made of literals. In texts given here ' stands for ". */
+#ifndef TESTS_GATEWAY_TESTING_H
+#define TESTS_GATEWAY_TESTING_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "gateway/config.h"
+#include "gateway/listing.h"
+#include "gateway/upstream_parts.h"
+
+static inline char *testing_quotes(const char *text)
+{
+    char *made = mem_dup(text, strlen(text));
+    assert_non_null(made);
+    for (char *at = made; *at != '\0'; at++) {
+        *at = *at == '\'' ? '"' : *at;
+    }
+    return made;
+}
+
+static inline const config *testing_config(const char *text)
+{
+    config_report *report = calloc(1, sizeof(*report));
+    assert_non_null(report);
+    const config *made = NULL;
+    bay_err err = config_load_text(str_of(text), STR("test.yaml"), NULL, NULL, &made, report);
+    if (err != BAY_OK) {
+        print_error("%s\n", report->count > 0 ? report->messages[0].text : bay_err_text(err));
+    }
+    assert_int_equal(err, BAY_OK);
+    free(report);
+    return made;
+}
+
+static inline void assert_text(bay_str is, const char *wanted)
+{
+    if (!str_eq(is, str_of(wanted))) {
+        print_error("is:     %.*s\nwanted: %s\n", BAY_STR(is), wanted);
+    }
+    assert_true(str_eq(is, str_of(wanted)));
+}
+
+static inline bool str_contains(bay_str text, const char *part)
+{
+    return text.len > 0 && memmem(text.at, text.len, part, strlen(part)) != NULL;
+}
+
+/* ---- an upstream without a server ------------------------------------------------------------ */
+
+enum { FAKE_MAX = 2048 };
+
+typedef struct fake {
+    upstream base;
+    upstream_call *held[FAKE_MAX]; /* not answered yet, in order */
+    int held_count;
+    int sends;
+    int cancels;
+    int pauses;
+    int resumes;
+    int starts;
+    int subscribes;
+    int unsubscribes;
+    mcp_log_level level;
+    void (*on_send)(struct fake *self, upstream_call *call); /* NULL: held */
+    void *context;
+    config_server server;
+} fake;
+
+static inline fake *fake_of(upstream *base)
+{
+    return CONTAINER_OF(base, fake, base);
+}
+
+static inline void fake_start(upstream *base)
+{
+    fake_of(base)->starts++;
+}
+
+static inline void fake_close(upstream *base, void (*done)(void *user), void *user)
+{
+    (void)base;
+    done(user);
+}
+
+static inline void fake_drop(fake *self, upstream_call *call)
+{
+    for (int i = 0; i < self->held_count; i++) {
+        if (self->held[i] == call) {
+            self->held_count--;
+            for (int k = i; k < self->held_count; k++) {
+                self->held[k] = self->held[k + 1];
+            }
+            return;
+        }
+    }
+    fail_msg("%s", "a call that is not here");
+}
+
+static inline void fake_send(upstream *base, upstream_call *call)
+{
+    fake *self = fake_of(base);
+    self->sends++;
+    if (self->on_send != NULL) {
+        self->on_send(self, call);
+        return;
+    }
+    assert_true(self->held_count < FAKE_MAX);
+    self->held[self->held_count++] = call;
+}
+
+static inline void fake_cancel(upstream_call *call, bay_str reason)
+{
+    fake *self = fake_of(call->upstream);
+    (void)reason;
+    self->cancels++;
+    fake_drop(self, call);
+}
+
+static inline void fake_pause(upstream_call *call, bool is_paused)
+{
+    fake *self = fake_of(call->upstream);
+    self->pauses += is_paused;
+    self->resumes += !is_paused;
+}
+
+static inline void fake_subscribe(upstream *base, bay_str uri, bool is_wanted)
+{
+    fake *self = fake_of(base);
+    (void)uri;
+    self->subscribes += is_wanted;
+    self->unsubscribes += !is_wanted;
+}
+
+static inline void fake_set_level(upstream *base, mcp_log_level level)
+{
+    fake_of(base)->level = level;
+}
+
+static inline void fake_free_base(upstream *base)
+{
+    (void)base;
+}
+
+static const upstream_ops fake_ops = {
+    .start = fake_start,
+    .close = fake_close,
+    .free = fake_free_base,
+    .send = fake_send,
+    .cancel = fake_cancel,
+    .pause = fake_pause,
+    .subscribe = fake_subscribe,
+    .set_level = fake_set_level,
+};
+
+static inline void fake_state_changed(void *user, upstream *self)
+{
+    (void)user;
+    (void)self;
+}
+
+static const upstream_events fake_events = {.state_changed = fake_state_changed};
+
+/* Ready, with every capability. */
+static inline fake *fake_new(const char *name, bool is_over_http)
+{
+    fake *self = calloc(1, sizeof(*self));
+    assert_non_null(self);
+    self->server.name = str_of(name);
+    self->server.url = is_over_http ? STR("http://127.0.0.1:1/mcp") : (bay_str){NULL, 0};
+    upstream_options options = {.server = &self->server, .events = &fake_events};
+    assert_int_equal(upstream_init(&self->base, &fake_ops, &options), BAY_OK);
+    self->level = MCP_LOG_NONE;
+    upstream_set_state(&self->base, UPSTREAM_STARTING, NULL);
+    upstream_learn(&self->base, mcp_revision_of(MCP_LATEST),
+                   STR("{\"tools\":{},\"resources\":{},\"prompts\":{}}"));
+    upstream_set_state(&self->base, UPSTREAM_READY, NULL);
+    return self;
+}
+
+static inline void fake_free(fake *self)
+{
+    assert_int_equal(self->held_count, 0);
+    upstream_fini(&self->base);
+    free(self);
+}
+
+static inline void fake_end(fake *self, upstream_call *call, mcp_outcome *outcome, const char *json,
+                            bool is_error)
+{
+    arena memory;
+    json_doc doc;
+    arena_init(&memory, (size_t)1 << 30);
+    if (json != NULL) {
+        static const json_limits limits = {(size_t)1 << 30, 128, 64u << 20};
+        assert_int_equal(json_parse(&doc, str_of(json), &limits, &memory, NULL), BAY_OK);
+        outcome->result = is_error ? JSON_NONE : json_root(&doc);
+        outcome->error = is_error ? json_root(&doc) : JSON_NONE;
+    }
+    (void)self;
+    upstream_call_end(call);
+    call->events->done(call->user, outcome);
+    arena_fini(&memory);
+}
+
+/* Answers the oldest held call. */
+static inline upstream_call *fake_take(fake *self)
+{
+    assert_true(self->held_count > 0);
+    upstream_call *call = self->held[0];
+    fake_drop(self, call);
+    return call;
+}
+
+static inline void fake_result(fake *self, const char *json)
+{
+    char *text = testing_quotes(json);
+    mcp_outcome outcome = {.kind = MCP_OUTCOME_RESULT};
+    fake_end(self, fake_take(self), &outcome, text, false);
+    mem_free(text);
+}
+
+static inline void fake_error(fake *self, int code, const char *json)
+{
+    char *text = testing_quotes(json);
+    mcp_outcome outcome = {.kind = MCP_OUTCOME_ERROR, .error_code = code};
+    fake_end(self, fake_take(self), &outcome, text, true);
+    mem_free(text);
+}
+
+static inline void fake_fail(fake *self, bay_err err, bool was_sent, const char *why)
+{
+    mcp_outcome outcome = {
+        .kind = MCP_OUTCOME_FAILED, .err = err, .was_sent = was_sent, .text = why};
+    fake_end(self, fake_take(self), &outcome, NULL, false);
+}
+
+static inline void fake_notify(fake *self, mcp_method_id method, const char *json)
+{
+    char *text = testing_quotes(json);
+    arena memory;
+    json_doc doc;
+    arena_init(&memory, 1 << 20);
+    assert_int_equal(json_parse(&doc, str_of(text), NULL, &memory, NULL), BAY_OK);
+    assert_true(self->held_count > 0);
+    upstream_call *call = self->held[0];
+    call->events->notified(call->user, method, json_root(&doc));
+    arena_fini(&memory);
+    mem_free(text);
+}
+
+/* ---- listings of literals -------------------------------------------------------------------- */
+
+static inline void listing_fetched(void *user, listing_fetch *fetch, bool is_changed)
+{
+    (void)fetch;
+    if (user != NULL) {
+        *(int *)user += is_changed ? 1 : 100;
+    }
+}
+
+/* `items`: the array, quotes as they are. The caller unrefs. */
+static inline listing *listing_of(fake *from, listing_kind kind, const char *items)
+{
+    listing_fetch fetch;
+    size_t size = strlen(items) + 64;
+    char *text = malloc(size);
+    assert_non_null(text);
+    (void)snprintf(text, size, "{\"%.*s\":%s}", BAY_STR(listing_result_key(kind)), items);
+    listing_fetch_init(&fetch, &from->base, kind, listing_fetched, NULL);
+    listing_fetch_start(&fetch, 1000);
+    mcp_outcome outcome = {.kind = MCP_OUTCOME_RESULT};
+    fake_end(from, fake_take(from), &outcome, text, false);
+    free(text);
+    assert_non_null(fetch.current);
+    listing *made = listing_ref(fetch.current);
+    listing_fetch_fini(&fetch);
+    return made;
+}
+
+#endif
