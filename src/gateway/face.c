@@ -81,7 +81,8 @@ static void refuse_name(mcp_request *request, const char *what)
 {
     buf text;
     buf_init(&text, 2048);
-    buf_printf(&text, "Unknown %s: %.*s", what, BAY_STR(str_head(request->name, 512)));
+    buf_printf(&text, "Unknown %s: ", what);
+    buf_str(&text, str_head(request->name, 512)); /* may hold a NUL */
     mcp_request_error(request, RPC_INVALID_PARAMS, buf_view(&text), (bay_str){NULL, 0});
     buf_fini(&text);
 }
