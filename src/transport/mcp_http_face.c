@@ -126,7 +126,6 @@ static void on_request(void *user, http_exchange *exchange)
     http_face *self = user;
     bay_str path = http_exchange_path(exchange);
     bool is_preflight = str_eq(http_exchange_method(exchange), STR("OPTIONS"));
-    http_exchange_set_user(exchange, NULL);
     const char *refusal = http_guard_refusal(&self->guard, exchange);
     if (refusal != NULL) {
         refuse(exchange, refusal);

@@ -25,13 +25,18 @@ typedef struct http_face_options {
     uint32_t worker; /* this loop's number; equals mcp_server_options.worker of its engines */
     /* The engine for a path such as "/mcp" or "/mcp/files"; NULL: 404. */
     mcp_server *(*engine)(void *user, bay_str path);
-    /* Any other path; returns false when it is none of its own (404). May be NULL. */
+    /* Any other path; returns false when it is none of its own (404). May be NULL. It answers
+     * before it returns, or later without the exchange's user pointer, which the face reads. */
     bool (*plain)(void *user, http_exchange *exchange);
     void *user;
-    const char *sse_path;      /* "/sse"; NULL: the deprecated transport is not served */
+    /* "/sse"; NULL: the deprecated transport is not served. Alone it stands for the engine at
+     * "/mcp", behind another path ("/mcp/files/sse") for the engine there. */
+    const char *sse_path;
     const char *messages_path; /* "/messages" */
 } http_face_options;
 
+/* The lists and paths are copied. Free it after its http_server and before its engines and loop;
+ * other loops' faces may live on. */
 bay_err http_face_new(loop *loop, const http_face_options *options, http_face **out) BAY_MUST_CHECK;
 void http_face_free(http_face *self);
 
