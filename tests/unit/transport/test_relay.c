@@ -366,7 +366,8 @@ static void messages_of_an_sse_connection_are_relayed(void **state)
     wire_close(&post);
     PUMP_UNTIL(self, &stream, wire_body_has(&stream, "\"protocolVersion\":\"2025-11-25\""));
     wire_close(&stream);
-    target[strlen(target) - 1] ^= 1;
+    char *last = target + strlen(target) - 1;
+    *last = *last == '0' ? '1' : '0';
     wire_exchange(&post, self->near.loop, near_port(self), "POST", target, WIRE_JSON,
                   WIRE_INITIALIZE);
     assert_int_equal(post.status, 404);
