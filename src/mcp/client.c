@@ -285,6 +285,27 @@ void mcp_client_broken(mcp_client *self, bay_err err, const char *text, uint64_t
     mcp_client_leave(self);
 }
 
+bool mcp_client_restarted(mcp_client *self, uint64_t now_ms)
+{
+    if (self->is_dead || self->state != MCP_CLIENT_PROBING || self->kind != MCP_LINK_DUPLEX ||
+        self->fears_probe || self->oldest > MCP_LATEST_LEGACY) {
+        return false;
+    }
+    mcp_client_enter(self, now_ms);
+    self->fears_probe = true;
+    mcp_call *probe = self->probe;
+    self->probe = NULL;
+    if (probe != NULL) {
+        mcp_call_recycle(probe);
+    }
+    mcp_client_set_state(self, MCP_CLIENT_OPENING);
+    self->garbage = self->clogged_count = 0;
+    self->is_clogged = false;
+    mcp_client_detect_begin(self);
+    mcp_client_leave(self);
+    return true;
+}
+
 void mcp_client_drained(mcp_client *self)
 {
     mcp_client_enter(self, 0);

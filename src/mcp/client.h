@@ -76,6 +76,10 @@ void mcp_client_ended(mcp_client *self, uint64_t exchange, bay_err err, bool was
 /* The link as a whole is gone (the process exited, the SSE stream broke). Every open call fails with
  * was_sent as known; the state becomes BROKEN. */
 void mcp_client_broken(mcp_client *self, bay_err err, const char *text, uint64_t now_ms);
+/* Duplex: the server died while it was asked server/discover, and stands there anew. True: the
+ * engine goes on with initialize, calls that wait go on waiting; false: this is no such case (the
+ * transport then says mcp_client_broken). Once in a client's life. */
+bool mcp_client_restarted(mcp_client *self, uint64_t now_ms);
 void mcp_client_drained(mcp_client *self);
 /* Timeouts, back-offs. Returns when to call again (UINT64_MAX: no need). */
 uint64_t mcp_client_tick(mcp_client *self, uint64_t now_ms);

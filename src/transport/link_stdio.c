@@ -2,7 +2,9 @@
  *
  * What the child writes to stderr goes to the log, so many lines a second and no more, and its last
  * words there stand behind the reason when it dies. A line beyond the bound and the death of the
- * child break the link; unreadable lines are the engine's to count.
+ * child break the link; unreadable lines are the engine's to count. A child that dies of
+ * server/discover, as careless servers of older revisions do, is started once more and then asked
+ * as such a server.
  * Source: mcp 2025-11-25 basic/transports, stdio; mcp 2025-11-25 basic/lifecycle, Shutdown. */
 #include <stdio.h>
 
@@ -21,9 +23,18 @@ enum {
     LAST_WORDS = 160,
 };
 
+/* What is needed to start the child again. */
+typedef struct command {
+    process_options options;
+    const char **strings; /* argv, then env, each with its NULL */
+    char *bytes;          /* may hold secrets */
+    size_t len;
+} command;
+
 typedef struct stdio_link {
     mcp_link base;
     process *process;
+    command command;
     char *name;
     buf scratch;
     uint32_t term_ms, kill_ms;
@@ -32,11 +43,69 @@ typedef struct stdio_link {
     uint64_t window_lines;
     char last_words[LAST_WORDS];
     bool has_exited;
+    bool has_restarted;
+    bool speaks_legacy;
 } stdio_link;
 
 static stdio_link *stdio_of(mcp_link *base)
 {
     return CONTAINER_OF(base, stdio_link, base);
+}
+
+/* ---- the command -------------------------------------------------------------------------------
+ */
+
+static size_t count_strings(const char *const *strings, size_t *bytes)
+{
+    size_t count = 0;
+    while (strings != NULL && strings[count] != NULL) {
+        *bytes += strlen(strings[count++]) + 1;
+    }
+    return count;
+}
+
+static char *copy_string(char **at, const char *text)
+{
+    char *copy = *at;
+    size_t len = strlen(text) + 1;
+    memcpy(copy, text, len);
+    *at += len;
+    return copy;
+}
+
+static bay_err command_copy(command *self, const process_options *from)
+{
+    size_t bytes = from->cwd != NULL ? strlen(from->cwd) + 1 : 0;
+    size_t argv_count = count_strings(from->argv, &bytes);
+    size_t env_count = count_strings(from->env, &bytes);
+    self->options = *from;
+    self->strings = mem_array(argv_count + env_count + 2, sizeof(*self->strings));
+    self->bytes = mem_alloc(bytes + 1);
+    if (self->strings == NULL || self->bytes == NULL) {
+        return BAY_NOMEM;
+    }
+    self->len = bytes;
+    char *at = self->bytes;
+    for (size_t i = 0; i < argv_count; i++) {
+        self->strings[i] = copy_string(&at, from->argv[i]);
+    }
+    for (size_t i = 0; i < env_count; i++) {
+        self->strings[argv_count + 1 + i] = copy_string(&at, from->env[i]);
+    }
+    self->options.argv = self->strings;
+    self->options.env = from->env != NULL ? self->strings + argv_count + 1 : NULL;
+    self->options.cwd = from->cwd != NULL ? copy_string(&at, from->cwd) : NULL;
+    return BAY_OK;
+}
+
+static void command_fini(command *self)
+{
+    if (self->bytes != NULL) {
+        mem_wipe(self->bytes, self->len);
+    }
+    mem_free(self->bytes);
+    mem_free(self->strings);
+    *self = (command){0};
 }
 
 /* ---- the engine's wishes ----------------------------------------------------------------------
@@ -140,10 +209,42 @@ static void on_overflow(void *user, size_t line_bytes)
     mcp_client_broken(self->base.client, BAY_LIMIT, text, link_now(&self->base));
 }
 
+static const process_events child_events;
+
+/* True when the child stands there anew. */
+static bool restart(stdio_link *self)
+{
+    bool may = self->speaks_legacy && !self->has_restarted && !self->base.is_closing &&
+               self->base.is_begun && mcp_client_state_of(self->base.client) == MCP_CLIENT_PROBING;
+    if (!may) {
+        return false;
+    }
+    self->has_restarted = true;
+    process *started = NULL;
+    if (process_start(self->base.loop, &self->command.options, &child_events, self, &started,
+                      NULL) != BAY_OK) {
+        return false;
+    }
+    process_free(self->process);
+    self->process = started;
+    self->base.is_clogged = false;
+    LOG(LOG_INFO, self->name, "ended when it was asked server/discover; started again");
+    if (mcp_client_restarted(self->base.client, link_now(&self->base))) {
+        link_touch(&self->base);
+        return true;
+    }
+    process_free(self->process); /* the engine knows better */
+    self->process = NULL;
+    return false;
+}
+
 static void on_exited(void *user, int exit_status, int signal)
 {
     stdio_link *self = user;
     char text[64 + LAST_WORDS];
+    if (restart(self)) {
+        return;
+    }
     self->has_exited = true;
     sum_up(self);
     int len = signal != 0 ? snprintf(text, sizeof(text), "was killed by signal %d", signal)
@@ -197,6 +298,7 @@ static void stdio_release(mcp_link *base)
 {
     stdio_link *self = stdio_of(base);
     buf_fini(&self->scratch);
+    command_fini(&self->command);
     mem_free(self->name);
     mem_free(self);
 }
@@ -226,8 +328,9 @@ bay_err mcp_link_open_stdio(loop *runs_on, const process_options *child, bay_str
     self->term_ms = options->term_ms != 0 ? options->term_ms : TERM_MS;
     self->kill_ms = options->kill_ms != 0 ? options->kill_ms : KILL_MS;
     self->window_ms = loop_now_ms(runs_on);
+    self->speaks_legacy = options->client.oldest <= MCP_LATEST_LEGACY;
     self->name = mem_dup(name.at, name.len);
-    bay_err err = self->name != NULL ? BAY_OK : BAY_NOMEM;
+    bay_err err = self->name != NULL ? command_copy(&self->command, child) : BAY_NOMEM;
     if (err == BAY_OK) {
         err = link_init(&self->base, &stdio_carrier, runs_on, options, MCP_LINK_DUPLEX, &stdio_ops);
     }
@@ -235,12 +338,10 @@ bay_err mcp_link_open_stdio(loop *runs_on, const process_options *child, bay_str
         stdio_release(&self->base);
         return diag_set(diag, err, "a link could not be made: %s", bay_err_text(err));
     }
-    process_options bounded = *child;
-    if (bounded.line_bytes == 0) {
-        bounded.line_bytes = self->base.max_message_bytes;
-    }
-    self->line_bytes = bounded.line_bytes;
-    err = process_start(runs_on, &bounded, &child_events, self, &self->process, diag);
+    self->command.options.line_bytes =
+        child->line_bytes != 0 ? child->line_bytes : self->base.max_message_bytes;
+    self->line_bytes = self->command.options.line_bytes;
+    err = process_start(runs_on, &self->command.options, &child_events, self, &self->process, diag);
     if (err != BAY_OK) {
         mcp_link_free(&self->base);
         return err;

@@ -129,6 +129,54 @@ static void test_exit_tells_why(void **state)
     finish(&on);
 }
 
+/* Not every server of an older revision survives being asked whether it is a newer one. */
+static void test_dies_of_the_probe(void **state)
+{
+    (void)state;
+    static const char script[] =
+        "test \"$GREETING\" = hello || exit 9\n" SHELL_SERVER
+        "  *server/discover*) echo 'what is that?' >&2; exit 1 ;;\n" SHELL_END;
+    const char *argv[] = {"/bin/sh", "-c", script, NULL};
+    char greeting[] = "GREETING=hello";
+    const char *env[] = {greeting, "PATH=/usr/bin:/bin", NULL};
+    for (int newest_only = 0; newest_only < 2; newest_only++) {
+        owner on = {0};
+        answer out;
+        bay_diag diag = {0};
+        assert_int_equal(loop_new(&on.loop), BAY_OK);
+        mcp_link_options options = owner_options(&on);
+        options.client.newest = MCP_LATEST;
+        options.client.oldest = newest_only ? MCP_LATEST : MCP_REV_2024_11_05;
+        process_options child = {.argv = argv, .env = env, .cwd = "/"};
+        memcpy(greeting, "GREETING=hello", sizeof(greeting));
+        assert_int_equal(
+            mcp_link_open_stdio(on.loop, &child, STR("old"), &options, &on.link, &diag), BAY_OK);
+        memset(greeting, 'x', sizeof(greeting) - 1); /* borrowed for the call only */
+        assert_int_equal(ask(&out, &on, "tools/list", NULL), BAY_OK);
+        LINK_UNTIL(on.loop, out.dones == 1);
+        if (newest_only) {
+            assert_int_equal(out.err, BAY_EXITED);
+            assert_string_equal(on.text, "exited with status 1: what is that?");
+        } else {
+            assert_int_equal(out.kind, MCP_OUTCOME_RESULT);
+            assert_string_equal(on.revision, "2025-06-18");
+            assert_true(mcp_link_process_id(on.link) > 0);
+        }
+        assert_int_equal(on.breaks, newest_only);
+        answer_fini(&out);
+        finish(&on);
+    }
+    /* one that dies anyway dies twice, not for ever */
+    owner on = {0};
+    assert_int_equal(loop_new(&on.loop), BAY_OK);
+    mcp_link_options options = owner_options(&on);
+    options.client.newest = MCP_LATEST;
+    assert_int_equal(start_with(&on, &options, "read -r line; exit 5", 0), BAY_OK);
+    LINK_UNTIL(on.loop, on.breaks == 1);
+    assert_string_equal(on.text, "exited with status 5");
+    finish(&on);
+}
+
 static void test_killed(void **state)
 {
     (void)state;
@@ -345,6 +393,7 @@ int main(void)
         cmocka_unit_test(test_cannot_start),
         cmocka_unit_test(test_call),
         cmocka_unit_test(test_exit_tells_why),
+        cmocka_unit_test(test_dies_of_the_probe),
         cmocka_unit_test(test_killed),
         cmocka_unit_test(test_garbage),
         cmocka_unit_test(test_line_over_bound),
