@@ -39,9 +39,10 @@ static bay_err put_blob(buf *out, json_val mime_type, json_val data)
     buf_char(out, '[');
     bay_err err = put_string(out, mime_type, "application/octet-stream");
     if (json_is(data, JSON_STRING)) {
+        size_t bytes = decoded_bytes(data);
         buf_lit(out, ", ");
-        cli_put_count(out, decoded_bytes(data));
-        buf_lit(out, " bytes");
+        cli_put_count(out, bytes);
+        buf_str(out, bytes == 1 ? STR(" byte") : STR(" bytes"));
     }
     buf_char(out, ']');
     return err;

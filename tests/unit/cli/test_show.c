@@ -63,7 +63,7 @@ static void content_is_text_or_a_line_about_it(void **state)
         {"{\"type\":\"text\",\"text\":\"\"}", "\n"},
         {"{\"type\":\"image\",\"data\":\"AAAA\",\"mimeType\":\"image/png\"}",
          "[image/png, 3 bytes]\n"},
-        {"{\"type\":\"audio\",\"data\":\"AA==\"}", "[application/octet-stream, 1 bytes]\n"},
+        {"{\"type\":\"audio\",\"data\":\"AA==\"}", "[application/octet-stream, 1 byte]\n"},
         {"{\"type\":\"image\",\"mimeType\":\"a\\nb\\u0007\"}", "[a b" BAD "]\n"},
         {"{\"type\":\"resource\",\"resource\":{\"uri\":\"x:y\",\"text\":\"t\\u0007\"}}",
          "t" BAD "\n"},

@@ -1,0 +1,566 @@
+/* The client commands as a person or a script runs them: the built program against servers that
+ * answer, refuse, stay silent, break and vanish. Output, exit codes and what is left behind. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "support/scripted_server.h"
+#include "json/json.h"
+
+enum { TEXT_BYTES = 256 * 1024, ARGUMENTS = 24 };
+
+static char self_path[4096];
+static char binary[4096 + 32];
+static char weather[4096 + 32];
+
+typedef struct run {
+    pid_t pid;
+    int out_pipe;
+    int err_pipe;
+    char out[TEXT_BYTES];
+    size_t out_len;
+    char err[TEXT_BYTES];
+    size_t err_len;
+    int code; /* 128 + signal when one killed it */
+} run;
+
+static run result; /* of the latest */
+
+static void child_exec(const char *const *argv, const int out[2], const int err[2])
+{
+    int nothing = open("/dev/null", O_RDONLY);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    dup2(nothing, STDIN_FILENO);
+    dup2(out[1], STDOUT_FILENO);
+    dup2(err[1], STDERR_FILENO);
+    execv(argv[0], (char *const *)argv);
+    _exit(127);
+}
+
+static void start(run *self, const char *const *argv)
+{
+    int out[2];
+    int err[2];
+    *self = (run){0};
+    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(err, O_CLOEXEC), 0);
+    self->pid = fork();
+    assert_true(self->pid >= 0);
+    if (self->pid == 0) {
+        child_exec(argv, out, err);
+    }
+    close(out[1]);
+    close(err[1]);
+    self->out_pipe = out[0];
+    self->err_pipe = err[0];
+}
+
+static void take(int *from, char *at, size_t *len)
+{
+    ssize_t got = read(*from, at + *len, TEXT_BYTES - 1 - *len);
+    if (got <= 0) {
+        close(*from);
+        *from = -1;
+        return;
+    }
+    *len += (size_t)got;
+    at[*len] = '\0';
+}
+
+/* Reads until both ends are closed, or until `until` stands on stderr. */
+static void follow(run *self, const char *until)
+{
+    while (self->out_pipe >= 0 || self->err_pipe >= 0) {
+        struct pollfd ends[] = {{.fd = self->out_pipe, .events = POLLIN},
+                                {.fd = self->err_pipe, .events = POLLIN}};
+        assert_true(poll(ends, 2, 60000) > 0);
+        if (ends[0].revents != 0) {
+            take(&self->out_pipe, self->out, &self->out_len);
+        }
+        if (ends[1].revents != 0) {
+            take(&self->err_pipe, self->err, &self->err_len);
+        }
+        if (until != NULL && strstr(self->err, until) != NULL) {
+            return;
+        }
+    }
+    assert_null(until);
+}
+
+static void finish(run *self)
+{
+    int status = 0;
+    follow(self, NULL);
+    assert_int_equal(waitpid(self->pid, &status, 0), self->pid);
+    self->code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+#define PATCHBAY(...)                                                                              \
+    do {                                                                                           \
+        const char *const argv_[] = {binary, __VA_ARGS__, NULL};                                   \
+        start(&result, argv_);                                                                     \
+        finish(&result);                                                                           \
+    } while (0)
+#define SCRIPTED(how) "--", self_path, "--serve", how
+
+#define assert_has(text, part)                                                                     \
+    do {                                                                                           \
+        if (strstr(text, part) == NULL) {                                                          \
+            fail_msg("\"%s\" is not in: %s", part, text);                                          \
+        }                                                                                          \
+    } while (0)
+
+static void assert_ended(int code, const char *out)
+{
+    if (result.code != code) {
+        fail_msg("exit code %d, not %d: %s%s", result.code, code, result.out, result.err);
+    }
+    assert_string_equal(result.out, out);
+}
+
+/* ---- what cannot be reached -------------------------------------------------------------------*/
+
+static void a_command_that_does_not_exist(void **state)
+{
+    (void)state;
+    PATCHBAY("list", "--", "/no/such/program");
+    assert_ended(3, "");
+    assert_has(result.err, "patchbay: /no/such/program: ");
+    assert_has(result.err, "Check the command and its path");
+}
+
+static void a_command_that_dies_says_why(void **state)
+{
+    (void)state;
+    PATCHBAY("list", SCRIPTED("dies"));
+    assert_ended(3, "");
+    assert_has(result.err, "Run the command by itself");
+}
+
+/* Bound, but nobody listens: the port stays ours while it refuses. */
+static void a_url_that_refuses(void **state)
+{
+    (void)state;
+    char url[64];
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t len = sizeof(address);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int closed = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(closed, (struct sockaddr *)&address, len), 0);
+    assert_int_equal(getsockname(closed, (struct sockaddr *)&address, &len), 0);
+    snprintf(url, sizeof(url), "http://user:pass@127.0.0.1:%d/mcp?token=s3cret",
+             ntohs(address.sin_port));
+    PATCHBAY("list", url, "-H", "Authorization: hunter2");
+    assert_ended(2, "");
+    assert_has(result.err, "must not carry a name or password");
+    assert_null(strstr(result.err, "pass@"));
+    assert_null(strstr(result.err, "s3cret"));
+    assert_null(strstr(result.err, "hunter2"));
+    snprintf(url, sizeof(url), "http://127.0.0.1:%d/mcp?token=s3cret", ntohs(address.sin_port));
+    PATCHBAY("list", url, "-H", "Authorization: hunter2");
+    assert_ended(3, "");
+    assert_has(result.err, "/mcp: ");
+    assert_has(result.err, "Check that the server runs");
+    assert_null(strstr(result.err, "s3cret"));
+    close(closed);
+}
+
+static void a_server_that_never_answers(void **state)
+{
+    (void)state;
+    PATCHBAY("list", "-t", "200ms", SCRIPTED("mute"));
+    assert_ended(4, "");
+    assert_has(result.err, "did not answer in time");
+    assert_has(result.err, "--timeout");
+    PATCHBAY("call", "-t", "200ms", "silent", SCRIPTED("well"));
+    assert_ended(4, "");
+    assert_has(result.err, "did not answer in time");
+}
+
+static void a_server_that_speaks_something_else(void **state)
+{
+    (void)state;
+    PATCHBAY("list", SCRIPTED("garbage"));
+    assert_ended(5, "");
+    assert_null(strchr(result.err, '\x1b'));
+    PATCHBAY("list", "--", "/bin/cat"); /* answers every request with the request itself */
+    assert_ended(5, "");
+}
+
+static void a_server_that_leaves_during_a_call(void **state)
+{
+    (void)state;
+    PATCHBAY("call", "a", SCRIPTED("leaves"));
+    assert_ended(3, "");
+    assert_has(result.err, "exited with status 4");
+}
+
+static void a_name_needs_its_configuration(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/patchbay-cli-XXXXXX";
+    char text[5000];
+    PATCHBAY("list", "-c", "/no/such/file.yaml", "weather");
+    assert_ended(6, "");
+    int file = mkstemp(path);
+    int len = snprintf(text, sizeof(text),
+                       "mcpServers:\n  one:\n    command: %s\n    args: [--serve, well]\n"
+                       "  off:\n    command: x\n    disabled: true\n",
+                       self_path);
+    assert_int_equal(write(file, text, (size_t)len), len);
+    close(file);
+    PATCHBAY("list", "-c", path, "two");
+    assert_ended(2, "");
+    assert_has(result.err, "its servers: one, off");
+    PATCHBAY("list", "-c", path, "off");
+    assert_ended(6, "");
+    PATCHBAY("list", "-c", path, "-T", "http", "one");
+    assert_ended(2, "");
+    PATCHBAY("call", "-c", path, "one", "fails");
+    assert_ended(1, "no luck\n");
+    unlink(path);
+}
+
+/* ---- list -------------------------------------------------------------------------------------*/
+
+static void lists_of_every_kind_and_page(void **state)
+{
+    (void)state;
+    PATCHBAY("list", SCRIPTED("well"));
+    assert_ended(0, "2 tools, 41 tokens · 1 resource · 1 prompt · 2025-11-25, stdio\n"
+                    "\n"
+                    "  a  17 tok  The first.\n"
+                    "  b  24 tok  The second\xef\xbf\xbd[2J.\n"
+                    "\n"
+                    "resources\n"
+                    "  x:text    text\n"
+                    "\n"
+                    "prompts\n"
+                    "  greet  who  greet\n");
+    assert_string_equal(result.err, "");
+}
+
+static void lists_for_programs(void **state)
+{
+    (void)state;
+    PATCHBAY("list", "--json", SCRIPTED("well"));
+    assert_ended(0,
+                 "{\"protocolVersion\":\"2025-11-25\",\"transport\":\"stdio\",\"serverInfo\":"
+                 "{\"name\":\"scripted\",\"version\":\"1\"},\"capabilities\":{\"tools\":{},"
+                 "\"resources\":{},\"prompts\":{}},\"instructions\":\"none\",\"tools\":[{\"name\":"
+                 "\"a\",\"description\":\"The first.\",\"inputSchema\":{\"type\":\"object\"}},"
+                 "{\"name\":\"b\",\"description\":\"The second\\u001b[2J.\",\"inputSchema\":"
+                 "{\"type\":\"object\"},\"x\" : 1.0}],\"resources\":[{\"uri\":\"x:text\",\"name\":"
+                 "\"text\"}],\"prompts\":[{\"name\":\"greet\",\"arguments\":[{\"name\":\"who\","
+                 "\"required\":true}]}],\"tokens\":41,\"toolTokens\":[17,24]}\n");
+}
+
+static void a_modern_server_lists_too(void **state)
+{
+    (void)state;
+    PATCHBAY("list", "--", weather);
+    assert_int_equal(result.code, 0);
+    assert_has(result.out, "2 tools, ");
+    assert_has(result.out, " · 2026-07-28, stdio\n");
+    assert_has(result.out, "get_weather");
+    assert_null(strstr(result.out, "resource"));
+    PATCHBAY("list", "-p", "2025-06-18", "--", weather);
+    assert_has(result.out, " · 2025-06-18, stdio\n");
+    PATCHBAY("list", "-p", "modern", SCRIPTED("well"));
+    assert_ended(5, "");
+    assert_has(result.err, "--protocol");
+}
+
+/* ---- call -------------------------------------------------------------------------------------*/
+
+static void calls_print_what_came(void **state)
+{
+    (void)state;
+    PATCHBAY("call", "a", SCRIPTED("well"));
+    assert_ended(0, "plain\n\x1b[1m\n"); /* redirected: bytes */
+    PATCHBAY("call", "mixed", SCRIPTED("well"));
+    assert_ended(0, "one\n[image/png, 3 bytes]\n");
+    PATCHBAY("call", "--json", "mixed", SCRIPTED("well"));
+    assert_ended(0, "{\"content\":[{\"type\":\"text\",\"text\":\"one\"},{\"type\":\"image\","
+                    "\"data\":\"AAAA\",\"mimeType\":\"image/png\"}],\"structuredContent\":{\"n\":"
+                    "1.0}}\n");
+    PATCHBAY("call", "structured", SCRIPTED("well"));
+    assert_ended(0, "");
+    assert_has(result.err, "--json shows its structured answer");
+    PATCHBAY("call", "logs", SCRIPTED("well"));
+    assert_ended(0, "done\n");
+    assert_string_equal(result.err, "warning: look\xef\xbf\xbdout\n");
+    PATCHBAY("call", "get_weather", "location=Tokyo", "--", weather);
+    assert_int_equal(result.code, 0);
+    assert_has(result.out, "Tokyo, Japan: 16 °C");
+}
+
+static void calls_that_fail_say_so(void **state)
+{
+    (void)state;
+    PATCHBAY("call", "fails", SCRIPTED("well"));
+    assert_ended(1, "no luck\n");
+    PATCHBAY("call", "asks", SCRIPTED("well"));
+    assert_ended(1, "");
+    assert_has(result.err, "asks for input");
+    PATCHBAY("call", "nothing", SCRIPTED("well"));
+    assert_ended(1, "");
+    assert_has(result.err, "error -32601: nothing of that\xef\xbf\xbd name");
+    PATCHBAY("call", "nothing", "--", weather);
+    assert_ended(1, "");
+    assert_has(result.err, "nothing");
+    PATCHBAY("call", "get_weather", "--", weather);
+    assert_int_equal(result.code, 1);
+    assert_has(result.out, "\"location\" is required");
+    PATCHBAY("call", "get_weather", "location:=nowhere", "--", weather);
+    assert_ended(2, "");
+    assert_has(result.err, "location:= needs JSON");
+    PATCHBAY("call", "get_weather", "-a", "[]", "--", weather);
+    assert_ended(2, "");
+    PATCHBAY("call", "get_weather", "location=1", "--", weather);
+    assert_int_equal(result.code, 1);
+    assert_has(result.out, "must be of type");
+    PATCHBAY("call", "get_weather", "location==1", "--", weather);
+    assert_int_equal(result.code, 1);
+    assert_has(result.out, "no city \"1\"");
+}
+
+/* The URL that the server says it listens on. */
+static void start_http(run *server, char url[128])
+{
+    const char *const argv[] = {weather, "--http", "127.0.0.1:0", NULL};
+    start(server, argv);
+    follow(server, "/mcp\n");
+    const char *at = strstr(server->err, "http://");
+    assert_non_null(at);
+    snprintf(url, 128, "%.*s", (int)strcspn(at, "\n"), at);
+}
+
+static void over_http_too(void **state)
+{
+    (void)state;
+    static run server;
+    char url[128];
+    start_http(&server, url);
+    PATCHBAY("list", url);
+    assert_int_equal(result.code, 0);
+    assert_has(result.out, " · 2026-07-28, http\n");
+    PATCHBAY("call", url, "get_weather", "location=Oslo");
+    assert_int_equal(result.code, 0);
+    assert_has(result.out, "Oslo, Norway");
+    PATCHBAY("list", "-p", "legacy", url);
+    assert_has(result.out, " · 2025-11-25, http\n");
+    PATCHBAY("step", "-p", "legacy", url, "-H", "Authorization: hunter2");
+    assert_int_equal(result.code, 0);
+    assert_has(result.out, "  Mcp-Session-Id: ");
+    assert_has(result.out, "… (");
+    assert_has(result.out, "  = session: true\n");
+    assert_null(strstr(result.out, "hunter2"));
+    PATCHBAY("read", url, "x:y");
+    assert_ended(1, "");
+    kill(server.pid, SIGTERM);
+    finish(&server);
+    assert_int_equal(server.code, 0);
+}
+
+/* ---- read, prompt, step -----------------------------------------------------------------------*/
+
+static void resources_are_bytes(void **state)
+{
+    (void)state;
+    PATCHBAY("read", "x:text", SCRIPTED("well"));
+    assert_int_equal(result.code, 0);
+    assert_int_equal(result.out_len, 11);
+    assert_memory_equal(result.out, "no newline\0", 11);
+    PATCHBAY("read", "x:blob", SCRIPTED("well"));
+    assert_int_equal(result.code, 0);
+    assert_int_equal(result.out_len, 7);
+    assert_memory_equal(result.out, "\0\xff\nmore", 7);
+    assert_has(result.err, "2 parts");
+    PATCHBAY("read", "--json", "x:text", SCRIPTED("well"));
+    assert_ended(0, "{\"contents\":[{\"uri\":\"x:text\",\"text\":\"no newline\\u0000\"}]}\n");
+    PATCHBAY("read", "x:broken", SCRIPTED("well"));
+    assert_ended(5, "");
+    PATCHBAY("read", "x:none", SCRIPTED("well"));
+    assert_ended(1, "");
+    assert_has(result.err, "x:none: error -32601");
+}
+
+static void prompts_are_messages(void **state)
+{
+    (void)state;
+    PATCHBAY("prompt", "greet", "who=1", SCRIPTED("well"));
+    assert_ended(0, "user: Say hello\nassistant: Hello\n");
+    PATCHBAY("prompt", "--json", "greet", SCRIPTED("well"));
+    assert_int_equal(result.code, 0);
+    assert_has(result.out, "{\"messages\":[{\"role\":\"user\",");
+    PATCHBAY("prompt", "nobody", SCRIPTED("well"));
+    assert_ended(1, "");
+    PATCHBAY("prompt", "greet", "who:=1", SCRIPTED("well"));
+    assert_ended(2, "");
+}
+
+static void steps_show_the_whole_session(void **state)
+{
+    (void)state;
+    PATCHBAY("step", SCRIPTED("well"));
+    assert_int_equal(result.code, 0);
+    static const char *const order[] = {
+        "→ 1 server/discover  ",
+        "← 2 server/discover: error  ",
+        "  = era: legacy: it answered server/discover with error -32601\n",
+        "→ 3 initialize  ",
+        "← 4 initialize: result  ",
+        "  = serverInfo: {\"name\":\"scripted\",\"version\":\"1\"}\n",
+        "→ 5 notifications/initialized  ",
+        "  = revision: 2025-11-25\n",
+        "→ 6 tools/list  ",
+        "← 7 tools/list: result  ",
+        "→ 8 tools/list  ",
+        "  {\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"tools/list\",\"params\":{\"cursor\":"
+        "\"second\"}}\n",
+        "← 9 tools/list: result  ",
+        "  = tools: 2\n",
+        "← 11 resources/list: result  ",
+        "  = resources: 1\n",
+        "← 13 resources/templates/list: error  ",
+        "  = prompts: 1\n",
+        "→ 16 ping  ",
+        "← 17 ping: result  ",
+    };
+    const char *at = result.out;
+    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+        const char *found = strstr(at, order[i]);
+        if (found == NULL) {
+            fail_msg("\"%s\" does not follow: %s", order[i], result.out);
+        }
+        at = found + strlen(order[i]);
+    }
+    assert_null(strchr(result.out, '\x1b')); /* redirected: no colours */
+}
+
+static void steps_for_programs(void **state)
+{
+    (void)state;
+    PATCHBAY("step", "--json", "--", weather);
+    assert_int_equal(result.code, 0);
+    size_t count = 0;
+    bool knows_era = false;
+    for (char *line = result.out; *line != '\0';) {
+        json_doc doc;
+        arena memory;
+        size_t len = strcspn(line, "\n");
+        arena_init(&memory, 1 << 20);
+        assert_int_equal(json_parse(&doc, (bay_str){line, len}, NULL, &memory, NULL), BAY_OK);
+        json_val root = json_root(&doc);
+        uint64_t number = 0;
+        assert_int_equal(json_uint64(json_get(root, STR("number")), &number), BAY_OK);
+        assert_int_equal(number, ++count);
+        assert_true(json_is(json_get(root, STR("message")), JSON_OBJECT));
+        knows_era = knows_era || json_str_eq(json_pointer(root, STR("/knows/era")),
+                                             STR("modern: it answered server/discover"));
+        arena_fini(&memory);
+        line += len + (line[len] == '\n');
+    }
+    assert_int_equal(count, 4);
+    assert_true(knows_era);
+}
+
+static void steps_show_how_far_it_came(void **state)
+{
+    (void)state;
+    PATCHBAY("step", "-t", "200ms", SCRIPTED("mute"));
+    assert_int_equal(result.code, 4);
+    assert_has(result.out, "→ 1 server/discover  ");
+    assert_has(result.out, "  = era: legacy: it gave server/discover no answer of its own\n");
+    assert_has(result.out, "→ 2 initialize  ");
+}
+
+/* ---- the end ----------------------------------------------------------------------------------*/
+
+static void an_interrupt_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    const char *const argv[] = {binary, "-v", "list", SCRIPTED("mute"), NULL};
+    start(&result, argv);
+    follow(&result, "mute as ");
+    const char *at = strstr(result.err, "mute as ") + strlen("mute as ");
+    while (strchr(at, '\n') == NULL) { /* the number may still be on its way */
+        take(&result.err_pipe, result.err, &result.err_len);
+    }
+    pid_t server = (pid_t)strtol(at, NULL, 10);
+    assert_true(server > 0);
+    assert_int_equal(kill(result.pid, SIGINT), 0);
+    finish(&result);
+    assert_ended(130, "");
+    assert_int_equal(kill(server, 0), -1);
+    assert_int_equal(errno, ESRCH);
+}
+
+static void output_that_cannot_be_written(void **state)
+{
+    (void)state;
+    const char *const argv[] = {
+        "/bin/sh", "-c",      "exec \"$0\" list -- \"$1\" --serve well >/dev/full",
+        binary,    self_path, NULL};
+    start(&result, argv);
+    finish(&result);
+    assert_ended(7, "");
+    assert_has(result.err, "the output could not be written");
+}
+
+static void find_programs(void)
+{
+    ssize_t len = readlink("/proc/self/exe", self_path, sizeof(self_path) - 1);
+    if (len <= 0) {
+        exit(1);
+    }
+    self_path[len] = '\0';
+    int folder = (int)(strrchr(self_path, '/') - self_path);
+    snprintf(binary, sizeof(binary), "%.*s/patchbay", folder, self_path);
+    snprintf(weather, sizeof(weather), "%.*s/examples/weather", folder, self_path);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "--serve") == 0) {
+        return scripted_server_run(argv[2]);
+    }
+    find_programs();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_command_that_does_not_exist),
+        cmocka_unit_test(a_command_that_dies_says_why),
+        cmocka_unit_test(a_url_that_refuses),
+        cmocka_unit_test(a_server_that_never_answers),
+        cmocka_unit_test(a_server_that_speaks_something_else),
+        cmocka_unit_test(a_server_that_leaves_during_a_call),
+        cmocka_unit_test(a_name_needs_its_configuration),
+        cmocka_unit_test(lists_of_every_kind_and_page),
+        cmocka_unit_test(lists_for_programs),
+        cmocka_unit_test(a_modern_server_lists_too),
+        cmocka_unit_test(calls_print_what_came),
+        cmocka_unit_test(calls_that_fail_say_so),
+        cmocka_unit_test(over_http_too),
+        cmocka_unit_test(resources_are_bytes),
+        cmocka_unit_test(prompts_are_messages),
+        cmocka_unit_test(steps_show_the_whole_session),
+        cmocka_unit_test(steps_for_programs),
+        cmocka_unit_test(steps_show_how_far_it_came),
+        cmocka_unit_test(an_interrupt_leaves_nothing_behind),
+        cmocka_unit_test(output_that_cannot_be_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
