@@ -48,7 +48,7 @@ static void stub_answer(int fd, const char *request)
     int id = 0;
     const char *at = strstr(request, "\"id\":");
     if (at != NULL) {
-        id = atoi(at + 5);
+        id = (int)strtol(at + 5, NULL, 10);
     }
     if (strstr(request, "\"initialize\"") != NULL) {
         snprintf(body, sizeof(body),
