@@ -123,7 +123,15 @@ bool json_is_integer(json_val value)
     if (!json_is(value, JSON_NUMBER)) {
         return false;
     }
-    json_decimal decimal = json_decimal_of(json_raw(value));
+    bay_str raw = json_raw(value);
+    size_t digits = raw.at[0] == '-';
+    while (digits < raw.len && raw.at[digits] >= '0' && raw.at[digits] <= '9') {
+        digits++;
+    }
+    if (digits == raw.len) {
+        return true; /* what nearly all of them look like */
+    }
+    json_decimal decimal = json_decimal_of(raw);
     int64_t places = json_decimal_magnitude(&decimal);
     return decimal.digits.len == 0 || (places >= 0 && (uint64_t)places >= decimal.count);
 }

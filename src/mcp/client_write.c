@@ -202,10 +202,13 @@ static bay_err modern_fields(const mcp_call *call, const mcp_revision *revision,
     for (size_t i = 0; i < ARRAY_LEN(call->kept.len); i++) {
         at += call->kept.len[i];
     }
+    /* Name and value in turn, each with a NUL behind it. */
+    bay_str rest = str_from(buf_view(&call->kept.bytes), at);
     for (size_t i = 0; i < call->kept.field_count; i++) {
-        bay_str header = str_of(call->kept.bytes.at + at);
-        bay_str value = str_of(header.at + header.len + 1);
-        at += header.len + value.len + 2;
+        bay_str header = str_head(rest, str_find(rest, '\0'));
+        rest = str_from(rest, header.len + 1);
+        bay_str value = str_head(rest, str_find(rest, '\0'));
+        rest = str_from(rest, value.len + 1);
         out[count++] = (mcp_field){header, value};
     }
     *out_count = count;

@@ -10,20 +10,31 @@
 #include "base/str.h"
 #include "wire/uri.h"
 
-enum { CALL_MEMORY = 64 << 20 };
+enum { CALL_MEMORY = 64 << 20, MOST_IDLE = 64 };
 
+/* Calls are made on the loop, and mostly end there: those are used again. */
 bay_err sdk_call_new(bay_server *server, const entry *item, mcp_request *request, bay_call **out)
 {
-    bay_call *self = mem_zalloc(sizeof(*self));
-    if (self == NULL) {
-        return BAY_NOMEM;
+    bay_call *self = server->idle_calls;
+    if (self != NULL) {
+        server->idle_calls = self->next_idle;
+        server->idle_count--;
+    } else {
+        self = mem_zalloc(sizeof(*self));
+        if (self == NULL) {
+            return BAY_NOMEM;
+        }
+        arena_init(&self->memory, CALL_MEMORY);
     }
     atomic_init(&self->references, 1);
+    atomic_init(&self->is_finished, false);
+    atomic_init(&self->is_cancelled, request->is_cancelled);
+    self->is_deferred = false;
+    self->is_delivered = false;
     self->server = server;
     self->entry = item;
     self->request = request;
-    atomic_init(&self->is_cancelled, request->is_cancelled);
-    arena_init(&self->memory, CALL_MEMORY);
+    self->arguments = JSON_NONE;
     request->user = self;
     server->calls_under_way++;
     *out = self;
@@ -32,9 +43,26 @@ bay_err sdk_call_new(bay_server *server, const entry *item, mcp_request *request
 
 void sdk_call_unref(bay_call *self)
 {
-    if (atomic_fetch_sub(&self->references, 1) == 1) {
-        arena_fini(&self->memory);
-        mem_free(self);
+    if (atomic_fetch_sub(&self->references, 1) != 1) {
+        return;
+    }
+    bay_server *server = self->server;
+    arena_fini(&self->memory);
+    if (sdk_call_on_loop(self) && server->idle_count < MOST_IDLE) {
+        self->next_idle = server->idle_calls;
+        server->idle_calls = self;
+        server->idle_count++;
+        return;
+    }
+    mem_free(self);
+}
+
+void sdk_calls_free(bay_server *server)
+{
+    while (server->idle_calls != NULL) {
+        bay_call *next = server->idle_calls->next_idle;
+        mem_free(server->idle_calls);
+        server->idle_calls = next;
     }
 }
 

@@ -65,6 +65,7 @@ void bay_server_free(bay_server *self)
         map_fini(&self->lists[i].by_key);
         mem_free(self->lists[i].items);
     }
+    sdk_calls_free(self);
     buf_fini(&self->scratch);
     buf_fini(&self->spares[0]);
     buf_fini(&self->spares[1]);
@@ -191,6 +192,9 @@ bay_tool *bay_server_tool(bay_server *self, const char *name, const char *descri
         sdk_server_error(self, "tool \"%s\": the input schema must have \"type\":\"object\"", name);
     }
     bay_diag diag = {0};
+    if (sdk_arguments_compile(tool) != BAY_OK) {
+        sdk_server_error(self, "tool \"%s\": the names in its input schema cannot be read", name);
+    }
     if (mcp_param_table_read(&tool->param_table, root, &self->memory, &diag) != BAY_OK) {
         sdk_server_error(self, "tool \"%s\": x-mcp-header: %s", name, diag.text);
     }

@@ -34,6 +34,16 @@ typedef enum entry_kind {
     ENTRY_KINDS
 } entry_kind;
 
+/* What the first check of a tool's arguments looks at, taken out of its schema once. */
+typedef struct argument_rule {
+    bay_str name;
+    bay_str types_raw; /* as the schema says it, for the complaint */
+    unsigned types;    /* one bit a json_kind; RULE_INTEGER: no fractions */
+    bool is_required;
+} argument_rule;
+
+enum { RULE_INTEGER = 1u << 16, RULE_ANY = 1u << 17, SERVER_MAX_RULES = 256 };
+
 /* One registration. bay_tool is the public name of a pointer to one. */
 struct bay_tool {
     bay_server *server;
@@ -48,6 +58,8 @@ struct bay_tool {
     bay_str requires;      /* client capability or empty */
     json_doc schema_doc;   /* of `schema` */
     mcp_param_table param_table;
+    argument_rule *rules;
+    size_t rule_count;
     bay_handler handler;
     void *user;
     bool is_blocking;
@@ -78,8 +90,10 @@ struct bay_server {
     /* Changes announced from other threads, collected for the loop. */
     atomic_uint changes;
     size_t calls_under_way; /* loop only */
-    buf scratch;            /* the loop's, for results */
-    buf spares[2];          /* the loop's: memory of texts and items, lent from call to call */
+    bay_call *idle_calls;   /* loop only: to be used again, bounded */
+    size_t idle_count;
+    buf scratch;   /* the loop's, for results */
+    buf spares[2]; /* the loop's: memory of texts and items, lent from call to call */
 };
 
 struct bay_call {
@@ -88,6 +102,7 @@ struct bay_call {
     atomic_bool is_finished; /* answered; earlier messages may still be on their way to the loop */
     bool is_delivered;       /* loop only: the answer is with the engine, the request is gone */
     bool is_deferred;
+    bay_call *next_idle;
     bay_server *server;
     const entry *entry;
     mcp_request *request;
@@ -119,14 +134,16 @@ bay_err sdk_call_new(bay_server *server, const entry *entry, mcp_request *reques
                      bay_call **out) BAY_MUST_CHECK;
 void sdk_call_run(bay_call *self);
 void sdk_call_unref(bay_call *self);
+void sdk_calls_free(bay_server *server);
 bool sdk_call_on_loop(const bay_call *self);
 
 /* An empty buffer: on the loop with memory that was used before, which is returned there. */
 void sdk_buf_borrow(bay_call *call, buf *out);
 void sdk_buf_return(bay_server *server, buf *used); /* on the loop only */
 
-/* arguments.c: a first check of required members and primitive types against the input schema. On
- * failure writes a text a model can act on and returns false. */
+/* arguments.c: a first check of required members and primitive types against the top level of the
+ * input schema. On failure writes a text a model can act on and returns false. */
+bay_err sdk_arguments_compile(entry *tool) BAY_MUST_CHECK;
 bool sdk_arguments_check(const entry *tool, json_val arguments, buf *out_text);
 
 /* result.c: the members of the wire result. */
