@@ -48,6 +48,9 @@ static void call_forget_keys(mcp_call *call)
 void mcp_call_recycle(mcp_call *call)
 {
     mcp_client *self = call->client;
+    if (call->phase == CALL_SPARE) {
+        return; /* the client was freed inside `traced`, and its calls with it */
+    }
     mcp_call_detach(call);
     call_forget_keys(call);
     call->phase = CALL_SPARE;

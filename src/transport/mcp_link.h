@@ -20,19 +20,21 @@ typedef struct mcp_link_options {
 } mcp_link_options;
 
 /* Streamable HTTP, falling back to HTTP+SSE where the server has only that; `is_sse_2024` goes
- * there at once. `fields` (Authorization …) go with every request; copied, wiped at the end. */
+ * there at once. `fields` (Authorization …) go with every request; copied, wiped at the end; those
+ * the protocol writes itself are left out. `http` outlives the link. */
 bay_err mcp_link_open_http(loop *loop, http_client *http, bay_str url, const http_field *fields,
                            size_t count, bool is_sse_2024, const mcp_link_options *options,
                            mcp_link **out, bay_diag *diag) BAY_MUST_CHECK;
 
 /* Starts the process and speaks lines. Its stderr goes to the log, line by line, as component
- * `name`. */
+ * `name`. A server that dies of server/discover is started once more; what that needs is copied. */
 bay_err mcp_link_open_stdio(loop *loop, const process_options *process, bay_str name,
                             const mcp_link_options *options, mcp_link **out,
                             bay_diag *diag) BAY_MUST_CHECK;
 
 /* To a server engine of the same loop, without a carrier: messages are handed over whole, each in a
- * later turn of the loop, so neither engine re-enters the other. */
+ * later turn of the loop, so neither engine re-enters the other. The link ticks the server. A
+ * server that is freed first breaks the link. */
 bay_err mcp_link_open_local(loop *loop, mcp_server *server, const mcp_link_options *options,
                             mcp_link **out) BAY_MUST_CHECK;
 

@@ -346,6 +346,16 @@ static void test_free_inside_callbacks(void **state)
     settle(on.loop);
     answer_fini(&out);
     finish(&on);
+
+    /* in the middle of a sending */
+    start(&on, SHELL_SERVER SHELL_END);
+    LINK_UNTIL(on.loop, on.readies == 1);
+    on.frees_on_trace = true;
+    assert_int_equal(ask(&out, &on, "tools/list", NULL), BAY_CLOSED);
+    assert_true(on.is_freed);
+    settle(on.loop);
+    answer_fini(&out);
+    finish(&on);
     assert_int_equal(open_descriptors(), before);
 }
 
