@@ -177,14 +177,20 @@ static void put_arguments(output_table *table, json_val prompt)
     while (json_next(&arguments)) {
         bay_str name;
         bool is_required = json_true(json_get(arguments.value, STR("required")));
-        if (json_str(json_get(arguments.value, STR("name")), &memory, &name) != BAY_OK) {
-            continue;
+        bay_err err = json_str(json_get(arguments.value, STR("name")), &memory, &name);
+        if (err == BAY_TYPE) {
+            continue; /* no argument at all */
+        }
+        if (err != BAY_OK) {
+            text.err = err;
+            break;
         }
         buf_str(&text, text.len > 0 ? STR(", ") : STR(""));
         buf_str(&text, is_required ? STR("") : STR("["));
         buf_str(&text, name);
         buf_str(&text, is_required ? STR("") : STR("]"));
     }
+    table->err = table->err == BAY_OK ? text.err : table->err;
     output_table_cell(table, buf_view(&text));
     arena_fini(&memory);
     buf_fini(&text);

@@ -77,11 +77,14 @@ static bay_err put_pair(json_writer *writer, const pair *self, bool is_text, bay
         return err;
     }
     json_key(writer, self->key);
-    bool is_json =
-        !is_text && self->form != TEXT && check_json(str_trim(self->value), &kind, NULL) == BAY_OK;
-    if (is_json) {
+    bool may_be_json = !is_text && self->form != TEXT;
+    err = may_be_json ? check_json(str_trim(self->value), &kind, NULL) : BAY_SYNTAX;
+    if (err == BAY_OK) {
         json_put_raw(writer, str_trim(self->value));
         return BAY_OK;
+    }
+    if (err != BAY_SYNTAX) {
+        return err; /* too deep, no memory: JSON it may be, so it is not sent as a text */
     }
     if (self->form == RAW) {
         return diag_set(diag, BAY_INVALID, "%.*s:= needs JSON%s", BAY_STR(str_head(self->key, 64)),
@@ -109,7 +112,7 @@ bay_err cli_pairs_write(char *const *pairs, size_t count, bool is_text, buf *out
         }
         bay_err err = put_pair(&writer, &self, is_text, diag);
         if (err != BAY_OK) {
-            return err;
+            return err == BAY_INVALID ? err : diag_set(diag, err, "%s", bay_err_text(err));
         }
     }
     json_close_object(&writer);
@@ -192,5 +195,5 @@ cli_exit cli_pairs_take(const cli_arguments *arguments, bool is_text, buf *out)
         return CLI_EXIT_OK;
     }
     cli_say("%s", diag.text);
-    return err == BAY_INVALID ? CLI_EXIT_USAGE : CLI_EXIT_FAILED;
+    return err == BAY_NOMEM || err == BAY_IO ? CLI_EXIT_FAILED : CLI_EXIT_USAGE;
 }

@@ -8,8 +8,8 @@ enum { CLI_PAIRS_BYTES = 64 * 1024 * 1024 };
 
 /* Appends the object. `is_text`: every value is a text (prompts); else a VALUE that is JSON goes as
  * it is written, KEY:=VALUE must be JSON and KEY==VALUE is a text.
- * Errors: BAY_INVALID (a key twice, := without JSON, no key); BAY_NOMEM, BAY_LIMIT; each with a
- * text. */
+ * Errors: BAY_INVALID (a key twice, := without JSON, no key); BAY_DEPTH, BAY_LIMIT (JSON beyond
+ * what is read); BAY_NOMEM; each with a text. */
 bay_err cli_pairs_write(char *const *pairs, size_t count, bool is_text, buf *out,
                         bay_diag *diag) BAY_MUST_CHECK;
 

@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "patchbay/server.h"
 #include "support/scripted_server.h"
 #include "json/json.h"
 
@@ -338,10 +339,30 @@ static void calls_that_fail_say_so(void **state)
     assert_has(result.out, "no city \"1\"");
 }
 
-/* The URL that the server says it listens on. */
-static void start_http(run *server, char url[128])
+static void tell_region(bay_call *call, void *user)
 {
-    const char *const argv[] = {weather, "--http", "127.0.0.1:0", NULL};
+    bay_str region = bay_call_str(call, "region");
+    (void)user;
+    bay_call_replyf(call, "in %.*s", BAY_STR(region));
+}
+
+/* A tool that wants an argument in a header field as well, and is refused without. */
+static int serve_region(void)
+{
+    char http[] = "--http";
+    char address[] = "127.0.0.1:0";
+    char *argv[] = {self_path, http, address, NULL};
+    bay_server *server = bay_server_new("regional", "1");
+    bay_server_tool(server, "tell", "Tells the region.",
+                    "{\"type\":\"object\",\"properties\":{\"region\":{\"type\":\"string\","
+                    "\"x-mcp-header\":\"Region\"}},\"required\":[\"region\"]}",
+                    tell_region, NULL);
+    return bay_server_main(server, 3, argv);
+}
+
+/* The URL that the server says it listens on. */
+static void start_http(run *server, const char *const *argv, char url[128])
+{
     start(server, argv);
     follow(server, "/mcp\n");
     const char *at = strstr(server->err, "http://");
@@ -354,7 +375,8 @@ static void over_http_too(void **state)
     (void)state;
     static run server;
     char url[128];
-    start_http(&server, url);
+    const char *const argv[] = {weather, "--http", "127.0.0.1:0", NULL};
+    start_http(&server, argv, url);
     PATCHBAY("list", url);
     assert_int_equal(result.code, 0);
     assert_has(result.out, " · 2026-07-28, http\n");
@@ -374,6 +396,23 @@ static void over_http_too(void **state)
     kill(server.pid, SIGTERM);
     finish(&server);
     assert_int_equal(server.code, 0);
+}
+
+static void arguments_go_into_header_fields(void **state)
+{
+    (void)state;
+    static run server;
+    char url[128];
+    const char *const argv[] = {self_path, "--serve-region", NULL};
+    start_http(&server, argv, url);
+    PATCHBAY("call", url, "tell", "region=na\xc3\xafve");
+    assert_ended(0, "in na\xc3\xafve\n");
+    PATCHBAY("call", "-p", "legacy", url, "tell", "region=north");
+    assert_ended(0, "in north\n");
+    PATCHBAY("call", url, "other");
+    assert_ended(1, "");
+    kill(server.pid, SIGTERM);
+    finish(&server);
 }
 
 /* ---- read, prompt, step -----------------------------------------------------------------------*/
@@ -540,6 +579,9 @@ int main(int argc, char **argv)
         return scripted_server_run(argv[2]);
     }
     find_programs();
+    if (argc == 2 && strcmp(argv[1], "--serve-region") == 0) {
+        return serve_region();
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_command_that_does_not_exist),
         cmocka_unit_test(a_command_that_dies_says_why),
@@ -554,6 +596,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(calls_print_what_came),
         cmocka_unit_test(calls_that_fail_say_so),
         cmocka_unit_test(over_http_too),
+        cmocka_unit_test(arguments_go_into_header_fields),
         cmocka_unit_test(resources_are_bytes),
         cmocka_unit_test(prompts_are_messages),
         cmocka_unit_test(steps_show_the_whole_session),

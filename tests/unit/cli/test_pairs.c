@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -46,6 +47,13 @@ static void what_is_wrong_is_refused(void **state)
             BAY_INVALID);
         assert_string_equal(diag.text, cases[i].text);
     }
+    char deep[300] = "a=";
+    memset(deep + 2, '[', sizeof(deep) - 3);
+    const char *pairs[] = {deep};
+    buf_clear(&out);
+    assert_int_equal(cli_pairs_write((char *const *)pairs, 1, false, &out, NULL), BAY_DEPTH);
+    buf_clear(&out);
+    assert_int_equal(cli_pairs_write((char *const *)pairs, 1, true, &out, NULL), BAY_OK);
     buf_fini(&out);
 }
 
