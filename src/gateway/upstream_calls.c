@@ -59,6 +59,22 @@ static bool call_may_retry(const local *self, const upstream_call *call, bay_err
            self->base.is_settled && self->base.state != UPSTREAM_STARTING;
 }
 
+/* What a failure that reached nobody says of the link. */
+static void note_failure(local *self, bay_err err)
+{
+    bool is_process = self->base.server->command.len > 0;
+    if (self->is_closing || self->base.state != UPSTREAM_READY) {
+        return;
+    }
+    if (err == BAY_CONNECT || err == BAY_RESOLVE) {
+        self->is_unreachable = true;
+    } else if (is_process && err == BAY_CLOSED && !self->is_unwritable) {
+        /* its end will be seen within a moment; if it only closed its stdin, it is ended */
+        self->is_unwritable = true;
+        err_ignore(loop_timer_start(self->base.loop, &self->restart, LOCAL_LAST_MOMENT_MS));
+    }
+}
+
 static void call_retry(local *self, upstream_call *call)
 {
     call_wait(self, call);
@@ -73,9 +89,8 @@ static void call_done(void *user, mcp_call *engine_call, const mcp_outcome *outc
     (void)engine_call;
     if (!is_failure) {
         self->is_unreachable = false;
-    } else if (!outcome->was_sent && !self->is_closing &&
-               (outcome->err == BAY_CONNECT || outcome->err == BAY_RESOLVE)) {
-        self->is_unreachable = true;
+    } else if (!outcome->was_sent) {
+        note_failure(self, outcome->err);
     }
     call_leave(self, call);
     if (is_failure && call_may_retry(self, call, outcome->err, outcome->was_sent)) {
@@ -100,6 +115,7 @@ static void call_hand_over(local *self, upstream_call *call)
     if (err == BAY_OK) {
         return;
     }
+    note_failure(self, err);
     call_leave(self, call);
     if (call_may_retry(self, call, err, false)) {
         call_retry(self, call); /* the link is breaking this very moment */
@@ -111,7 +127,8 @@ static void call_hand_over(local *self, upstream_call *call)
 /* There is an engine that takes calls; after a stop it is a link on its way out. */
 static bool has_engine(const local *self)
 {
-    return self->link != NULL && !self->is_link_broken && !self->is_link_closing;
+    return self->link != NULL && !self->is_link_broken && !self->is_link_closing &&
+           !self->is_unwritable;
 }
 
 void local_hand_over_waiting(local *self)

@@ -40,6 +40,7 @@ static void local_break(local *self, bay_err err, const char *text)
     self->restart_at_ms = now + delay;
     self->base.process_id = 0;
     self->is_unreachable = false;
+    self->is_unwritable = false;
     loop_timer_stop(self->base.loop, &self->idle);
     bay_err timer_err = loop_timer_start(self->base.loop, &self->restart, delay);
     char full[UPSTREAM_ERROR_BYTES];
@@ -146,6 +147,7 @@ void local_begin(local *self)
     /* one that is still on its way out after idling has had its time */
     self->is_link_broken = self->link != NULL;
     local_reap(self);
+    self->is_unwritable = false;
     upstream_set_state(&self->base, UPSTREAM_STARTING, NULL);
     if (self->failures > 0) {
         self->base.restarts++;
@@ -165,6 +167,10 @@ static void local_restart(void *argument)
     local *self = argument;
     if (self->base.state == UPSTREAM_BACKOFF) {
         local_begin(self);
+    } else if (self->base.state == UPSTREAM_READY && self->is_unwritable) {
+        self->is_link_broken = true;
+        loop_defer(self->base.loop, &self->settle);
+        local_break(self, BAY_CLOSED, "it reads no more requests");
     }
 }
 
@@ -192,7 +198,7 @@ static void link_left(void *user)
 static void local_idle(void *argument)
 {
     local *self = argument;
-    if (self->base.state != UPSTREAM_READY || self->open_count > 0 ||
+    if (self->base.state != UPSTREAM_READY || self->open_count > 0 || self->waiting_count > 0 ||
         self->subscription_count > 0 || self->link == NULL) {
         return;
     }

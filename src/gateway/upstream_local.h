@@ -7,8 +7,9 @@
 #include "transport/mcp_link.h"
 
 enum {
-    LOCAL_PATIENCE_MS = 2000, /* calls wait for a restart this near; else they fail at once */
-    LOCAL_HEALTHY_MS = 10000, /* ready for so long: the next crash starts with least back-off */
+    LOCAL_PATIENCE_MS = 2000,   /* calls wait for a restart this near; else they fail at once */
+    LOCAL_HEALTHY_MS = 10000,   /* ready for so long: the next crash starts with least back-off */
+    LOCAL_LAST_MOMENT_MS = 500, /* between a broken stdin and the end of its process */
     LOCAL_MOST_ATTEMPTS = 2,
     LOCAL_MAX_SUBSCRIPTIONS = 4096,
     LOCAL_MAX_URI_BYTES = 8192,
@@ -36,6 +37,7 @@ typedef struct local {
     bool is_link_broken;
     bool is_link_closing; /* stopped after idling */
     bool is_unreachable;  /* a call found nobody at the URL */
+    bool is_unwritable;   /* the process reads no more: calls wait for the next one */
     bool is_closing;
     void (*close_done)(void *user);
     void *close_user;
