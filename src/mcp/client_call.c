@@ -12,9 +12,8 @@ mcp_call *mcp_call_new(mcp_client *self, call_purpose purpose)
     if (link != NULL) {
         self->spare_count--;
         call = CONTAINER_OF(link, mcp_call, link);
-        call_kept kept = call->kept;
-        buf event_id = call->event_id;
-        *call = (mcp_call){.kept = kept, .event_id = event_id};
+        /* Of what it kept only the memory: the parts of another call would stand in this one. */
+        *call = (mcp_call){.kept.bytes = call->kept.bytes, .event_id = call->event_id};
         buf_clear(&call->kept.bytes);
         buf_clear(&call->event_id);
     } else {

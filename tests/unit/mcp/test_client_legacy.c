@@ -524,6 +524,24 @@ static void test_subscribe(void **state)
     fx_fini(&fx);
 }
 
+/* Calls are used again: nothing of the one before, its name least of all, may stand in the next. */
+static void test_subscribe_after_a_renamed_call(void **state)
+{
+    static fx_name name = {.text = "x"};
+    (void)state;
+    fx_init(&fx, MCP_LINK_DUPLEX);
+    fx_open_legacy(&fx, "");
+    mcp_call_spec spec = fx_spec(&fx, "tools/call", "{'name':'server.tool','arguments':{}}");
+    spec.rename = STR("tool");
+    assert_int_equal(fx_try(&fx, &name, &spec, NULL), BAY_OK);
+    fx_record *sent = fx_expect(&fx, "'name':'tool'");
+    fx_line(&fx, sent->exchange, "{'jsonrpc':'2.0','id':#,'result':{}}");
+    fx_saw(&fx, "x result {}\n");
+    assert_int_equal(mcp_client_subscribe(fx.client, STR("file:///a"), true, fx.now), BAY_OK);
+    fx_expect(&fx, "'method':'resources/subscribe','params':{'uri':'file:///a'}");
+    fx_fini(&fx);
+}
+
 static void test_subscribe_not_supported(void **state)
 {
     (void)state;
@@ -585,6 +603,7 @@ int main(void)
         cmocka_unit_test(test_log_messages),
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_subscribe),
+        cmocka_unit_test(test_subscribe_after_a_renamed_call),
         cmocka_unit_test(test_subscribe_not_supported),
         cmocka_unit_test(test_subscriptions_are_bounded),
     };
