@@ -533,10 +533,12 @@ static void test_subscribe_after_a_renamed_call(void **state)
     fx_open_legacy(&fx, "");
     mcp_call_spec spec = fx_spec(&fx, "tools/call", "{'name':'server.tool','arguments':{}}");
     spec.rename = STR("tool");
-    assert_int_equal(fx_try(&fx, &name, &spec, NULL), BAY_OK);
-    fx_record *sent = fx_expect(&fx, "'name':'tool'");
-    fx_line(&fx, sent->exchange, "{'jsonrpc':'2.0','id':#,'result':{}}");
-    fx_saw(&fx, "x result {}\n");
+    for (int spare = 0; spare < 4; spare++) { /* more than there are from the handshake */
+        assert_int_equal(fx_try(&fx, &name, &spec, NULL), BAY_OK);
+        fx_record *sent = fx_expect(&fx, "'name':'tool'");
+        fx_line(&fx, sent->exchange, "{'jsonrpc':'2.0','id':#,'result':{}}");
+        fx_saw(&fx, "x result {}\n");
+    }
     assert_int_equal(mcp_client_subscribe(fx.client, STR("file:///a"), true, fx.now), BAY_OK);
     fx_expect(&fx, "'method':'resources/subscribe','params':{'uri':'file:///a'}");
     fx_fini(&fx);
