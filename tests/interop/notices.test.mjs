@@ -41,15 +41,23 @@ for (const way of Object.keys(ways)) {
 
         test('progress comes to the caller whose call it is', async () => {
             const callers = [client, other].filter((one) => one !== null);
-            const seen = callers.map(() => []);
-            const answers = await within('the operations end', Promise.all(callers.flatMap((one, index) =>
+            for (const one of callers) one.arrived.length = 0;
+            const answers = await within('the operations end', Promise.all(callers.flatMap((one) =>
                 [4, 7].map((steps) => one.callTool(
                     { name: 'everything.trigger-long-running-operation', arguments: { duration: 0.4, steps } },
                     ...(one.isModern ? [] : [undefined]),
-                    { onprogress: (told) => seen[index].push(told) })))));
+                    { onprogress: () => {} })))));
             for (const answer of answers) assert.match(answer.content[0].text, /completed/);
             const wanted = [4, 7].flatMap((total) => Array.from({ length: total }, (_, i) => `${i + 1}/${total}`)).sort();
-            for (const told of seen) assert.deepEqual(told.map(({ progress, total }) => `${progress}/${total}`).sort(), wanted);
+            for (const one of callers) {
+                const told = one.arrived.filter((message) => message.method === 'notifications/progress').map(({ params }) => params);
+                assert.deepEqual(told.map(({ progress, total }) => `${progress}/${total}`).sort(), wanted);
+                for (const token of new Set(told.map(({ progressToken }) => progressToken))) {
+                    const steps = told.filter(({ progressToken }) => progressToken === token).map(({ progress }) => progress);
+                    assert.deepEqual(steps, Array.from({ length: steps.length }, (_, i) => i + 1)); // in order
+                    assert.ok(one.arrived.some(({ id, result }) => id === token && result), 'the token of an own call');
+                }
+            }
         });
 
         test('no progress without a token', async () => {
