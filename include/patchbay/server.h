@@ -2,14 +2,22 @@
  * revision from 2024-11-05 to 2026-07-28, on stdio and HTTP.
  *
  *     bay_server *server = bay_server_new("weather", "1.0.0");
- *     bay_server_tool(server, "get_weather", "Current conditions for a city.", schema, handler, NULL);
+ *     bay_server_tool(server, "get_weather", "Conditions in a city.", schema, handler, NULL);
  *     return bay_server_main(server, argc, argv);
  *
  * Errors of registration (a bad schema, a bad name, twice the same) are kept by the server and
  * reported, all of them, by bay_server_main or bay_server_check before it serves.
  *
- * Threads: a server is set up by one thread. Handlers run on the server's loop; those marked blocking
- * run on a pool of threads. A deferred call may be finished, and asked, from any thread. */
+ * For the whole header:
+ * Owns: strings and bytes given are copied; a `user` pointer stays the caller's and must outlive
+ * the server; a result belongs to who made it until bay_call_finish takes it. Errors: those of
+ * registration are kept, see above; a call that could not be answered as asked (no memory, a result
+ * over its bound) is answered with a JSON-RPC error instead, so every call ends. Units: lengths in
+ * bytes, times in milliseconds, progress in whatever the handler counts. Threads: a server is set
+ * up by one thread. Handlers run on the server's loop; those marked blocking run on a pool of
+ * threads. A deferred call may be finished, and asked, from any thread. Source: MCP revisions
+ * 2024-11-05 to 2026-07-28: server/tools, server/resources, server/prompts, server/utilities,
+ * basic/utilities and basic/patterns. */
 #ifndef PATCHBAY_SERVER_H
 #define PATCHBAY_SERVER_H
 
@@ -27,9 +35,8 @@ typedef struct bay_result bay_result; /* content being put together */
 typedef void (*bay_handler)(bay_call *call, void *user);
 
 /* ---- the server -------------------------------------------------------------------------------
- * Each function: Owns: strings are copied; `user` stays the caller's and must outlive the server.
- * Errors: kept, see above; NULL only when out of memory. Threads: the one that sets up.
- * Source: MCP server/tools, server/resources, server/prompts. */
+ * Threads: the one that sets up. NULL is returned only when out of memory, and taken by every
+ * function that takes what was returned. */
 
 BAY_API bay_server *bay_server_new(const char *name, const char *version);
 BAY_API void bay_server_free(bay_server *server); /* NULL is fine */
@@ -61,8 +68,8 @@ BAY_API void bay_server_template(bay_server *server, const char *uri_template, c
 /* Handlers of templates: the value of {variable} in the URI read, percent-decoded. */
 BAY_API bay_str bay_call_variable(bay_call *call, const char *variable);
 
-/* A prompt. `arguments` is a JSON array: [{"name":"city","description":"…","required":true}] or NULL.
- * The handler adds messages with bay_result_message. */
+/* A prompt. `arguments` is a JSON array: [{"name":"city","description":"…","required":true}] or
+ * NULL. The handler adds messages with bay_result_message. */
 BAY_API void bay_server_prompt(bay_server *server, const char *name, const char *description,
                                const char *arguments, bay_handler handler, void *user);
 
@@ -79,8 +86,8 @@ BAY_API void bay_server_updated(bay_server *server, const char *uri);
 /* Are all registrations good? BAY_INVALID and the first error's text if not. */
 BAY_API bay_err bay_server_check(bay_server *server, bay_diag *diag) BAY_MUST_CHECK;
 
-/* Serves until the end of input (stdio) or SIGTERM (HTTP); frees the server; returns the exit status
- * for main. Options: --stdio (default), --http ADDRESS[:PORT], --help, --version. */
+/* Serves until the end of input (stdio) or SIGTERM (HTTP); frees the server; returns the exit
+ * status for main. Options: --stdio (default), --http ADDRESS[:PORT], --help, --version. */
 BAY_API int bay_server_main(bay_server *server, int argc, char **argv);
 
 /* ---- a call: what it carries --------------------------------------------------------------------
@@ -100,8 +107,8 @@ BAY_API bay_str bay_call_name(bay_call *call);      /* tool or prompt name, URI,
 BAY_API bay_str bay_call_revision(bay_call *call);  /* "2025-11-25" */
 
 /* ---- a call: how it ends, exactly once --------------------------------------------------------
- * After any of these the call is gone. A handler that returns without finishing or deferring gets an
- * internal error sent in its place. */
+ * After any of these the call is gone. A handler that returns without finishing or deferring gets
+ * an internal error sent in its place. */
 
 BAY_API void bay_call_reply(bay_call *call, const char *text);
 BAY_API void bay_call_replyf(bay_call *call, const char *format, ...) BAY_PRINTF(2, 3);
@@ -115,7 +122,8 @@ BAY_API void bay_call_error(bay_call *call, int code, const char *message);
 BAY_API void bay_call_not_found(bay_call *call);
 BAY_API void bay_call_finish(bay_call *call, bay_result *result); /* takes the result */
 
-/* ---- a call: while it lasts --------------------------------------------------------------------- */
+/* ---- a call: while it lasts ---------------------------------------------------------------------
+ */
 
 /* Keeps the call open after the handler returns; it may now be finished from any thread. */
 BAY_API bay_call *bay_call_defer(bay_call *call);
@@ -125,22 +133,25 @@ BAY_API void bay_call_progress(bay_call *call, double progress, double total, co
 /* Log message to this client; level is "debug", "info", … as in MCP. */
 BAY_API void bay_call_log(bay_call *call, const char *level, const char *text);
 
-/* ---- results ------------------------------------------------------------------------------------ */
+/* ---- results ------------------------------------------------------------------------------------
+ */
 
 BAY_API bay_result *bay_result_new(bay_call *call);
 BAY_API void bay_result_free(bay_result *result); /* only if it is not finished */
 BAY_API void bay_result_text(bay_result *result, const char *text);
 BAY_API void bay_result_textf(bay_result *result, const char *format, ...) BAY_PRINTF(2, 3);
 BAY_API void bay_result_text_str(bay_result *result, bay_str text);
-BAY_API void bay_result_image(bay_result *result, const void *bytes, size_t len, const char *mime_type);
-BAY_API void bay_result_audio(bay_result *result, const void *bytes, size_t len, const char *mime_type);
+BAY_API void bay_result_image(bay_result *result, const void *bytes, size_t len,
+                              const char *mime_type);
+BAY_API void bay_result_audio(bay_result *result, const void *bytes, size_t len,
+                              const char *mime_type);
 BAY_API void bay_result_resource(bay_result *result, const char *uri, const char *mime_type,
                                  const char *text); /* embedded, text */
 BAY_API void bay_result_link(bay_result *result, const char *uri, const char *name,
                              const char *mime_type);
 BAY_API void bay_result_blob(bay_result *result, const void *bytes, size_t len); /* of a resource */
-BAY_API void bay_result_structured(bay_result *result, const char *json); /* an object */
-BAY_API void bay_result_error(bay_result *result);                        /* isError: true */
+BAY_API void bay_result_structured(bay_result *result, const char *json);        /* an object */
+BAY_API void bay_result_error(bay_result *result);                               /* isError: true */
 /* Prompts: what is added next belongs to a message of this role ("user", "assistant"). */
 BAY_API void bay_result_message(bay_result *result, const char *role);
 BAY_API void bay_result_value(bay_result *result, const char *value); /* completion */

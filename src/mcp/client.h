@@ -6,9 +6,9 @@
  * States (one setter, one table):
  *   IDLE -> OPENING (the link is being made) -> PROBING (server/discover) -> READY modern
  *                                                     \-> INITIALIZING (initialize) -> READY legacy
- *   any -> BROKEN (with a reason; the owner makes a new link or frees it) ; READY -> re-PROBING when
- *   the server turns out to be of another era (an upgraded or downgraded server).
- * Calls made before READY wait (bounded) and are sent in order.
+ *   any -> BROKEN (with a reason; the owner makes a new link or frees it) ; READY -> re-PROBING
+ * when the server turns out to be of another era (an upgraded or downgraded server). Calls made
+ * before READY wait (bounded) and are sent in order.
  *
  * Exactly-once: every call ends with exactly one `done`, unless mcp_call_cancel ended it first. */
 #ifndef MCP_CLIENT_H
@@ -31,9 +31,9 @@ typedef struct mcp_field {
 enum { MCP_MAX_FIELDS = MCP_MAX_PARAM_HEADERS + 8 };
 
 typedef enum mcp_link_kind {
-    MCP_LINK_DUPLEX,     /* stdio, in-process: one shared channel, no header fields */
-    MCP_LINK_HTTP,       /* Streamable HTTP: an exchange a message */
-    MCP_LINK_SSE_2024,   /* HTTP+SSE: duplex by nature, always legacy */
+    MCP_LINK_DUPLEX,   /* stdio, in-process: one shared channel, no header fields */
+    MCP_LINK_HTTP,     /* Streamable HTTP: an exchange a message */
+    MCP_LINK_SSE_2024, /* HTTP+SSE: duplex by nature, always legacy */
 } mcp_link_kind;
 
 typedef struct mcp_link_ops {
@@ -63,18 +63,20 @@ void mcp_client_relinked(mcp_client *self, mcp_link_kind kind, uint64_t now_ms);
 /* The head of an HTTP reply. `session` is its Mcp-Session-Id or empty. */
 void mcp_client_head(mcp_client *self, uint64_t exchange, int status, bay_str session,
                      uint64_t now_ms);
-/* One whole message: a line, an SSE event's data, or a JSON body (also of an error status). exchange 0
- * on shared channels. `event_id` empty: none. */
+/* One whole message: a line, an SSE event's data, or a JSON body (also of an error status).
+ * exchange 0 on shared channels. `event_id` empty: none. */
 void mcp_client_receive(mcp_client *self, uint64_t exchange, bay_str message, bay_str event_id,
                         uint64_t now_ms);
 /* SSE `retry:` or an id without data. */
-void mcp_client_event_hint(mcp_client *self, uint64_t exchange, bay_str event_id, uint32_t retry_ms);
+void mcp_client_event_hint(mcp_client *self, uint64_t exchange, bay_str event_id,
+                           uint32_t retry_ms);
 /* An exchange ended: BAY_OK = its body is complete. was_sent as in net/http_client.h. HTTP+SSE: the
- * POST of a request ended; a failure or a status of 400 and more (see mcp_client_head) fails its call. */
+ * POST of a request ended; a failure or a status of 400 and more (see mcp_client_head) fails its
+ * call. */
 void mcp_client_ended(mcp_client *self, uint64_t exchange, bay_err err, bool was_sent,
                       const char *text, uint64_t now_ms);
-/* The link as a whole is gone (the process exited, the SSE stream broke). Every open call fails with
- * was_sent as known; the state becomes BROKEN. */
+/* The link as a whole is gone (the process exited, the SSE stream broke). Every open call fails
+ * with was_sent as known; the state becomes BROKEN. */
 void mcp_client_broken(mcp_client *self, bay_err err, const char *text, uint64_t now_ms);
 /* Duplex: the server died while it was asked server/discover, and stands there anew. True: the
  * engine goes on with initialize, calls that wait go on waiting; false: this is no such case (the
@@ -95,20 +97,25 @@ typedef enum mcp_client_state {
     MCP_CLIENT_BROKEN,
 } mcp_client_state;
 
-typedef enum mcp_outcome_kind { MCP_OUTCOME_RESULT, MCP_OUTCOME_ERROR, MCP_OUTCOME_FAILED } mcp_outcome_kind;
+typedef enum mcp_outcome_kind {
+    MCP_OUTCOME_RESULT,
+    MCP_OUTCOME_ERROR,
+    MCP_OUTCOME_FAILED
+} mcp_outcome_kind;
 
 typedef struct mcp_outcome {
     mcp_outcome_kind kind;
     json_val result; /* RESULT; views live for the callback only */
     json_val error;  /* ERROR: the server's error object */
     int error_code;
-    bay_err err;     /* FAILED: TIMEOUT, CLOSED, EXITED, CONNECT, PROTOCOL, LIMIT, BUSY, VERSION … */
-    bool was_sent;   /* FAILED: the server may have executed it */
+    bay_err err; /* FAILED: TIMEOUT, CLOSED, EXITED, CONNECT, PROTOCOL, LIMIT, BUSY, VERSION … */
+    bool was_sent; /* FAILED: the server may have executed it */
     const char *text;
 } mcp_outcome;
 
 typedef struct mcp_call_events {
-    /* progress (by token) or message (log) that belongs to this call; params is an object. May be NULL. */
+    /* progress (by token) or message (log) that belongs to this call; params is an object. May be
+     * NULL. */
     void (*notified)(void *user, mcp_call *call, const mcp_method *method, json_val params);
     /* A request of the server during this call (legacy). True: it will be answered by
      * mcp_client_answer; false or NULL: refused with a clear error. */
@@ -118,15 +125,17 @@ typedef struct mcp_call_events {
 
 typedef struct mcp_call_spec {
     bay_str method;
-    json_val params;     /* spliced byte for byte but for `_meta` and the renamed member; may be missing */
-    bay_str rename;      /* new value of the method's name_field; empty: as in params */
-    json_val meta;       /* the caller's _meta: spliced but for the keys the engine owns; may be missing */
-    bay_str capabilities; /* raw object for clientCapabilities; empty: the client's own */
-    bay_str client_info;  /* raw object; empty: the client's own */
+    json_val
+        params; /* spliced byte for byte but for `_meta` and the renamed member; may be missing */
+    bay_str rename; /* new value of the method's name_field; empty: as in params */
+    json_val
+        meta; /* the caller's _meta: spliced but for the keys the engine owns; may be missing */
+    bay_str capabilities;    /* raw object for clientCapabilities; empty: the client's own */
+    bay_str client_info;     /* raw object; empty: the client's own */
     mcp_log_level log_level; /* MCP_LOG_NONE: none */
     bool wants_progress;
     const mcp_param_table *param_table; /* of the tool; may be NULL */
-    uint32_t timeout_ms;  /* 0: the client's default */
+    uint32_t timeout_ms;                /* 0: the client's default */
     uint32_t max_total_ms; /* bound that progress does not extend; 0: the client's default */
 } mcp_call_spec;
 
@@ -142,7 +151,8 @@ typedef struct mcp_client_events {
     /* A request of the server outside any call (legacy). As in mcp_call_events. */
     bool (*asked)(void *user, const rpc_message *request);
     /* Every message on the wire, for `step` and recording; may be NULL. */
-    void (*traced)(void *user, bool is_outgoing, bay_str message, const mcp_field *fields, size_t count);
+    void (*traced)(void *user, bool is_outgoing, bay_str message, const mcp_field *fields,
+                   size_t count);
 } mcp_client_events;
 
 typedef struct mcp_client_options {
@@ -150,18 +160,19 @@ typedef struct mcp_client_options {
     bay_str capabilities;         /* raw object; empty: {} */
     mcp_link_kind link_kind;
     mcp_revision_id oldest, newest; /* what to speak; a single era may be forced */
-    const mcp_revision *remembered; /* skip the probe: what this server spoke last time; NULL: probe */
-    uint32_t probe_timeout_ms;   /* duplex: no answer to server/discover = legacy; 0: 3,000 */
-    uint32_t call_timeout_ms;    /* 0: 60,000 */
-    uint32_t max_total_ms;       /* 0: 600,000 */
-    uint32_t max_calls;          /* open and waiting; 0: 10,000 */
-    size_t max_message_bytes;    /* 0: 64 MiB */
-    bool wants_changes;          /* keep a GET stream or listen open */
+    const mcp_revision
+        *remembered;           /* skip the probe: what this server spoke last time; NULL: probe */
+    uint32_t probe_timeout_ms; /* duplex: no answer to server/discover = legacy; 0: 3,000 */
+    uint32_t call_timeout_ms;  /* 0: 60,000 */
+    uint32_t max_total_ms;     /* 0: 600,000 */
+    uint32_t max_calls;        /* open and waiting; 0: 10,000 */
+    size_t max_message_bytes;  /* 0: 64 MiB */
+    bool wants_changes;        /* keep a GET stream or listen open */
 } mcp_client_options;
 
 bay_err mcp_client_new(const mcp_client_options *options, const mcp_client_events *events,
-                       void *user, const mcp_link_ops *ops, void *link, mcp_client **out)
-    BAY_MUST_CHECK;
+                       void *user, const mcp_link_ops *ops, void *link,
+                       mcp_client **out) BAY_MUST_CHECK;
 void mcp_client_free(mcp_client *self); /* open calls fail with BAY_CANCELLED first */
 
 mcp_client_state mcp_client_state_of(const mcp_client *self);
@@ -171,24 +182,26 @@ const mcp_revision *mcp_client_revision(const mcp_client *self); /* NULL before 
 json_val mcp_client_server_info(const mcp_client *self);
 json_val mcp_client_server_capabilities(const mcp_client *self);
 bay_str mcp_client_instructions(const mcp_client *self);
-bool mcp_client_has(const mcp_client *self, bay_str capability); /* "tools", "resources.subscribe" */
+bool mcp_client_has(const mcp_client *self,
+                    bay_str capability); /* "tools", "resources.subscribe" */
 size_t mcp_client_open_calls(const mcp_client *self);
 
 /* Starts a call; nothing of `events` runs before it returns. BAY_BUSY at the bound, BAY_CLOSED when
  * BROKEN, BAY_UNSUPPORTED when the server's revision has no such method. */
 bay_err mcp_client_call(mcp_client *self, const mcp_call_spec *spec, const mcp_call_events *events,
                         void *user, uint64_t now_ms, mcp_call **out, bay_diag *diag) BAY_MUST_CHECK;
-/* Tells the server (notifications/cancelled, or closing the stream) and ends the call without `done`. */
+/* Tells the server (notifications/cancelled, or closing the stream) and ends the call without
+ * `done`. */
 void mcp_call_cancel(mcp_call *self, bay_str reason);
 void mcp_call_pause(mcp_call *self, bool is_paused); /* its receiver is slow */
 
-/* Answers a request taken by `asked`. `id` is the request's raw id; `result` a raw object, or empty and
- * an error. */
+/* Answers a request taken by `asked`. `id` is the request's raw id; `result` a raw object, or empty
+ * and an error. */
 void mcp_client_answer(mcp_client *self, bay_str id, bay_str result, int code, bay_str message);
 
 /* Updates of a resource, in the server's own way (resources/subscribe or a listen). */
-bay_err mcp_client_subscribe(mcp_client *self, bay_str uri, bool is_wanted, uint64_t now_ms)
-    BAY_MUST_CHECK;
+bay_err mcp_client_subscribe(mcp_client *self, bay_str uri, bool is_wanted,
+                             uint64_t now_ms) BAY_MUST_CHECK;
 /* Legacy: logging/setLevel for the whole link; modern: kept per call. */
 void mcp_client_set_level(mcp_client *self, mcp_log_level level, uint64_t now_ms);
 /* Ends politely: DELETE of a legacy session, listens closed. */

@@ -42,7 +42,7 @@ void line_reader_free(line_reader *self); /* no more events; NULL is fine */
 typedef struct line_writer_events {
     void (*drained)(void *user); /* after line_writer_write said BAY_AGAIN; may be NULL */
     void (*closed)(void *user, bay_err err); /* the other end is gone; may be NULL */
-    void (*flushed)(void *user); /* what was queued is all written; may be NULL */
+    void (*flushed)(void *user);             /* what was queued is all written; may be NULL */
 } line_writer_events;
 
 /* `high_bytes`: BAY_AGAIN above it; `max_bytes`: the bound of what waits; 0: 256 KiB and 64 MiB.

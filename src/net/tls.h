@@ -1,5 +1,5 @@
-/* TLS by OpenSSL: one context for a server or a client role, shared by the connections of all loops.
- * TLS 1.2 at least. */
+/* TLS by OpenSSL: one context for a server or a client role, shared by the connections of all
+ * loops. TLS 1.2 at least. */
 #ifndef NET_TLS_H
 #define NET_TLS_H
 
@@ -8,15 +8,18 @@
 typedef struct tls_context tls_context;
 
 typedef struct tls_options {
-    const char *certificate_file; /* PEM chain; a server needs it, a client may have one (mutual TLS) */
+    const char
+        *certificate_file; /* PEM chain; a server needs it, a client may have one (mutual TLS) */
     const char *key_file;
-    const char *ca_file;          /* trust; NULL: the system's store (client), no client certs (server) */
+    const char *ca_file; /* trust; NULL: the system's store (client), no client certs (server) */
     bool require_client_certificate; /* server */
     bool insecure_no_verify;         /* client, for tests only */
 } tls_options;
 
-bay_err tls_server_new(const tls_options *options, tls_context **out, bay_diag *diag) BAY_MUST_CHECK;
-bay_err tls_client_new(const tls_options *options, tls_context **out, bay_diag *diag) BAY_MUST_CHECK;
+bay_err tls_server_new(const tls_options *options, tls_context **out,
+                       bay_diag *diag) BAY_MUST_CHECK;
+bay_err tls_client_new(const tls_options *options, tls_context **out,
+                       bay_diag *diag) BAY_MUST_CHECK;
 void tls_free(tls_context *self); /* connections made from it live on */
 
 #endif
