@@ -49,8 +49,8 @@ static void tell(void *user, gateway *running, const char *what)
                        "  {\"mcpServers\": {\"patchbay\": {\"url\": \"");
         put_url(&text, running);
         buf_lit(&text, "\"}}}\n\n");
+        fwrite(text.at, 1, text.len, stderr);
     }
-    fwrite(text.at, 1, text.len, stderr);
     buf_fini(&text);
 }
 

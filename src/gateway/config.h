@@ -98,6 +98,7 @@ typedef struct config_timeouts {
     uint32_t connect_ms;
     uint32_t probe_ms;
     uint32_t list_ms;
+    uint32_t settle_ms;
     uint32_t drain_ms;
     uint32_t terminate_ms;
     uint32_t kill_ms;

@@ -32,7 +32,7 @@ static void worker_impatient(void *argument)
             LOG(LOG_WARN, "gateway",
                 "server \"%s\" has not answered within %u ms; lists go out without it until it "
                 "does",
-                upstream_name(self->slots[i]->upstream).at, self->config->timeouts.list_ms);
+                upstream_name(self->slots[i]->upstream).at, self->config->timeouts.settle_ms);
         }
     }
     worker_settle(self);
@@ -180,7 +180,7 @@ bay_err worker_open_stdio(worker *self)
 void worker_start_servers(worker *self)
 {
     worker_tick(self);
-    err_ignore(loop_timer_start(self->loop, &self->patience, self->config->timeouts.list_ms));
+    err_ignore(loop_timer_start(self->loop, &self->patience, self->config->timeouts.settle_ms));
     for (size_t i = 0; i < self->slot_count; i++) {
         if (!self->slots[i]->is_mirror) {
             upstream_start(self->slots[i]->upstream);
