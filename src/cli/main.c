@@ -1,6 +1,7 @@
 /* patchbay: one binary, one command each. */
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 
 #include "base/str.h"
 #include "cli/commands.h"
@@ -40,6 +41,8 @@ int main(int argc, char **argv)
     cli_arguments arguments;
     bay_diag diag = {0};
     signal(SIGPIPE, SIG_IGN);
+    prctl(PR_SET_DUMPABLE,
+          0); /* configurations hold secrets: no core file, no reader of our memory */
     if (cli_parse(argc, argv, &arguments, &diag) != BAY_OK) {
         fprintf(stderr, "patchbay: %s\n", diag.text);
         return CLI_EXIT_USAGE;

@@ -218,7 +218,8 @@ static void channel_end(http_channel *self, bay_err reason, const char *text)
         }
         return;
     }
-    bool is_stale = self->is_reused && !self->has_reply_bytes && call->state == CALL_WAITING;
+    bool is_stale = self->is_reused && !self->has_reply_bytes && call->state == CALL_WAITING &&
+                    call->may_run_twice;
     if (is_stale) {
         self->call = NULL;
         bay_err err = call_connect(call); /* before the drop gives the slot to another */

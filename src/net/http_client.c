@@ -20,7 +20,7 @@ enum {
 const http_client_limits http_client_default_limits = {
     .connections_per_origin = 256,
     .queue_per_origin = 10000,
-    .idle_timeout_ms = 15000,
+    .idle_timeout_ms = 4000,
     .connect_timeout_ms = 10000,
     .head_bytes = 64 * 1024,
     .head_fields = 200,
@@ -82,6 +82,7 @@ static http_call *call_take(http_client *self)
 
 static void call_free(http_call *call)
 {
+    mem_wipe(call->request.at, call->request.cap); /* credentials may stand in its fields */
     buf_fini(&call->request);
     mem_free(call);
 }
@@ -387,6 +388,7 @@ static http_call *call_new(http_client *self, http_origin *origin, const http_ca
     call->is_paused = false;
     call->was_sent = false;
     call->is_head_method = str_eq(spec->method, STR("HEAD"));
+    call->may_run_twice = spec->may_run_twice || !str_eq(spec->method, STR("POST"));
     return call;
 }
 

@@ -16,11 +16,11 @@ typedef struct http_call http_call;
 typedef struct http_client_limits {
     uint32_t connections_per_origin; /* 256; further calls queue */
     uint32_t queue_per_origin;       /* 10,000; beyond: BAY_BUSY */
-    uint32_t idle_timeout_ms;        /* 15,000: pooled connection without a call */
-    uint32_t connect_timeout_ms;     /* 10,000: DNS, TCP and TLS together */
-    size_t head_bytes;               /* 64 KiB */
-    uint32_t head_fields;            /* 200 */
-    size_t body_bytes;               /* 0: unbounded, the receiver bounds it */
+    uint32_t idle_timeout_ms; /* 4,000, less than servers wait: pooled connection without a call */
+    uint32_t connect_timeout_ms; /* 10,000: DNS, TCP and TLS together */
+    size_t head_bytes;           /* 64 KiB */
+    uint32_t head_fields;        /* 200 */
+    size_t body_bytes;           /* 0: unbounded, the receiver bounds it */
 } http_client_limits;
 
 extern const http_client_limits http_client_default_limits;
@@ -46,6 +46,7 @@ typedef struct http_call_spec {
     const http_field *fields;
     size_t field_count;
     bay_str body;        /* copied only as far as the kernel does not take it at once */
+    bool may_run_twice;  /* a POST that the peer may have executed may be sent again (see below) */
     bool has_body;       /* send Content-Length even when it is empty */
     uint32_t timeout_ms; /* to the reply's head; 0: none */
     uint32_t idle_ms;    /* between two reads of the body; 0: none */
@@ -56,7 +57,9 @@ bay_err http_client_new(loop *loop, const http_client_options *options,
 void http_client_free(http_client *self); /* every open call fails with BAY_CANCELLED first */
 
 /* Nothing of `events` runs before this returns. A request on a pooled connection that the peer
- * closed before any byte of a reply came is sent once more on a fresh one. */
+ * closed before any byte of a reply came is sent once more on a fresh one, if its method is safe
+ * (RFC 9110 section 9.2.2) or the spec says that it may run twice: the peer may have executed it.
+ */
 bay_err http_client_call(http_client *self, const http_call_spec *spec,
                          const http_call_events *events, void *user, http_call **out,
                          bay_diag *diag) BAY_MUST_CHECK;

@@ -90,6 +90,7 @@ struct http_call {
     bool is_paused;
     bool was_sent;
     bool is_head_method;
+    bool may_run_twice;
 };
 
 struct http_client {

@@ -2,6 +2,8 @@
  * own name, so the browser lets it. Only Host and Origin tell it from an honest request. */
 #include "transport/http_guard.h"
 
+#include <string.h>
+
 #include "base/buf.h"
 #include "base/str.h"
 #include "wire/header.h"
@@ -13,9 +15,8 @@ static bool is_any(bay_str allowed)
     return str_eq(allowed, STR("*"));
 }
 
-static bool host_is_allowed(const http_guard *self, const http_exchange *exchange)
+static bool host_is_listed(const http_guard *self, bay_str host)
 {
-    bay_str host = http_exchange_field(exchange, STR("Host"));
     bay_str name;
     uint16_t port;
     if (self->host_count == 0) {
@@ -28,6 +29,22 @@ static bool host_is_allowed(const http_guard *self, const http_exchange *exchang
         }
     }
     return false;
+}
+
+static bool host_is_allowed(http_guard *self, const http_exchange *exchange)
+{
+    bay_str host = http_exchange_field(exchange, STR("Host"));
+    if (self->passed_len > 0 && str_eq(host, (bay_str){self->passed, self->passed_len})) {
+        return true;
+    }
+    if (!host_is_listed(self, host)) {
+        return false;
+    }
+    if (host.len <= sizeof(self->passed)) {
+        memcpy(self->passed, host.at != NULL ? host.at : "", host.len);
+        self->passed_len = host.len;
+    }
+    return true;
 }
 
 /* The origin is what Host names; without a port both mean the scheme's. */
@@ -73,7 +90,7 @@ static bool origin_is_allowed(const http_guard *self, const http_exchange *excha
     return is_same_origin(origin, http_exchange_field(exchange, STR("Host")));
 }
 
-const char *http_guard_refusal(const http_guard *self, const http_exchange *exchange)
+const char *http_guard_refusal(http_guard *self, const http_exchange *exchange)
 {
     if (!host_is_allowed(self, exchange)) {
         return "This server is not served under the name in the Host header";

@@ -10,12 +10,15 @@ typedef struct http_guard {
     const bay_str *origins;
     size_t origin_count;
     bool is_loopback;
+    /* The Host that was let through last: clients name the same one all day. */
+    char passed[64];
+    size_t passed_len;
 } http_guard;
 
 /* NULL: the exchange may go on. Else why not, in words for a person (static).
  * Owns: nothing. Errors: none. Units: none. Threads: any. Source: mcp 2026-07-28
  * basic/transports/streamable-http, Security Warning: Origin must be validated. */
-const char *http_guard_refusal(const http_guard *self, const http_exchange *exchange);
+const char *http_guard_refusal(http_guard *self, const http_exchange *exchange);
 
 /* Answers OPTIONS for a path of ours; the guard has let it through.
  * Source: the Fetch standard, CORS protocol. */

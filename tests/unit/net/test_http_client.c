@@ -172,7 +172,7 @@ static void peer_says(bench *on, raw *peer, const char *text)
 static void scripted(bench *on, reply *out, const char *text, bool ends)
 {
     raw peer;
-    call(on, out, (http_call_spec){.body = STR("hi")});
+    call(on, out, (http_call_spec){.body = STR("hi"), .may_run_twice = true});
     peer_accept(on, &peer);
     peer_request(on, &peer);
     peer_says(on, &peer, text);
@@ -456,7 +456,7 @@ static void test_stale_pooled_connection(void **state)
             setsockopt(peer.fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
         }
         raw_close(&peer);
-        call(&on, &out, (http_call_spec){.body = STR("again")});
+        call(&on, &out, (http_call_spec){.body = STR("again"), .may_run_twice = true});
         peer_accept(&on, &second);
         raw_until(&second, &on.on, "again");
         if (i == 2) { /* a fresh connection that fails is an answer */
@@ -476,6 +476,30 @@ static void test_stale_pooled_connection(void **state)
         }
         reply_fini(&out);
     }
+    bench_fini(&on);
+}
+
+/* The same, but the peer may have executed it: it is told as it is, and not sent again. */
+static void test_stale_connection_without_leave(void **state)
+{
+    (void)state;
+    bench on;
+    reply out;
+    raw peer;
+    bench_init(&on, NULL);
+    call(&on, &out, (http_call_spec){.body = STR("warm")});
+    peer_accept(&on, &peer);
+    peer_request(&on, &peer);
+    peer_says(&on, &peer, OK_HELLO);
+    RIG_UNTIL(&on.on, out.ends == 1);
+    reply_fini(&out);
+    raw_close(&peer);
+    call(&on, &out, (http_call_spec){.body = STR("once")});
+    RIG_UNTIL(&on.on, is_over(&out));
+    assert_int_equal(out.err, BAY_CLOSED);
+    assert_true(out.was_sent);
+    assert_false(has_connection(&on));
+    reply_fini(&out);
     bench_fini(&on);
 }
 
@@ -866,6 +890,7 @@ int main(void)
         cmocka_unit_test(test_head_request),
         cmocka_unit_test(test_reply_before_the_request),
         cmocka_unit_test(test_stale_pooled_connection),
+        cmocka_unit_test(test_stale_connection_without_leave),
         cmocka_unit_test(test_no_second_send_after_a_byte),
         cmocka_unit_test(test_connection_refused),
         cmocka_unit_test(test_timeouts),
