@@ -61,6 +61,20 @@ static argument_rule *rule_of(entry *tool, bay_str name)
     return rule;
 }
 
+static bay_err rules_init(entry *item, size_t most)
+{
+    item->rules =
+        arena_array(&item->server->memory, most < SERVER_MAX_RULES ? most : SERVER_MAX_RULES,
+                    sizeof(*item->rules));
+    return item->rules != NULL ? BAY_OK : BAY_NOMEM;
+}
+
+/* Missing, or of that kind? */
+static bool may_be(json_val value, json_kind kind)
+{
+    return json_is(value, JSON_MISSING) || json_is(value, kind);
+}
+
 /* Past SERVER_MAX_RULES arguments go unchecked here: the handler sees them as they came. */
 bay_err sdk_arguments_compile(entry *tool)
 {
@@ -68,10 +82,10 @@ bay_err sdk_arguments_compile(entry *tool)
     json_val schema = json_root(&tool->schema_doc);
     json_val properties = json_get(schema, STR("properties"));
     json_val required = json_get(schema, STR("required"));
-    size_t most = json_count(properties) + json_count(required);
-    tool->rules = arena_array(memory, most < SERVER_MAX_RULES ? most : SERVER_MAX_RULES,
-                              sizeof(*tool->rules));
-    bay_err err = tool->rules != NULL ? BAY_OK : BAY_NOMEM;
+    if (!may_be(properties, JSON_OBJECT) || !may_be(required, JSON_ARRAY)) {
+        return BAY_TYPE;
+    }
+    bay_err err = rules_init(tool, json_count(properties) + json_count(required));
     json_iter iter = json_iter_of(properties);
     while (err == BAY_OK && json_next(&iter)) {
         bay_str name;
@@ -95,6 +109,43 @@ bay_err sdk_arguments_compile(entry *tool)
     return err;
 }
 
+bay_err sdk_arguments_compile_prompt(entry *prompt)
+{
+    json_val arguments = json_root(&prompt->schema_doc);
+    bay_err err = rules_init(prompt, json_count(arguments));
+    json_iter iter = json_iter_of(arguments);
+    while (err == BAY_OK && json_next(&iter)) {
+        json_val required = json_get(iter.value, STR("required"));
+        bool is_flag = may_be(required, JSON_TRUE) || json_is(required, JSON_FALSE);
+        bay_str name = {NULL, 0};
+        err = json_str(json_get(iter.value, STR("name")), &prompt->server->memory, &name);
+        if (err == BAY_OK &&
+            (!is_flag || !may_be(json_get(iter.value, STR("title")), JSON_STRING) ||
+             !may_be(json_get(iter.value, STR("description")), JSON_STRING))) {
+            err = BAY_TYPE;
+        }
+        size_t before = prompt->rule_count;
+        argument_rule *rule = err == BAY_OK ? rule_of(prompt, name) : NULL;
+        if (rule != NULL && prompt->rule_count == before) {
+            err = BAY_DUPLICATE;
+        } else if (rule != NULL) {
+            rule->is_required = json_true(required);
+        }
+    }
+    return err;
+}
+
+const argument_rule *sdk_arguments_missing(const entry *prompt, json_val arguments)
+{
+    for (size_t i = 0; i < prompt->rule_count; i++) {
+        const argument_rule *rule = &prompt->rules[i];
+        if (rule->is_required && !json_is(json_get(arguments, rule->name), JSON_STRING)) {
+            return rule;
+        }
+    }
+    return NULL;
+}
+
 static bool rule_admits(const argument_rule *rule, json_val value)
 {
     if ((rule->types & RULE_ANY) != 0) {
@@ -108,18 +159,22 @@ static bool rule_admits(const argument_rule *rule, json_val value)
 
 bool sdk_arguments_check(const entry *tool, json_val arguments, buf *out_text)
 {
+    bool is_good = true;
     for (size_t i = 0; i < tool->rule_count; i++) {
         const argument_rule *rule = &tool->rules[i];
         json_val value = json_get(arguments, rule->name);
+        const char *gap = is_good ? "" : " ";
         if (json_is(value, JSON_MISSING)) {
             if (rule->is_required) {
-                buf_printf(out_text, "%sThe argument \"%.*s\" is required but missing.",
-                           out_text->len > 0 ? " " : "", BAY_STR(rule->name));
+                is_good = false;
+                buf_printf(out_text, "%sThe argument \"%.*s\" is required but missing.", gap,
+                           BAY_STR(rule->name));
             }
         } else if (!rule_admits(rule, value)) {
-            buf_printf(out_text, "%sThe argument \"%.*s\" must be of type %.*s.",
-                       out_text->len > 0 ? " " : "", BAY_STR(rule->name), BAY_STR(rule->types_raw));
+            is_good = false;
+            buf_printf(out_text, "%sThe argument \"%.*s\" must be of type %.*s.", gap,
+                       BAY_STR(rule->name), BAY_STR(rule->types_raw));
         }
     }
-    return out_text->len == 0;
+    return is_good;
 }

@@ -29,6 +29,9 @@ bay_err sdk_call_new(bay_server *server, const entry *item, mcp_request *request
     atomic_init(&self->references, 1);
     atomic_init(&self->is_finished, false);
     atomic_init(&self->is_cancelled, request->is_cancelled);
+    atomic_init(&self->is_slow, false);
+    atomic_init(&self->notes, 0);
+    atomic_init(&self->note_bytes, 0);
     self->is_deferred = false;
     self->is_delivered = false;
     self->server = server;
@@ -101,8 +104,11 @@ void sdk_call_run(bay_call *self)
         call_work(self);
         return;
     }
-    if (loop_work(self->server->loop, call_work, call_worked, self) != BAY_OK) {
-        bay_call_error(self, RPC_INTERNAL_ERROR, "The server is shutting down");
+    bay_err err = loop_work(self->server->loop, call_work, call_worked, self);
+    if (err != BAY_OK) {
+        LOG(LOG_ERROR, "server", "\"%.*s\" cannot be run: %s", BAY_STR(self->entry->key),
+            bay_err_text(err));
+        bay_call_error(self, RPC_INTERNAL_ERROR, "The server has no room for the call now");
         sdk_call_unref(self);
     }
 }
@@ -118,8 +124,7 @@ bool bay_call_is_cancelled(const bay_call *self)
     return atomic_load(&self->is_cancelled);
 }
 
-/* ---- what it carries --------------------------------------------------------------------------
- */
+/* ---- what it carries */
 
 static json_val call_argument(const bay_call *self, const char *name)
 {
@@ -173,43 +178,58 @@ bay_str bay_call_revision(bay_call *self)
     return self->request->revision->text;
 }
 
-/* Reads what stands where {name} stands in a level 1 template: up to the next literal byte. */
-bay_str bay_call_variable(bay_call *self, const char *variable)
+/* Where `literal` stands in `text`, leaving at least one byte before it; text.len: nowhere. */
+static size_t find_after_value(bay_str text, bay_str literal)
 {
-    bay_str text = self->entry->key;
-    bay_str read = self->request->name;
-    size_t at = 0;
-    for (size_t i = 0; i < text.len;) {
-        if (text.at[i] != '{') {
-            i++;
-            at++;
-            continue;
+    for (size_t i = 1; i + literal.len <= text.len; i++) {
+        if (str_starts(str_from(text, i), literal)) {
+            return i;
         }
-        size_t end = i + str_find(str_from(text, i), '}');
-        bay_str name = str_head(str_from(text, i + 1), end - i - 1);
-        bay_str rest = str_from(read, at);
-        size_t len = end + 1 < text.len ? str_find(rest, text.at[end + 1]) : rest.len;
-        if (str_eq(name, str_of(variable))) {
-            buf decoded;
-            bay_str value = {NULL, 0};
-            buf_init(&decoded, URI_TEMPLATE_URI_BYTES);
-            if (uri_decode(&decoded, str_head(rest, len)) != BAY_OK ||
-                arena_dup(&self->memory, buf_view(&decoded), &value) != BAY_OK) {
-                value = (bay_str){NULL, 0};
-            }
-            buf_fini(&decoded);
-            return value;
+    }
+    return text.len;
+}
+
+/* The part of `read` that stands for {variable}. A value holds no '/', so that the first place
+ * where the literal after it fits is the right one; the last literal stands at the end. */
+static bay_str variable_raw(bay_str template, bay_str read, bay_str variable)
+{
+    size_t begin = str_find(template, '{');
+    read = str_from(read, begin);
+    template = str_from(template, begin);
+    while (template.len > 0) {
+        size_t end = str_find(template, '}');
+        bay_str name = str_from(str_head(template, end), 1);
+        bay_str rest = str_from(template, end + 1);
+        bay_str literal = str_head(rest, str_find(rest, '{'));
+        bool is_last = literal.len == rest.len && literal.len <= read.len;
+        size_t len = is_last ? read.len - literal.len : find_after_value(read, literal);
+        if (str_eq(name, variable)) {
+            return str_head(read, len);
         }
-        at += len;
-        i = end + 1;
+        read = str_from(read, len + literal.len);
+        template = str_from(rest, literal.len);
     }
     return (bay_str){NULL, 0};
 }
 
-/* ---- how it ends
- * ---------------------------------------------------------------------------------- */
+bay_str bay_call_variable(bay_call *self, const char *variable)
+{
+    bay_str value = {NULL, 0};
+    if (self->entry->kind != ENTRY_TEMPLATE) {
+        return value;
+    }
+    bay_str raw = variable_raw(self->entry->key, self->request->name, str_of(variable));
+    buf decoded;
+    buf_init(&decoded, URI_TEMPLATE_URI_BYTES);
+    if (raw.at != NULL && (uri_decode(&decoded, raw) != BAY_OK ||
+                           arena_dup(&self->memory, buf_view(&decoded), &value) != BAY_OK)) {
+        value = (bay_str){NULL, 0};
+    }
+    buf_fini(&decoded);
+    return value;
+}
 
-enum { SPARE_KEEPS = 64 * 1024 }; /* larger memory is given back */
+/* ---- how it ends */
 
 void sdk_buf_borrow(bay_call *self, buf *out)
 {
@@ -225,7 +245,7 @@ void sdk_buf_borrow(bay_call *self, buf *out)
 void sdk_buf_return(bay_server *self, buf *used)
 {
     buf *spares = self->spares;
-    for (int i = 0; i < 2 && used->at != NULL && used->cap <= SPARE_KEEPS; i++) {
+    for (int i = 0; i < 2 && used->at != NULL && used->cap <= SERVER_SPARE_KEEPS; i++) {
         if (spares[i].at == NULL) {
             spares[i] = *used;
             *used = (buf){0};
@@ -303,7 +323,7 @@ void bay_call_failf(bay_call *self, const char *format, ...)
 
 void bay_call_fail(bay_call *self, const char *text)
 {
-    bay_call_failf(self, "%s", text);
+    bay_call_failf(self, "%s", text != NULL ? text : "");
 }
 
 void bay_call_finish(bay_call *self, bay_result *result)

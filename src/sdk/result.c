@@ -8,6 +8,8 @@
 #include "sdk/server_parts.h"
 #include "wire/base64.h"
 
+static const char out_of_memory[] = "The result does not fit into memory or its bound";
+
 void sdk_result_init(bay_result *self, bay_call *call)
 {
     *self = (bay_result){.call = call, .role = STR_INIT("user")};
@@ -48,6 +50,25 @@ static bool result_is_resource(const bay_result *self)
     return result_kind(self) == ENTRY_RESOURCE || result_kind(self) == ENTRY_TEMPLATE;
 }
 
+/* Can this be added to what the call answers with? If not, the handler hears of it by the error
+ * that its client gets. */
+static bool result_takes(bay_result *self, bool is_right)
+{
+    if (self == NULL) {
+        return false;
+    }
+    if (!is_right) {
+        self->fault = "The handler answered with content that this kind of call cannot carry";
+    }
+    return is_right;
+}
+
+static bool result_takes_content(bay_result *self)
+{
+    return result_takes(self, self != NULL && (result_kind(self) == ENTRY_TOOL ||
+                                               result_kind(self) == ENTRY_PROMPT));
+}
+
 /* Opens the next element: a comma, and for prompts the message around the content. */
 static void item_open(bay_result *self)
 {
@@ -85,7 +106,7 @@ static void put_resource_head(bay_result *self)
 
 void bay_result_text_str(bay_result *self, bay_str text)
 {
-    if (self == NULL) {
+    if (!result_takes(self, self != NULL && result_kind(self) != ENTRY_COMPLETION)) {
         return;
     }
     item_open(self);
@@ -112,6 +133,9 @@ void bay_result_textf(bay_result *self, const char *format, ...)
     buf_init(&text, SERVER_MAX_RESULT);
     buf_vprintf(&text, format, arguments);
     va_end(arguments);
+    if (self != NULL && text.err != BAY_OK) {
+        self->fault = out_of_memory;
+    }
     bay_result_text_str(self, buf_view(&text));
     buf_fini(&text);
 }
@@ -123,15 +147,21 @@ static void put_base64(bay_result *self, const void *bytes, size_t len)
     buf_char(&self->items, '"');
 }
 
+/* Media content must say what it is. */
+static bay_str mime_or_bytes(const char *mime_type)
+{
+    return mime_type != NULL ? str_of(mime_type) : STR("application/octet-stream");
+}
+
 static void put_media(bay_result *self, const char *type, const void *bytes, size_t len,
                       const char *mime_type)
 {
-    if (self == NULL) {
+    if (!result_takes_content(self)) {
         return;
     }
     item_open(self);
     put_quoted(&self->items, "{\"type\":", str_of(type));
-    put_quoted(&self->items, ",\"mimeType\":", str_of(mime_type));
+    put_quoted(&self->items, ",\"mimeType\":", mime_or_bytes(mime_type));
     buf_lit(&self->items, ",\"data\":");
     put_base64(self, bytes, len);
     buf_char(&self->items, '}');
@@ -146,13 +176,16 @@ void bay_result_image(bay_result *self, const void *bytes, size_t len, const cha
 /* Audio content exists since 2025-03-26; before that the bytes travel as an embedded resource. */
 void bay_result_audio(bay_result *self, const void *bytes, size_t len, const char *mime_type)
 {
-    if (self == NULL || self->call->request->revision->id >= MCP_REV_2025_03_26) {
+    if (!result_takes_content(self)) {
+        return;
+    }
+    if (self->call->request->revision->id >= MCP_REV_2025_03_26) {
         put_media(self, "audio", bytes, len, mime_type);
         return;
     }
     item_open(self);
     put_quoted(&self->items, "{\"type\":\"resource\",\"resource\":{\"uri\":", STR("data:audio"));
-    put_quoted(&self->items, ",\"mimeType\":", str_of(mime_type));
+    put_quoted(&self->items, ",\"mimeType\":", mime_or_bytes(mime_type));
     buf_lit(&self->items, ",\"blob\":");
     put_base64(self, bytes, len);
     buf_lit(&self->items, "}}");
@@ -161,12 +194,14 @@ void bay_result_audio(bay_result *self, const void *bytes, size_t len, const cha
 
 void bay_result_resource(bay_result *self, const char *uri, const char *mime_type, const char *text)
 {
-    if (self == NULL) {
+    if (!result_takes_content(self)) {
         return;
     }
     item_open(self);
     put_quoted(&self->items, "{\"type\":\"resource\",\"resource\":{\"uri\":", str_of(uri));
-    put_quoted(&self->items, ",\"mimeType\":", str_of(mime_type));
+    if (mime_type != NULL) {
+        put_quoted(&self->items, ",\"mimeType\":", str_of(mime_type));
+    }
     put_quoted(&self->items, ",\"text\":", str_of(text));
     buf_lit(&self->items, "}}");
     item_close(self);
@@ -175,16 +210,17 @@ void bay_result_resource(bay_result *self, const char *uri, const char *mime_typ
 /* Resource links exist since 2025-06-18; before that the link is a line of text. */
 void bay_result_link(bay_result *self, const char *uri, const char *name, const char *mime_type)
 {
-    if (self == NULL) {
+    if (!result_takes_content(self)) {
         return;
     }
+    const char *shown = name != NULL ? name : uri != NULL ? uri : "";
     if (self->call->request->revision->id < MCP_REV_2025_06_18) {
-        bay_result_textf(self, "%s: %s", name, uri);
+        bay_result_textf(self, "%s: %s", shown, uri != NULL ? uri : "");
         return;
     }
     item_open(self);
     put_quoted(&self->items, "{\"type\":\"resource_link\",\"uri\":", str_of(uri));
-    put_quoted(&self->items, ",\"name\":", str_of(name));
+    put_quoted(&self->items, ",\"name\":", str_of(shown));
     if (mime_type != NULL) {
         put_quoted(&self->items, ",\"mimeType\":", str_of(mime_type));
     }
@@ -194,7 +230,7 @@ void bay_result_link(bay_result *self, const char *uri, const char *name, const 
 
 void bay_result_blob(bay_result *self, const void *bytes, size_t len)
 {
-    if (self == NULL) {
+    if (!result_takes(self, self != NULL && result_is_resource(self))) {
         return;
     }
     item_open(self);
@@ -205,12 +241,25 @@ void bay_result_blob(bay_result *self, const void *bytes, size_t len)
     item_close(self);
 }
 
+/* What is no JSON object would break the message around it, or say something else in its place. */
 void bay_result_structured(bay_result *self, const char *json)
 {
-    if (self != NULL) {
-        buf_clear(&self->structured);
-        buf_str(&self->structured, str_of(json));
+    if (!result_takes(self, self != NULL && result_kind(self) == ENTRY_TOOL)) {
+        return;
     }
+    static const json_limits limits = {SERVER_MAX_RESULT, 64, 1 << 20};
+    arena memory;
+    json_doc doc;
+    arena_init(&memory, SIZE_MAX);
+    bay_err err = json_parse(&doc, str_of(json), &limits, &memory, NULL);
+    if (err == BAY_OK && json_is(json_root(&doc), JSON_OBJECT)) {
+        buf_clear(&self->structured);
+        buf_str(&self->structured, json_raw(json_root(&doc)));
+    } else {
+        self->fault =
+            err == BAY_NOMEM ? out_of_memory : "The handler's structured content is no JSON object";
+    }
+    arena_fini(&memory);
 }
 
 void bay_result_error(bay_result *self)
@@ -223,26 +272,40 @@ void bay_result_error(bay_result *self)
 void bay_result_message(bay_result *self, const char *role)
 {
     if (self != NULL) {
-        self->role = strcmp(role, "assistant") == 0 ? STR("assistant") : STR("user");
+        self->role = str_eq(str_of(role), STR("assistant")) ? STR("assistant") : STR("user");
     }
 }
 
+enum { MOST_VALUES = 100 }; /* mcp server/utilities/completion: at most 100 */
+
 void bay_result_value(bay_result *self, const char *value)
 {
-    enum { MOST_VALUES = 100 }; /* mcp server/utilities/completion: at most 100 */
-    if (self == NULL || self->count++ >= MOST_VALUES) {
+    if (!result_takes(self, self != NULL && result_kind(self) == ENTRY_COMPLETION) ||
+        self->count++ >= MOST_VALUES) {
         return;
     }
-    if (self->items.len > 0) {
+    if (self->count > 1) {
         buf_char(&self->items, ',');
     }
     json_quote(&self->items, str_of(value));
 }
 
+const char *sdk_result_fault(const bay_result *self)
+{
+    bool is_short = self->items.err != BAY_OK || self->structured.err != BAY_OK;
+    return self->fault == NULL && is_short ? out_of_memory : self->fault;
+}
+
+/* mcp 2025-06-18 server/tools: structured content SHOULD also come as text, which is all that
+ * earlier revisions have. */
 static void write_tool(const bay_result *self, const mcp_revision *revision, buf *out)
 {
     buf_lit(out, "\"content\":[");
     buf_str(out, buf_view(&self->items));
+    if (self->count == 0 && self->structured.len > 0) {
+        put_quoted(out, "{\"type\":\"text\",\"text\":", buf_view(&self->structured));
+        buf_char(out, '}');
+    }
     buf_char(out, ']');
     if (self->structured.len > 0 && revision->structured) {
         buf_lit(out, ",\"structuredContent\":");
@@ -272,7 +335,7 @@ void sdk_result_write_members(const bay_result *self, const mcp_revision *revisi
         buf_lit(out, "\"completion\":{\"values\":[");
         buf_str(out, buf_view(&self->items));
         buf_printf(out, "],\"total\":%zu,\"hasMore\":%s}", self->count,
-                   self->count > 100 ? "true" : "false");
+                   self->count > MOST_VALUES ? "true" : "false");
         return;
     default:
         buf_lit(out, "\"contents\":[");

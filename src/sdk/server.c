@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "sdk/server_parts.h"
+#include "wire/uri.h"
 
 static const char *const entry_nouns[ENTRY_KINDS] = {"tool", "resource", "resource template",
                                                      "prompt", "completion"};
@@ -41,6 +43,10 @@ bay_server *bay_server_new(const char *name, const char *version)
     if (self == NULL) {
         return NULL;
     }
+    if (sdk_announcements_init(&self->announcements) != BAY_OK) {
+        mem_free(self);
+        return NULL;
+    }
     arena_init(&self->memory, SIZE_MAX);
     buf_init(&self->scratch, SERVER_MAX_RESULT);
     for (size_t i = 0; i < ENTRY_KINDS; i++) {
@@ -48,7 +54,7 @@ bay_server *bay_server_new(const char *name, const char *version)
     }
     bay_str kept_name = server_keep(self, name);
     bay_str kept_version = server_keep(self, version);
-    if (kept_name.len == 0) {
+    if (kept_name.len == 0 && !self->is_out_of_memory) {
         sdk_server_error(self, "bay_server_new: a server needs a name");
     }
     self->name = (char *)kept_name.at;
@@ -69,43 +75,57 @@ void bay_server_free(bay_server *self)
     buf_fini(&self->scratch);
     buf_fini(&self->spares[0]);
     buf_fini(&self->spares[1]);
+    sdk_announcements_fini(&self->announcements);
     arena_fini(&self->memory);
     mem_free(self);
 }
 
 void bay_server_title(bay_server *self, const char *title)
 {
-    self->title = (char *)server_keep(self, title).at;
+    if (self != NULL) {
+        self->title = (char *)server_keep(self, title).at;
+    }
 }
 
 void bay_server_instructions(bay_server *self, const char *text)
 {
-    self->instructions = (char *)server_keep(self, text).at;
+    if (self != NULL) {
+        self->instructions = (char *)server_keep(self, text).at;
+    }
 }
 
-static bool list_push_entry(entry_list *list, entry *item)
+static bay_err list_push_entry(entry_list *list, entry *item)
 {
     if (list->len == list->cap) {
         size_t cap = list->cap == 0 ? 8 : list->cap * 2;
         entry **items = mem_resize(list->items, cap * sizeof(*items));
         if (items == NULL) {
-            return false;
+            return BAY_NOMEM;
         }
         list->items = items;
         list->cap = cap;
     }
-    if (map_put(&list->by_key, item->key, item, NULL) != BAY_OK) {
-        return false;
+    bay_err err = map_put(&list->by_key, item->key, item, NULL);
+    if (err == BAY_OK) {
+        list->items[list->len++] = item;
     }
-    list->items[list->len++] = item;
-    return true;
+    return err;
 }
 
-/* Makes an entry and lists it. Never NULL but for lack of memory: a bad one is kept out of the
- * list, yet its setters work. */
+/* For messages: what the registration is called. */
+static const char *entry_name(const entry *self)
+{
+    return self->key.at != NULL ? self->key.at : "";
+}
+
+/* Makes an entry and lists it. NULL without a server, or for lack of memory: a bad one is kept out
+ * of the list, yet its setters work. */
 static entry *server_add(bay_server *self, entry_kind kind, const char *key,
                          const char *description, bay_handler handler, void *user)
 {
+    if (self == NULL) {
+        return NULL;
+    }
     entry *item = arena_zalloc(&self->memory, sizeof(*item));
     if (item == NULL) {
         self->is_out_of_memory = true;
@@ -120,13 +140,21 @@ static entry *server_add(bay_server *self, entry_kind kind, const char *key,
     const char *noun = entry_nouns[kind];
     if (item->key.len == 0 && kind != ENTRY_COMPLETION) {
         sdk_server_error(self, "a %s was registered without a name", noun);
-    } else if (handler == NULL) {
-        sdk_server_error(self, "%s \"%s\": the handler is NULL", noun, key);
-    } else if (map_get(&self->lists[kind].by_key, item->key) != NULL) {
-        sdk_server_error(self, "%s \"%s\" was registered twice", noun,
-                         item->key.len > 0 ? key : "");
-    } else if (!list_push_entry(&self->lists[kind], item)) {
+        return item;
+    }
+    if (handler == NULL) {
+        sdk_server_error(self, "%s \"%s\": the handler is NULL", noun, entry_name(item));
+    }
+    if (map_get(&self->lists[kind].by_key, item->key) != NULL) {
+        sdk_server_error(self, "%s \"%s\" was registered twice", noun, entry_name(item));
+        return item;
+    }
+    bay_err err = list_push_entry(&self->lists[kind], item);
+    if (err == BAY_NOMEM) {
         self->is_out_of_memory = true;
+    } else if (err != BAY_OK) {
+        sdk_server_error(self, "%s \"%s\": there are more than %d", noun, entry_name(item),
+                         SERVER_MAX_ENTRIES);
     }
     return item;
 }
@@ -143,14 +171,22 @@ static bay_str server_keep_json(bay_server *self, const entry *item, const char 
     bay_diag diag = {0};
     bay_err err = json_parse(out_doc, kept, &limits, &self->memory, &diag);
     if (err == BAY_OK && json_kind_of(json_root(out_doc)) == wanted) {
-        return kept;
+        err = json_check_duplicates(json_root(out_doc), &diag);
+        if (err == BAY_OK) {
+            return kept;
+        }
     }
-    if (err == BAY_OK) {
+    if (err == BAY_NOMEM || self->is_out_of_memory) {
+        self->is_out_of_memory = true;
+    } else if (err == BAY_DUPLICATE) {
+        sdk_server_error(self, "%s \"%s\": the %s has a member twice, at byte %zu",
+                         entry_nouns[item->kind], entry_name(item), what, diag.offset);
+    } else if (err == BAY_OK) {
         sdk_server_error(self, "%s \"%s\": the %s must be a JSON %s", entry_nouns[item->kind],
-                         item->key.at, what, wanted == JSON_OBJECT ? "object" : "array");
+                         entry_name(item), what, wanted == JSON_OBJECT ? "object" : "array");
     } else {
         sdk_server_error(self, "%s \"%s\": the %s is not JSON: %s at byte %zu",
-                         entry_nouns[item->kind], item->key.at, what, diag.text, diag.offset);
+                         entry_nouns[item->kind], entry_name(item), what, diag.text, diag.offset);
     }
     *out_doc = (json_doc){0};
     return (bay_str){NULL, 0};
@@ -170,6 +206,36 @@ static bool tool_name_is_good(bay_str name)
     return name.len >= 1 && name.len <= 128;
 }
 
+static void schema_check_type(const entry *tool, const char *what, const json_doc *schema)
+{
+    if (!json_str_eq(json_get(json_root(schema), STR("type")), STR("object"))) {
+        sdk_server_error(tool->server, "tool \"%s\": the %s must have \"type\":\"object\"",
+                         entry_name(tool), what);
+    }
+}
+
+static void tool_read_schema(bay_server *self, entry *tool)
+{
+    schema_check_type(tool, "input schema", &tool->schema_doc);
+    bay_err err = sdk_arguments_compile(tool);
+    if (err == BAY_NOMEM) {
+        self->is_out_of_memory = true;
+    } else if (err != BAY_OK) {
+        sdk_server_error(self,
+                         "tool \"%s\": in its input schema \"properties\" must be an object and "
+                         "\"required\" an array of names",
+                         entry_name(tool));
+    }
+    bay_diag diag = {0};
+    err = mcp_param_table_read(&tool->param_table, json_root(&tool->schema_doc), &self->memory,
+                               &diag);
+    if (err == BAY_NOMEM) {
+        self->is_out_of_memory = true;
+    } else if (err != BAY_OK) {
+        sdk_server_error(self, "tool \"%s\": x-mcp-header: %s", entry_name(tool), diag.text);
+    }
+}
+
 bay_tool *bay_server_tool(bay_server *self, const char *name, const char *description,
                           const char *input_schema, bay_handler handler, void *user)
 {
@@ -179,24 +245,13 @@ bay_tool *bay_server_tool(bay_server *self, const char *name, const char *descri
     }
     if (tool->key.len > 0 && !tool_name_is_good(tool->key)) {
         sdk_server_error(self, "tool \"%s\": a name has 1 to 128 letters, digits, '_', '-' or '.'",
-                         name);
+                         entry_name(tool));
     }
     const char *schema = input_schema != NULL ? input_schema : "{\"type\":\"object\"}";
     tool->schema =
         server_keep_json(self, tool, "input schema", schema, JSON_OBJECT, &tool->schema_doc);
-    if (tool->schema.len == 0) {
-        return tool;
-    }
-    json_val root = json_root(&tool->schema_doc);
-    if (!json_str_eq(json_get(root, STR("type")), STR("object"))) {
-        sdk_server_error(self, "tool \"%s\": the input schema must have \"type\":\"object\"", name);
-    }
-    bay_diag diag = {0};
-    if (sdk_arguments_compile(tool) != BAY_OK) {
-        sdk_server_error(self, "tool \"%s\": the names in its input schema cannot be read", name);
-    }
-    if (mcp_param_table_read(&tool->param_table, root, &self->memory, &diag) != BAY_OK) {
-        sdk_server_error(self, "tool \"%s\": x-mcp-header: %s", name, diag.text);
+    if (tool->schema.len > 0) {
+        tool_read_schema(self, tool);
     }
     return tool;
 }
@@ -211,18 +266,32 @@ void bay_tool_title(bay_tool *tool, const char *title)
 void bay_tool_output_schema(bay_tool *tool, const char *schema)
 {
     json_doc doc;
-    if (tool != NULL) {
-        tool->output_schema =
-            server_keep_json(tool->server, tool, "output schema", schema, JSON_OBJECT, &doc);
+    if (tool == NULL) {
+        return;
+    }
+    tool->output_schema =
+        server_keep_json(tool->server, tool, "output schema", schema, JSON_OBJECT, &doc);
+    if (tool->output_schema.len > 0) {
+        schema_check_type(tool, "output schema", &doc);
     }
 }
 
 void bay_tool_annotations(bay_tool *tool, const char *json)
 {
+    static const bay_str hints[] = {STR_INIT("readOnlyHint"), STR_INIT("destructiveHint"),
+                                    STR_INIT("idempotentHint"), STR_INIT("openWorldHint")};
     json_doc doc;
-    if (tool != NULL) {
-        tool->annotations =
-            server_keep_json(tool->server, tool, "annotations", json, JSON_OBJECT, &doc);
+    if (tool == NULL) {
+        return;
+    }
+    tool->annotations =
+        server_keep_json(tool->server, tool, "annotations", json, JSON_OBJECT, &doc);
+    for (size_t i = 0; i < ARRAY_LEN(hints) && tool->annotations.len > 0; i++) {
+        json_kind kind = json_kind_of(json_get(json_root(&doc), hints[i]));
+        if (kind != JSON_MISSING && kind != JSON_TRUE && kind != JSON_FALSE) {
+            sdk_server_error(tool->server, "tool \"%s\": the annotation %s must be true or false",
+                             entry_name(tool), hints[i].at);
+        }
     }
 }
 
@@ -235,34 +304,74 @@ void bay_tool_blocking(bay_tool *tool)
 
 void bay_tool_requires(bay_tool *tool, const char *capability)
 {
-    if (tool != NULL) {
-        tool->requires = server_keep(tool->server, capability);
+    if (tool == NULL) {
+        return;
+    }
+    tool->requires = server_keep(tool->server, capability);
+    if (tool->requires.len == 0 && !tool->server->is_out_of_memory) {
+        sdk_server_error(tool->server, "tool \"%s\": the capability it requires has no name",
+                         entry_name(tool));
     }
 }
 
-static void server_add_resource(bay_server *self, entry_kind kind, const char *uri,
+static bool uri_is_whole(bay_str text)
+{
+    uri parts;
+    return uri_parse(&parts, text) == BAY_OK && parts.scheme.len > 0;
+}
+
+/* RFC 6570 level 1, which is what bay_call_variable reads. */
+static bool template_is_simple(bay_str text)
+{
+    if (uri_template_check(text) != BAY_OK) {
+        return false;
+    }
+    for (size_t at = str_find(text, '{'); at < text.len; at = str_find(text, '{')) {
+        bay_str name = str_head(str_from(text, at + 1), str_find(str_from(text, at + 1), '}'));
+        for (size_t i = 0; i < name.len; i++) {
+            if (strchr("+#./;?&,:*", name.at[i]) != NULL) {
+                return false;
+            }
+        }
+        text = str_from(text, at + name.len + 2);
+    }
+    return true;
+}
+
+static void server_add_resource(bay_server *self, entry_kind kind, const char *address,
                                 const char *name, const char *description, const char *mime_type,
                                 bay_handler handler, void *user)
 {
-    entry *item = server_add(self, kind, uri, description, handler, user);
+    entry *item = server_add(self, kind, address, description, handler, user);
     if (item == NULL) {
         return;
     }
     item->title = server_keep(self, name);
     item->mime_type = server_keep(self, mime_type);
     if (item->title.len == 0) {
-        sdk_server_error(self, "%s \"%s\" needs a name", entry_nouns[kind], uri != NULL ? uri : "");
+        sdk_server_error(self, "%s \"%s\" needs a name", entry_nouns[kind], entry_name(item));
     }
-    if (str_find(item->key, ':') == item->key.len && item->key.len > 0) {
-        sdk_server_error(self, "%s \"%s\" is no URI: it has no scheme", entry_nouns[kind], uri);
+    if (item->key.len == 0) {
+        return;
+    }
+    if (str_find(item->key, ':') == item->key.len) {
+        sdk_server_error(self, "%s \"%s\" is no URI: it has no scheme", entry_nouns[kind],
+                         entry_name(item));
+    } else if (kind == ENTRY_RESOURCE && !uri_is_whole(item->key)) {
+        sdk_server_error(self, "resource \"%s\" is no URI", entry_name(item));
+    } else if (kind == ENTRY_TEMPLATE && !template_is_simple(item->key)) {
+        sdk_server_error(self,
+                         "resource template \"%s\" is not of literals and {name} expressions "
+                         "(RFC 6570 level 1), at most %d in %d bytes",
+                         entry_name(item), URI_TEMPLATE_EXPRESSIONS, URI_TEMPLATE_BYTES);
     }
 }
 
-void bay_server_resource(bay_server *self, const char *uri, const char *name,
+void bay_server_resource(bay_server *self, const char *address, const char *name,
                          const char *description, const char *mime_type, bay_handler handler,
                          void *user)
 {
-    server_add_resource(self, ENTRY_RESOURCE, uri, name, description, mime_type, handler, user);
+    server_add_resource(self, ENTRY_RESOURCE, address, name, description, mime_type, handler, user);
 }
 
 void bay_server_template(bay_server *self, const char *uri_template, const char *name,
@@ -277,9 +386,21 @@ void bay_server_prompt(bay_server *self, const char *name, const char *descripti
                        const char *arguments, bay_handler handler, void *user)
 {
     entry *prompt = server_add(self, ENTRY_PROMPT, name, description, handler, user);
-    if (prompt != NULL) {
-        prompt->schema = server_keep_json(self, prompt, "argument list", arguments, JSON_ARRAY,
-                                          &prompt->schema_doc);
+    if (prompt == NULL) {
+        return;
+    }
+    prompt->schema =
+        server_keep_json(self, prompt, "argument list", arguments, JSON_ARRAY, &prompt->schema_doc);
+    bay_err err = prompt->schema.len > 0 ? sdk_arguments_compile_prompt(prompt) : BAY_OK;
+    if (err == BAY_NOMEM) {
+        self->is_out_of_memory = true;
+    } else if (err == BAY_DUPLICATE) {
+        sdk_server_error(self, "prompt \"%s\": two arguments have one name", entry_name(prompt));
+    } else if (err != BAY_OK) {
+        sdk_server_error(self,
+                         "prompt \"%s\": an argument is an object with the string \"name\", and "
+                         "\"description\" (a string) and \"required\" (true or false) if wanted",
+                         entry_name(prompt));
     }
 }
 
@@ -297,52 +418,4 @@ bay_err bay_server_check(bay_server *self, bay_diag *diag)
         return diag_set(diag, BAY_INVALID, "%s", self->errors[0].text);
     }
     return BAY_OK;
-}
-
-static void announce(void *argument)
-{
-    bay_server *self = argument;
-    unsigned changes = atomic_exchange(&self->changes, 0);
-    for (unsigned bit = 1; bit <= MCP_CHANGE_RESOURCES; bit <<= 1) {
-        if ((changes & bit) != 0 && self->engine != NULL) {
-            mcp_server_changed(self->engine, (mcp_change)bit);
-        }
-    }
-}
-
-void bay_server_changed(bay_server *self, bay_change change)
-{
-    /* One announcement in flight carries every change made until it runs. */
-    if (atomic_fetch_or(&self->changes, (unsigned)change) == 0 && self->loop != NULL &&
-        loop_post(self->loop, announce, self) != BAY_OK) {
-        atomic_store(&self->changes, 0);
-    }
-}
-
-typedef struct update {
-    bay_server *server;
-    char *uri;
-} update;
-
-static void announce_update(void *argument)
-{
-    update *self = argument;
-    if (self->server->engine != NULL) {
-        mcp_server_resource_updated(self->server->engine, str_of(self->uri));
-    }
-    mem_free(self->uri);
-    mem_free(self);
-}
-
-void bay_server_updated(bay_server *self, const char *uri)
-{
-    update *note = self->loop != NULL ? mem_alloc(sizeof(*note)) : NULL;
-    if (note == NULL) {
-        return;
-    }
-    *note = (update){self, mem_dup(uri, strlen(uri))};
-    if (note->uri == NULL || loop_post(self->loop, announce_update, note) != BAY_OK) {
-        mem_free(note->uri);
-        mem_free(note);
-    }
 }

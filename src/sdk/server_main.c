@@ -80,7 +80,11 @@ static bay_err host_open_engine(host *self)
     };
     server->loop = self->loop;
     server->loop_thread = pthread_self();
-    return mcp_server_new(&options, &sdk_server_service, server, &server->engine);
+    bay_err err = mcp_server_new(&options, &sdk_server_service, server, &server->engine);
+    if (err == BAY_OK) {
+        sdk_announcements_open(server, self->loop);
+    }
+    return err;
 }
 
 static bay_err host_open_http(host *self, const char *address)
@@ -144,6 +148,7 @@ static void host_close(host *self)
                 self->server->name);
         _exit(EXIT_FAILED);
     }
+    sdk_announcements_close(self->server);
     mcp_server_free(self->server->engine);
     self->server->engine = NULL;
     loop_free(self->loop);
@@ -154,6 +159,7 @@ static int serve(bay_server *server, const char *address)
 {
     host self = {.server = server};
     if (loop_new(&self.loop) != BAY_OK) {
+        fprintf(stderr, "%s: cannot serve: no event loop\n", server->name);
         return EXIT_FAILED;
     }
     loop_timer_init(&self.timer, host_tick, &self);
@@ -228,7 +234,10 @@ int bay_server_main(bay_server *server, int argc, char **argv)
         for (size_t i = 0; i < told && i < SERVER_MAX_ERRORS; i++) {
             fprintf(stderr, "error: %s\n", server->errors[i].text);
         }
-        if (told == 0) {
+        if (told > SERVER_MAX_ERRORS) {
+            fprintf(stderr, "error: and %zu more\n", told - SERVER_MAX_ERRORS);
+        }
+        if (told == 0 || server->is_out_of_memory) {
             fprintf(stderr, "error: %s\n", diag.text);
         }
         bay_server_free(server);

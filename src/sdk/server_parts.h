@@ -23,6 +23,10 @@ enum {
     SERVER_MAX_RESULT = 64 << 20,
     SERVER_MAX_ERRORS = 16, /* registration errors kept */
     SERVER_LIST_TTL_MS = 300000,
+    SERVER_SPARE_KEEPS = 64 << 10, /* larger buffers are not kept between calls */
+    SERVER_MAX_UPDATES = 10000,    /* resources whose change is not told yet */
+    CALL_MAX_NOTES = 1024,         /* messages of one call on their way to the loop ... */
+    CALL_MAX_NOTE_BYTES = 4 << 20, /* ... and their bytes; what is above is dropped */
 };
 
 typedef enum entry_kind {
@@ -42,6 +46,7 @@ typedef struct argument_rule {
     bool is_required;
 } argument_rule;
 
+/* One bit a json_kind, and: */
 enum { RULE_INTEGER = 1u << 16, RULE_ANY = 1u << 17, SERVER_MAX_RULES = 256 };
 
 /* One registration. bay_tool is the public name of a pointer to one. */
@@ -74,6 +79,17 @@ typedef struct entry_list {
     bay_str rendered; /* members of the list result: "tools":[…] */
 } entry_list;
 
+/* Changes announced from any thread, collected for the loop. */
+typedef struct announcements {
+    pthread_mutex_t lock; /* guards all of it */
+    loop *loop;           /* NULL: not serving */
+    unsigned changes;
+    struct update *first, *last;
+    map by_uri;
+    loop_message message;
+    bool is_posted;
+} announcements;
+
 struct bay_server {
     char *name;
     char *version;
@@ -85,10 +101,9 @@ struct bay_server {
     size_t error_count; /* may exceed what is kept */
     bool is_out_of_memory;
     loop *loop;         /* while serving */
-    mcp_server *engine; /* while serving */
+    mcp_server *engine; /* while serving; loop only */
     pthread_t loop_thread;
-    /* Changes announced from other threads, collected for the loop. */
-    atomic_uint changes;
+    announcements announcements;
     size_t calls_under_way; /* loop only */
     bay_call *idle_calls;   /* loop only: to be used again, bounded */
     size_t idle_count;
@@ -96,11 +111,22 @@ struct bay_server {
     buf spares[2]; /* the loop's: memory of texts and items, lent from call to call */
 };
 
+typedef enum note_kind {
+    NOTE_RESULT,
+    NOTE_ERROR,
+    NOTE_NOT_FOUND,
+    NOTE_PROGRESS,
+    NOTE_LOG,
+} note_kind;
+
 struct bay_call {
     atomic_int references;
     atomic_bool is_cancelled;
     atomic_bool is_finished; /* answered; earlier messages may still be on their way to the loop */
     bool is_delivered;       /* loop only: the answer is with the engine, the request is gone */
+    atomic_bool is_slow;     /* the client does not keep up: nothing but the answer is sent */
+    atomic_size_t notes;     /* on their way to the loop */
+    atomic_size_t note_bytes;
     bool is_deferred;
     bay_call *next_idle;
     bay_server *server;
@@ -108,6 +134,12 @@ struct bay_call {
     mcp_request *request;
     json_val arguments;
     arena memory; /* decoded strings: the thread that has the call */
+    /* The answer of another thread, on its way to the loop without allocating. */
+    loop_message message;
+    note_kind answer;
+    int answer_code;
+    bay_str answer_text; /* in answer_bytes, or static */
+    buf answer_bytes;
 };
 
 struct bay_result {
@@ -117,17 +149,25 @@ struct bay_result {
     bay_str role;   /* of prompt messages */
     size_t count;
     bool is_error;
+    const char *fault; /* what the handler did wrong; NULL: nothing */
 };
 
 /* server.c */
 void sdk_server_error(bay_server *self, const char *format, ...) BAY_PRINTF(2, 3);
 
+/* announce.c: any thread may announce between open and close. */
+bay_err sdk_announcements_init(announcements *self) BAY_MUST_CHECK;
+void sdk_announcements_open(bay_server *server, loop *on);
+void sdk_announcements_close(bay_server *server);
+void sdk_announcements_fini(announcements *self);
+
 /* server_lists.c: renders every list; BAY_NOMEM. */
 bay_err sdk_server_render(bay_server *self);
 void sdk_server_write_capabilities(void *self, const mcp_revision *revision, json_writer *out);
 
-/* sdk_server_service.c: what the engine calls. */
+/* server_service.c: what the engine calls. */
 extern const mcp_service sdk_server_service;
+void sdk_answer_not_found(mcp_request *request);
 
 /* call.c */
 bay_err sdk_call_new(bay_server *server, const entry *entry, mcp_request *request,
@@ -142,16 +182,20 @@ void sdk_buf_borrow(bay_call *call, buf *out);
 void sdk_buf_return(bay_server *server, buf *used); /* on the loop only */
 
 /* arguments.c: a first check of required members and primitive types against the top level of the
- * input schema. On failure writes a text a model can act on and returns false. */
+ * input schema. On failure writes a text a model can act on (if it fits) and returns false. */
 bay_err sdk_arguments_compile(entry *tool) BAY_MUST_CHECK;
+/* The same for a prompt's list of arguments. BAY_TYPE, BAY_DUPLICATE, BAY_NOMEM. */
+bay_err sdk_arguments_compile_prompt(entry *prompt) BAY_MUST_CHECK;
+/* The first required argument of a prompt that is missing; NULL: none. */
+const argument_rule *sdk_arguments_missing(const entry *prompt, json_val arguments);
 bool sdk_arguments_check(const entry *tool, json_val arguments, buf *out_text);
 
 /* result.c: the members of the wire result. */
 void sdk_result_write_members(const bay_result *self, const mcp_revision *revision, buf *out);
+const char *sdk_result_fault(const bay_result *self); /* NULL: it can be sent */
 void sdk_result_init(bay_result *self, bay_call *call);
 void sdk_result_fini(bay_result *self);
-/* Sends it, from whatever thread, exactly once; the call is gone afterwards. NULL: out of memory.
- */
+/* Sends it, from whatever thread, exactly once; the call is gone afterwards. NULL: no memory. */
 void sdk_call_send(bay_call *call, const bay_result *result);
 
 #endif

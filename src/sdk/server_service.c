@@ -23,7 +23,8 @@ static void refuse(mcp_request *request, const char *what, bay_str name)
     buf text;
     buf_init(&text, 1024);
     buf_printf(&text, "%s: %.*s", what, (int)(name.len < 200 ? name.len : 200), name.at);
-    mcp_request_error(request, RPC_INVALID_PARAMS, buf_view(&text), (bay_str){NULL, 0});
+    mcp_request_error(request, RPC_INVALID_PARAMS,
+                      text.err == BAY_OK ? buf_view(&text) : str_of(what), (bay_str){NULL, 0});
     buf_fini(&text);
 }
 
@@ -109,7 +110,7 @@ static const entry *find_template(const bay_server *self, bay_str name)
     return NULL;
 }
 
-static void answer_not_found(mcp_request *request)
+void sdk_answer_not_found(mcp_request *request)
 {
     buf data;
     buf_init(&data, 16384);
@@ -130,25 +131,10 @@ static void read_resource(bay_server *self, mcp_request *request)
         item = find_template(self, request->name);
     }
     if (item == NULL) {
-        answer_not_found(request);
+        sdk_answer_not_found(request);
         return;
     }
     start(self, item, request, JSON_NONE);
-}
-
-/* The first required argument that is missing, or missing itself. */
-static json_val missing_argument(const entry *prompt, json_val arguments)
-{
-    json_iter iter = json_iter_of(json_root(&prompt->schema_doc));
-    while (json_next(&iter)) {
-        json_val name = json_get(iter.value, STR("name"));
-        bay_str raw = json_raw(name);
-        if (json_true(json_get(iter.value, STR("required"))) && json_is(name, JSON_STRING) &&
-            !json_is(json_get(arguments, (bay_str){raw.at + 1, raw.len - 2}), JSON_STRING)) {
-            return name;
-        }
-    }
-    return JSON_NONE;
 }
 
 static void get_prompt(bay_server *self, mcp_request *request)
@@ -159,9 +145,13 @@ static void get_prompt(bay_server *self, mcp_request *request)
         return;
     }
     json_val arguments = json_get(request->message.params, STR("arguments"));
-    json_val missing = prompt->schema.len > 0 ? missing_argument(prompt, arguments) : JSON_NONE;
-    if (!json_is(missing, JSON_MISSING)) {
-        refuse(request, "Missing prompt argument", json_raw(missing));
+    if (!json_is(arguments, JSON_MISSING) && !json_is(arguments, JSON_OBJECT)) {
+        refuse(request, "The arguments must be an object; prompt", request->name);
+        return;
+    }
+    const argument_rule *missing = sdk_arguments_missing(prompt, arguments);
+    if (missing != NULL) {
+        refuse(request, "Missing prompt argument", missing->name);
         return;
     }
     start(self, prompt, request, arguments);
@@ -237,6 +227,15 @@ static void service_cancelled(void *user, mcp_request *request)
     }
 }
 
+static void service_drained(void *user, mcp_request *request)
+{
+    (void)user;
+    bay_call *call = request->user;
+    if (call != NULL) {
+        atomic_store(&call->is_slow, false);
+    }
+}
+
 static const mcp_param_table *service_param_table(void *user, bay_str tool)
 {
     const bay_server *self = user;
@@ -255,6 +254,7 @@ static bay_err service_subscribe(void *user, bay_str name, bool is_wanted)
 const mcp_service sdk_server_service = {
     .request = service_request,
     .cancelled = service_cancelled,
+    .drained = service_drained,
     .capabilities = sdk_server_write_capabilities,
     .param_table = service_param_table,
     .subscribe = service_subscribe,

@@ -1,0 +1,144 @@
+/* What a server announces of itself: lists that changed, resources that were updated. Any thread
+ * may announce while the server serves; one message to the loop carries all that came until it
+ * runs, so a busy thread costs no more memory than the resources it names. */
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "sdk/server_parts.h"
+
+_Static_assert((int)BAY_TOOLS == (int)MCP_CHANGE_TOOLS &&
+                   (int)BAY_PROMPTS == (int)MCP_CHANGE_PROMPTS &&
+                   (int)BAY_RESOURCES == (int)MCP_CHANGE_RESOURCES,
+               "one numbering");
+
+typedef struct update {
+    struct update *next;
+    size_t len;
+    char uri[];
+} update;
+
+static void announce(void *argument)
+{
+    bay_server *server = argument;
+    announcements *self = &server->announcements;
+    pthread_mutex_lock(&self->lock);
+    unsigned changes = self->changes;
+    update *updates = self->first;
+    self->changes = 0;
+    self->first = self->last = NULL;
+    map_fini(&self->by_uri);
+    map_init(&self->by_uri, SERVER_MAX_UPDATES);
+    self->is_posted = false;
+    pthread_mutex_unlock(&self->lock);
+    for (unsigned bit = 1; bit <= MCP_CHANGE_RESOURCES; bit <<= 1) {
+        if ((changes & bit) != 0 && server->engine != NULL) {
+            mcp_server_changed(server->engine, (mcp_change)bit);
+        }
+    }
+    while (updates != NULL) {
+        update *next = updates->next;
+        if (server->engine != NULL) {
+            mcp_server_resource_updated(server->engine, (bay_str){updates->uri, updates->len});
+        }
+        mem_free(updates);
+        updates = next;
+    }
+}
+
+/* With the lock held. */
+static void post(announcements *self)
+{
+    if (!self->is_posted) {
+        self->is_posted = loop_post_message(self->loop, &self->message) == BAY_OK;
+    }
+}
+
+void bay_server_changed(bay_server *server, bay_change change)
+{
+    if (server == NULL) {
+        return;
+    }
+    announcements *self = &server->announcements;
+    pthread_mutex_lock(&self->lock);
+    if (self->loop != NULL) {
+        self->changes |= (unsigned)change;
+        post(self);
+    }
+    pthread_mutex_unlock(&self->lock);
+}
+
+/* With the lock held. */
+static bay_err add_update(announcements *self, bay_str uri)
+{
+    if (map_get(&self->by_uri, uri) != NULL) {
+        return BAY_OK;
+    }
+    update *item = mem_alloc(sizeof(*item) + uri.len);
+    if (item == NULL) {
+        return BAY_NOMEM;
+    }
+    *item = (update){.len = uri.len};
+    memcpy(item->uri, uri.at, uri.len);
+    bay_err err = map_put(&self->by_uri, (bay_str){item->uri, item->len}, item, NULL);
+    if (err != BAY_OK) {
+        mem_free(item);
+        return err;
+    }
+    if (self->last != NULL) {
+        self->last->next = item;
+    } else {
+        self->first = item;
+    }
+    self->last = item;
+    return BAY_OK;
+}
+
+void bay_server_updated(bay_server *server, const char *uri)
+{
+    if (server == NULL || uri == NULL || uri[0] == '\0') {
+        return;
+    }
+    announcements *self = &server->announcements;
+    bay_err err = BAY_OK;
+    pthread_mutex_lock(&self->lock);
+    if (self->loop != NULL) {
+        err = add_update(self, str_of(uri));
+        post(self);
+    }
+    pthread_mutex_unlock(&self->lock);
+    if (err != BAY_OK) {
+        LOG(LOG_ERROR, "server", "an update of %.200s is not announced: %s", uri,
+            bay_err_text(err));
+    }
+}
+
+bay_err sdk_announcements_init(announcements *self)
+{
+    map_init(&self->by_uri, SERVER_MAX_UPDATES);
+    return pthread_mutex_init(&self->lock, NULL) == 0 ? BAY_OK : BAY_NOMEM;
+}
+
+void sdk_announcements_open(bay_server *server, loop *on)
+{
+    announcements *self = &server->announcements;
+    pthread_mutex_lock(&self->lock);
+    self->loop = on;
+    self->message = (loop_message){.function = announce, .argument = server};
+    pthread_mutex_unlock(&self->lock);
+}
+
+/* A message under way is run by the loop before it is freed, and finds no engine. */
+void sdk_announcements_close(bay_server *server)
+{
+    pthread_mutex_lock(&server->announcements.lock);
+    server->announcements.loop = NULL;
+    pthread_mutex_unlock(&server->announcements.lock);
+}
+
+void sdk_announcements_fini(announcements *self)
+{
+    map_fini(&self->by_uri);
+    pthread_mutex_destroy(&self->lock);
+}
