@@ -13,6 +13,7 @@ import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotoc
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernHttp } from '@modelcontextprotocol/client';
 import { StdioClientTransport as ModernStdio } from '@modelcontextprotocol/client/stdio';
 
+process.setMaxListeners(0);
 const here = dirname(fileURLToPath(import.meta.url));
 const packages = join(here, 'node_modules', '@modelcontextprotocol');
 export const node = process.execPath;

@@ -121,7 +121,9 @@ test('a server that hangs, one that cannot start, one that prints garbage: the o
             return ['everything.echo', 'filesystem.read_file', 'memory.read_graph', 'weather.get_weather']
                 .every((name) => all.includes(name)) ? all : null;
         });
-        // It did not wait for the one that hangs: that one is still being waited for, or has been given up.
+        if (way === 'legacy http') { // the first list: it came while the gateway still waits for the one that hangs
+            assert.equal((await gateway.server('hangs')).state, 'starting');
+        }
         assert.ok(!names.some((name) => Object.keys(broken).some((server) => name.startsWith(`${server}.`))));
         const { content } = await client.callTool({ name: 'everything.echo', arguments: { message: 'here' } });
         assert.equal(content[0].text, 'Echo: here');
