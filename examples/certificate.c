@@ -20,7 +20,7 @@ static int connect_to(const char *host, const char *port, const char **why)
     struct timeval patience = {.tv_sec = SECONDS};
     int status = getaddrinfo(host, port, &hints, &found);
     int fd = -1;
-    *why = status != 0 ? gai_strerror(status) : "nothing answers there";
+    *why = status != 0 ? gai_strerror(status) : "nothing answers";
     for (struct addrinfo *at = found; at != NULL && fd < 0; at = at->ai_next) {
         fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
@@ -139,8 +139,7 @@ int main(int argc, char **argv)
     bay_tool *tool = bay_server_tool(
         server, "check_ssl_certificate", "Validity, issuer and names of a host's TLS certificate.",
         "{\"type\":\"object\",\"properties\":{\"host\":{\"type\":\"string\"},\"port\":"
-        "{\"type\":\"integer\",\"minimum\":1,\"maximum\":65535,\"default\":443}},\"required\":["
-        "\"host\"]}",
+        "{\"type\":\"integer\",\"default\":443}},\"required\":[\"host\"]}",
         check_ssl_certificate, context);
     bay_tool_annotations(tool, "{\"readOnlyHint\":true,\"openWorldHint\":true}");
     bay_tool_blocking(tool);

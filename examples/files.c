@@ -69,24 +69,20 @@ static void read_file(bay_call *call, void *user)
     if (file < 0 || text == NULL || fstat(file, &info) != 0) {
         fail(call, path);
     } else if (!S_ISREG(info.st_mode) || info.st_size > MAX_READ) {
-        bay_call_failf(call, "\"%.*s\" is no regular file of at most %d bytes", BAY_STR(path),
-                       MAX_READ);
+        bay_call_failf(call, "\"%.*s\" is no file of up to %d bytes", BAY_STR(path), MAX_READ);
     } else {
         ssize_t len = read(file, text, MAX_READ);
         bay_call_reply_str(call, (bay_str){text, len > 0 ? (size_t)len : 0});
     }
     free(text);
-    if (file >= 0) {
-        close(file);
-    }
+    close(file);
 }
 
 typedef struct search {
     bay_str wanted;
     bay_result *result;
     bay_call *call;
-    int hits;
-    int seen;
+    int hits, seen;
 } search;
 
 /* Takes over `folder`. Symbolic links are not followed. */
@@ -119,15 +115,13 @@ static void search_files(bay_call *call, void *user)
 {
     search self = {bay_call_str(call, "name"), bay_result_new(call), call, 0, 0};
     int folder = open_beneath(user, (bay_str){".", 1}, O_RDONLY | O_DIRECTORY);
-    if (folder >= 0) {
-        search_folder(&self, folder, "", 0);
-    }
+    search_folder(&self, folder, "", 0);
     bay_result_textf(self.result, "%d found%s", self.hits,
                      self.hits >= MAX_HITS || self.seen > MAX_SEEN ? "; there may be more" : "");
     bay_call_finish(call, self.result);
 }
 
-#define ONE_STRING(name)                                                                           \
+#define ONE(name)                                                                                  \
     "{\"type\":\"object\",\"properties\":{\"" name                                                 \
     "\":{\"type\":\"string\"}},\"required\":[\"" name "\"]}"
 
@@ -141,12 +135,11 @@ int main(int argc, char **argv)
     }
     bay_server *server = bay_server_new("files", "1.0.0");
     bay_tool *tools[] = {
-        bay_server_tool(server, "list_directory", "The entries of a folder (\".\" is the top).",
-                        ONE_STRING("path"), list_directory, &root),
-        bay_server_tool(server, "read_file", "The text of a file.", ONE_STRING("path"), read_file,
-                        &root),
+        bay_server_tool(server, "list_directory", "The entries of a folder; . is the top.",
+                        ONE("path"), list_directory, &root),
+        bay_server_tool(server, "read_file", "The text of a file.", ONE("path"), read_file, &root),
         bay_server_tool(server, "search_files", "Files and folders by part of their name.",
-                        ONE_STRING("name"), search_files, &root),
+                        ONE("name"), search_files, &root),
     };
     for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]); i++) {
         bay_tool_annotations(tools[i], "{\"readOnlyHint\":true,\"openWorldHint\":false}");

@@ -9,13 +9,11 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { MAX_OUTPUT = 256 * 1024, MAX_ARGUMENTS = 24, PATIENCE_MS = 20000 };
-
 extern char **environ;
 
 /* Reads all that fits; false when git took too long or the caller gave up. */
@@ -25,15 +23,12 @@ static bool read_output(bay_call *call, int from, char *text, size_t *out_len)
     ssize_t got = 1;
     for (int waited = 0; waited < PATIENCE_MS && got > 0 && len < MAX_OUTPUT;) {
         struct pollfd wait = {.fd = from, .events = POLLIN};
-        if (bay_call_is_cancelled(call)) {
-            return false;
-        }
-        if (poll(&wait, 1, 100) == 0) {
-            waited += 100;
-            continue;
-        }
-        got = read(from, text + len, MAX_OUTPUT - len);
-        len += got > 0 ? (size_t)got : 0;
+        bool is_idle = poll(&wait, 1, 100) == 0;
+        waited += is_idle ? 100 : 0;
+        got = bay_call_is_cancelled(call) ? -1
+              : is_idle                   ? 1
+                                          : read(from, text + len, MAX_OUTPUT - len);
+        len += got > 0 && !is_idle ? (size_t)got : 0;
     }
     *out_len = len;
     return got == 0 || len == MAX_OUTPUT;
@@ -69,14 +64,12 @@ static void run_git(bay_call *call, const char *repository, const char *const *a
     for (size_t i = 0; arguments[i] != NULL && len < MAX_ARGUMENTS - 1; i++) {
         argv[len++] = arguments[i];
     }
+    static _Thread_local char text[MAX_OUTPUT];
     pid_t child = -1;
-    int from = -1;
-    int status = 0;
+    int from = -1, status = 0;
     int failed = start_git(argv, &child, &from);
-    char *text = malloc(MAX_OUTPUT);
-    if (failed != 0 || text == NULL) {
-        bay_call_failf(call, "git cannot be started: %s", strerror(failed != 0 ? failed : ENOMEM));
-        free(text);
+    if (failed != 0) {
+        bay_call_failf(call, "git cannot be started: %s", strerror(failed));
         return;
     }
     bool is_whole = read_output(call, from, text, &len);
@@ -92,7 +85,6 @@ static void run_git(bay_call *call, const char *repository, const char *const *a
     } else {
         bay_call_reply_str(call, len > 0 ? (bay_str){text, len} : (bay_str){"(nothing)", 9});
     }
-    free(text);
 }
 
 #define SAFELY "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"
@@ -139,8 +131,7 @@ static void git_diff(bay_call *call, void *user)
 int main(int argc, char **argv)
 {
     bool has_repository = argc > 1 && argv[1][0] != '-';
-    static char here[] = ".";
-    char *repository = has_repository ? argv[1] : here;
+    char here[] = ".", *repository = has_repository ? argv[1] : here;
     bay_server *server = bay_server_new("git", "1.0.0");
     bay_tool *tools[] = {
         bay_server_tool(server, "git_status", "Branch and changed files.", NULL, git_status,
