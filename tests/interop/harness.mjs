@@ -56,6 +56,21 @@ export function within(what, promise, ms = 20000) {
     ]).finally(() => clearTimeout(timer));
 }
 
+// ---- processes ---------------------------------------------------------------------------------
+
+export function childrenOf(pid) {
+    return readdirSync(`/proc/${pid}/task`).flatMap((task) =>
+        readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number));
+}
+
+export function isAlive(pid) {
+    try {
+        return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+    } catch {
+        return false;
+    }
+}
+
 // ---- servers -----------------------------------------------------------------------------------
 
 // The files that the filesystem server serves, the same before every run.
@@ -156,9 +171,7 @@ export class Gateway {
 
     // What the process holds: descriptors and children.
     held() {
-        const children = readdirSync(`/proc/${this.child.pid}/task`).flatMap((task) =>
-            readFileSync(`/proc/${this.child.pid}/task/${task}/children`, 'utf8').trim().split(' ').filter(Boolean));
-        return { descriptors: this.#links('fd').length, children: children.length };
+        return { descriptors: this.#links('fd').length, children: childrenOf(this.child.pid).length };
     }
 
     async stop() {

@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { LoggingMessageNotificationSchema, ResourceListChangedNotificationSchema, ResourceUpdatedNotificationSchema,
     ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 
-import { Gateway, connect, connectDirectly, folder, listAll, node, probe, resetFiles, servers, until, ways, weather,
+import { Gateway, childrenOf, connect, connectDirectly, isAlive, folder, listAll, node, probe, resetFiles, servers, until, ways, weather,
     within } from './harness.mjs';
 
 const at = folder();
@@ -80,18 +80,24 @@ for (const way of Object.keys(ways)) {
             assert.equal((await stays).content[0].text, 'I stayed');
         });
 
-        if (way !== 'modern http') { // where the end of the connection is the end of its calls
-            test('a client that leaves cancels its calls', async () => {
-                const mark = `left ${way}`;
-                const leaver = await connect(way, gateway);
-                leaver.callTool({ name: 'probe.hang', arguments: { mark } }).catch(() => {});
-                const watcher = way.endsWith('stdio') ? null : client;
-                if (watcher) await until('the call is there', async () => (await heard(watcher)).started.includes(mark));
-                if (way === 'legacy http') await leaver.transport.terminateSession();
+        test('a client that leaves cancels its calls, and takes a gateway of its own with it', async () => {
+            const mark = `left ${way}`;
+            const leaver = await connect(way, gateway);
+            leaver.callTool({ name: 'probe.hang', arguments: { mark } }).catch(() => {});
+            if (way.endsWith('stdio')) {
+                const { pid } = leaver.transport;
+                await until('the call is there', async () => (await heard(leaver)).started.includes(mark));
+                const family = [pid, ...childrenOf(pid)];
+                assert.ok(family.length > 4, 'its gateway started the servers');
                 await leaver.close();
-                if (watcher) await until('the server heard of it', async () => (await heard(watcher)).cancelled.includes(mark));
-            });
-        }
+                await until('all its processes are gone', () => family.every((one) => !isAlive(one)));
+                return;
+            }
+            await until('the call is there', async () => (await heard(client)).started.includes(mark));
+            if (way === 'legacy http') await leaver.transport.terminateSession();
+            await leaver.close();
+            await until('the server heard of it', async () => (await heard(client)).cancelled.includes(mark));
+        });
 
         test('reads text and blob resources, listed and by template', async () => {
             const straight = await connectDirectly(upstreams.everything);
@@ -201,6 +207,11 @@ for (const way of Object.keys(ways)) {
             if (subscription) await subscription.close();
         });
 
+        test('a request of a server to its client is refused, not lost', async () => {
+            const { content } = await within('an answer', client.callTool({ name: 'probe.ask', arguments: {} }));
+            assert.match(content[0].text, /^refused: .*\w/);
+        });
+
         test('many calls at once: each caller gets its own answers', async () => {
             const callers = [client, other].filter((one) => one !== null);
             const jobs = callers.flatMap((one, who) => Array.from({ length: 40 }, async (_, index) => {
@@ -212,6 +223,19 @@ for (const way of Object.keys(ways)) {
         });
     });
 }
+
+test('every page of a list', async () => {
+    const paged = await Gateway.start({ limits: { pageSize: 3 }, mcpServers: { ...upstreams, weather } });
+    const client = await connect('legacy http', paged);
+    const names = new Set((await listAll(await connect('legacy http', gateway), 'listTools', 'tools')).map((tool) => tool.name)
+        .filter((name) => !name.startsWith('probe.')));
+    assert.equal((await client.listTools()).tools.length, 3);
+    const all = (await listAll(client, 'listTools', 'tools')).map((tool) => tool.name);
+    assert.deepEqual(all.toSorted(), [...names].sort());
+    await assert.rejects(client.listTools({ cursor: 'made up' }), (error) => error.code === -32602);
+    await client.close();
+    await paged.stop();
+});
 
 test('one server at an address of its own, under its own names', async () => {
     for (const way of ['legacy http', 'modern http']) {

@@ -31,6 +31,15 @@ server.registerTool('log', { description: 'Logs one message of each level given.
         }
         return text('logged');
     });
+server.registerTool('ask', { description: 'Asks its client to sample, and says what came of it.' }, async (extra) => {
+    try {
+        const message = { role: 'user', content: { type: 'text', text: 'hello' } };
+        const answer = await extra.sendRequest({ method: 'sampling/createMessage', params: { messages: [message], maxTokens: 1 } }, z.any());
+        return text(`answered: ${JSON.stringify(answer)}`);
+    } catch (error) {
+        return text(`refused: ${error.message}`);
+    }
+});
 const extra = server.registerTool('grown', { description: 'Is there only after grow was called.' }, async () => text('grown'));
 extra.disable();
 server.registerTool('grow', { description: 'Adds the tool "grown", or removes it.', inputSchema: { wanted: z.boolean() } },

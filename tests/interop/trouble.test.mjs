@@ -1,10 +1,11 @@
 // Servers that die, hang, never start or print garbage; a gateway that is told to reload or to end.
 // Each call is answered exactly once, the other servers go on, and nothing is left behind.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { join } from 'node:path';
 
-import { Gateway, LegacyPoster, Lines, connect, folder, listAll, modernRequest, node, patchbay, probe, resetFiles, servers,
+import { Gateway, LegacyPoster, Lines, childrenOf, connect, folder, isAlive, listAll, modernRequest, node, patchbay, probe, resetFiles, servers,
     until, weather, within } from './harness.mjs';
 
 const probeServer = { command: node, args: [probe], restart: { minDelay: '100ms', maxDelay: '1s' } };
@@ -81,14 +82,11 @@ test('kill -9 of a server in the middle of 1,000 calls over stdio', async () => 
     const lines = new Lines(patchbay, ['stdio', '-c', gateway.file]);
     await lines.handshake();
     await lines.request('warm', 'tools/call', { name: 'probe.echo', arguments: { message: 'warm' } });
-    const { readFileSync, readdirSync } = await import('node:fs');
-    const children = readdirSync(`/proc/${lines.child.pid}/task`).flatMap((task) =>
-        readFileSync(`/proc/${lines.child.pid}/task/${task}/children`, 'utf8').trim().split(' ').filter(Boolean));
-    const victim = children.find((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('probe.mjs'));
+    const victim = childrenOf(lines.child.pid).find((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('probe.mjs'));
     assert.ok(victim);
     let good = 0, failed = 0;
     await spread(CALLS, 50, async (id) => {
-        if (id === CALLS / 2) process.kill(Number(victim), 'SIGKILL');
+        if (id === CALLS / 2) process.kill(victim, 'SIGKILL');
         const message = JSON.parse(await lines.request(id, 'tools/call', { name: 'probe.echo', arguments: { message: `m${id}` } }));
         if (message.result?.content?.[0]?.text === `m${id}`) good += 1;
         else { assert.ok(message.error ?? message.result.isError); failed += 1; }
@@ -209,6 +207,6 @@ test('SIGTERM lets the calls under way end, takes no new ones, leaves no child',
     }
     await gateway.stop();
     await assert.rejects(fetch(`http://127.0.0.1:${gateway.port}/healthz`));
-    for (const pid of pids) assert.throws(() => process.kill(pid, 0), `process ${pid} is gone`);
+    for (const pid of pids) assert.equal(isAlive(pid), false, `process ${pid} is gone`);
     await client.close();
 });
