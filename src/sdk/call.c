@@ -136,7 +136,7 @@ bay_str bay_call_str(bay_call *self, const char *name)
     json_val value = call_argument(self, name);
     bay_str text = {NULL, 0};
     if (!json_is(value, JSON_STRING)) {
-        return json_raw(value);
+        return json_is(value, JSON_MISSING) ? text : json_raw(value);
     }
     return json_str(value, &self->memory, &text) == BAY_OK ? text : (bay_str){NULL, 0};
 }
