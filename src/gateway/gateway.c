@@ -91,7 +91,10 @@ bay_err gateway_new(const gateway_options *options, gateway **out, bay_diag *dia
 
 static void drain_one(void *argument)
 {
-    worker_drain(argument);
+    worker *self = argument;
+    if (!atomic_load(&self->gateway->is_over)) {
+        worker_drain(self);
+    }
 }
 
 void gateway_stop_loops(gateway *self)
@@ -111,6 +114,10 @@ static void stop_hurriedly(gateway *self)
 static void stop_all(void *argument)
 {
     gateway *self = argument;
+    if (atomic_load(&self->is_over)) {
+        atomic_store(&self->is_hurried, true); /* the servers are given no more time */
+        return;
+    }
     if (self->is_stopping) {
         stop_hurriedly(self);
         return;

@@ -97,8 +97,13 @@ static void call_done(void *user, mcp_call *engine_call, const mcp_outcome *outc
         call_retry(self, call);
         return;
     }
+    mcp_outcome told = *outcome;
+    if (self->is_closing && is_failure && outcome->err == BAY_CANCELLED) {
+        told.err = BAY_CLOSED; /* it was not the caller who cancelled */
+        told.text = "the server is leaving the gateway";
+    }
     upstream_call_end(call);
-    call->events->done(call->user, outcome);
+    call->events->done(call->user, &told);
 }
 
 static const mcp_call_events call_events = {.notified = call_notified, .done = call_done};

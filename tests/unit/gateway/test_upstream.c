@@ -351,7 +351,7 @@ static void freed_in_every_state(void **state)
     probe_send(&call, self.server);
     turn_until(self.loop, tally_count() == 1);
     drop_stage(&self);
-    assert_failed(&call, BAY_CANCELLED, true, "");
+    assert_failed(&call, BAY_CLOSED, true, "leaving the gateway");
     probe_fini(&call);
 
     open_stage(&self, "exit", ",'restart':{'minDelay':'1s','maxDelay':'1s'}", ""); /* BACKOFF */
