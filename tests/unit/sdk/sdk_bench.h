@@ -131,23 +131,18 @@ static inline void rig_client(rig *self, const char *revision)
  * around. */
 static inline void rig_send(rig *self, const char *method, const char *params, const char *meta)
 {
-    buf text;
-    buf_init(&text, SIZE_MAX / 2);
-    buf_printf(&text, "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"%s\",\"params\":{\"_meta\":{",
-               ++self->next_id, method);
-    if (rig_is_modern(self)) {
-        buf_printf(&text,
-                   "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
-                   "\"io.modelcontextprotocol/clientCapabilities\":{}%s",
-                   meta[0] != '\0' ? "," : "");
-    }
-    buf_printf(&text, "%s}%s", meta, params[0] != '\0' ? "," : "");
-    buf_str(&text, str_of(params));
-    buf_lit(&text, "}}");
-    buf_char(&text, '\0');
-    assert_int_equal(text.err, BAY_OK);
-    rig_say(self, text.at);
-    buf_fini(&text);
+    static char text[64 * 1024];
+    bool is_modern = rig_is_modern(self);
+    int len = snprintf(
+        text, sizeof(text),
+        "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"%s\",\"params\":{\"_meta\":{%s%s%s}%s%s}}",
+        ++self->next_id, method,
+        is_modern ? "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+                    "\"io.modelcontextprotocol/clientCapabilities\":{}"
+                  : "",
+        is_modern && meta[0] != '\0' ? "," : "", meta, params[0] != '\0' ? "," : "", params);
+    assert_true(len > 0 && (size_t)len < sizeof(text));
+    rig_say(self, text);
 }
 
 /* … and what came last, which must be its answer. */
