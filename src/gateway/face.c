@@ -31,32 +31,22 @@ static void answer_list(face *self, mcp_request *request)
     }
 }
 
-static void take_list(face *self, mcp_request *request)
+/* Before the servers were heard of, what is not known is not unknown: the request waits. False:
+ * they were, or memory is short. */
+static bool park(face *self, mcp_request *request)
 {
-    if (self->is_settled) {
-        answer_list(self, request);
-        return;
+    route *waits = NULL;
+    if (!self->is_settled) {
+        waits = arena_zalloc(request->memory, sizeof(*waits));
     }
-    route *waits = arena_zalloc(request->memory, sizeof(*waits));
     if (waits == NULL) {
-        answer_list(self, request);
-        return;
+        return false;
     }
     waits->face = self;
     waits->request = request;
     request->user = waits;
     list_push(&self->waiting, &waits->link);
-}
-
-void face_settle(face *self)
-{
-    list_link *link;
-    self->is_settled = true;
-    while ((link = list_pop(&self->waiting)) != NULL) {
-        mcp_request *request = CONTAINER_OF(link, route, link)->request;
-        request->user = NULL;
-        answer_list(self, request);
-    }
+    return true;
 }
 
 /* A name nobody listed (yet): the part before the separator may name a server. */
@@ -107,17 +97,25 @@ static void take_named(face *self, mcp_request *request, listing_kind kind, cons
         route_to(self, request, entry->upstream, entry->item->key, entry);
         return;
     }
-    refuse_name(request, what);
+    if (!park(self, request)) {
+        refuse_name(request, what);
+    }
 }
 
-static upstream *owner_of_resource(const face *self, bay_str address)
+static upstream *owner_by_list(const face *self, bay_str address)
 {
     const catalog_entry *entry = catalog_view_find(&self->views[LISTING_RESOURCES], address);
     if (entry == NULL) {
         entry = catalog_view_match(&self->views[LISTING_TEMPLATES], address);
     }
-    if (entry != NULL) {
-        return entry->upstream;
+    return entry != NULL ? entry->upstream : NULL;
+}
+
+static upstream *owner_of_resource(const face *self, bay_str address)
+{
+    upstream *owner = owner_by_list(self, address);
+    if (owner != NULL) {
+        return owner;
     }
     /* Unlisted resources exist (links in results): with one server there is no doubt whose it is.
      */
@@ -136,6 +134,9 @@ static upstream *owner_of_resource(const face *self, bay_str address)
 
 static void take_resource(face *self, mcp_request *request)
 {
+    if (owner_by_list(self, request->name) == NULL && park(self, request)) {
+        return;
+    }
     upstream *owner = owner_of_resource(self, request->name);
     if (owner != NULL) {
         route_to(self, request, owner, (bay_str){NULL, 0}, NULL);
@@ -160,7 +161,9 @@ static void face_request(void *user, mcp_request *request)
     case MCP_RESOURCES_LIST:
     case MCP_RESOURCES_TEMPLATES_LIST:
     case MCP_PROMPTS_LIST:
-        take_list(self, request);
+        if (!park(self, request)) {
+            answer_list(self, request);
+        }
         return;
     case MCP_TOOLS_CALL:
         take_named(self, request, LISTING_TOOLS, "tool");
@@ -172,7 +175,7 @@ static void face_request(void *user, mcp_request *request)
         take_resource(self, request);
         return;
     case MCP_COMPLETE:
-        if (!route_complete(self, request)) {
+        if (!route_complete(self, request) && !park(self, request)) {
             mcp_request_error(request, RPC_INVALID_PARAMS,
                               STR("completion/complete: no such prompt or resource"),
                               (bay_str){NULL, 0});
@@ -221,15 +224,80 @@ static const mcp_param_table *face_param_table(void *user, bay_str tool)
     return entry != NULL ? &entry->item->params : NULL;
 }
 
+/* A subscription from before the servers were heard of. */
+typedef struct early {
+    list_link link; /* in face.early */
+    size_t len;
+    char uri[];
+} early;
+
+static early *early_find(const face *self, bay_str address)
+{
+    LIST_EACH(at, &self->early)
+    {
+        early *one = CONTAINER_OF(at, early, link);
+        if (str_eq((bay_str){one->uri, one->len}, address)) {
+            return one;
+        }
+    }
+    return NULL;
+}
+
+static bay_err early_add(face *self, bay_str address)
+{
+    early *one = mem_zalloc(sizeof(*one) + address.len);
+    if (one == NULL) {
+        return BAY_NOMEM;
+    }
+    one->len = address.len;
+    memcpy(one->uri, address.at, address.len);
+    list_push(&self->early, &one->link);
+    return BAY_OK;
+}
+
+static void early_end(early *one)
+{
+    list_remove(&one->link);
+    mem_free(one);
+}
+
 static bay_err face_subscribe(void *user, bay_str address, bool is_wanted)
 {
     face *self = user;
+    early *waits = early_find(self, address);
+    if (waits != NULL && !is_wanted) {
+        early_end(waits);
+        return BAY_OK;
+    }
+    if (is_wanted && !self->is_settled && owner_by_list(self, address) == NULL) {
+        return early_add(self, address);
+    }
     upstream *owner = owner_of_resource(self, address);
     if (owner == NULL) {
         return BAY_NOTFOUND;
     }
     upstream_subscribe(owner, address, is_wanted);
     return BAY_OK;
+}
+
+void face_settle(face *self)
+{
+    list_link *link;
+    self->is_settled = true;
+    while ((link = list_first(&self->early)) != NULL) {
+        early *one = CONTAINER_OF(link, early, link);
+        bay_str address = {one->uri, one->len};
+        upstream *owner = owner_of_resource(self, address);
+        if (owner != NULL) {
+            upstream_subscribe(owner, address, true);
+        }
+        early_end(one);
+    }
+    while ((link = list_pop(&self->waiting)) != NULL) {
+        mcp_request *request = CONTAINER_OF(link, route, link)->request;
+        request->user = NULL;
+        face_request(self, request);
+    }
 }
 
 static const mcp_service face_service = {
@@ -251,6 +319,7 @@ bay_err face_new(const face_options *options, face **out)
     self->config = options->config;
     self->loop = options->loop;
     list_init(&self->waiting);
+    list_init(&self->early);
     buf_init(&self->scratch, CATALOG_MAX_BYTES);
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
         self->views[kind] = (catalog_view){.kind = kind};
@@ -290,6 +359,10 @@ void face_free(face *self)
     }
     if (self->engine != NULL) {
         mcp_server_free(self->engine);
+    }
+    list_link *link;
+    while ((link = list_first(&self->early)) != NULL) {
+        early_end(CONTAINER_OF(link, early, link));
     }
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
         catalog_view_fini(&self->views[kind]);

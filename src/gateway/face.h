@@ -23,14 +23,14 @@ void face_free(face *self);
 mcp_server *face_engine(face *self);
 bay_str face_only(const face *self);
 
-/* The servers it shows, in order; copied. Lists wait until face_settle. On failure the face shows
- * nothing rather than servers that may be about to leave. */
+/* The servers it shows, in order; copied. Lists, and what is not known yet, wait until face_settle.
+ * On failure the face shows nothing rather than servers that may be about to leave. */
 bay_err face_set_sources(face *self, const config *config, const catalog_source *sources,
                          size_t count) BAY_MUST_CHECK;
 void face_forget_sources(face *self, const config *config);
 /* The listings of one kind changed: rebuild that view, tell the clients. */
 void face_refresh(face *self, listing_kind kind, const catalog_source *sources, size_t count);
-/* Nothing more is to be waited for: lists that wait are answered. */
+/* Nothing more is to be waited for: requests and subscriptions that wait are taken up. */
 void face_settle(face *self);
 void face_updated(face *self, bay_str uri);
 size_t face_count(const face *self, listing_kind kind);

@@ -12,7 +12,8 @@ struct face {
     size_t source_count;
     catalog_view views[LISTING_KINDS];
     uint32_t serial;
-    list waiting; /* lists asked for before the servers were heard of */
+    list waiting; /* requests from before the servers were heard of */
+    list early;   /* subscriptions from then */
     bool is_settled;
     buf scratch;
 };

@@ -265,6 +265,14 @@ static void failures_have_a_text_and_a_reason(void **state)
         assert_non_null(strstr(self.legacy.lines[0], "\"isError\":true"));
         assert_heard_part(&self.legacy, cases[i].part);
     }
+    say(&self.modern, MODERN("1", "tools/call", "'name':'a.echo'"));
+    fake_fail(self.a, BAY_TIMEOUT, true, "");
+    assert_int_equal(self.modern.count, 1);
+    const char *meta = strstr(self.modern.lines[0], "\"_meta\":");
+    assert_non_null(meta);
+    assert_null(strstr(meta + 1, "\"_meta\":")); /* one, not two */
+    assert_non_null(strstr(meta, "\"patchbay/reason\":\"timeout\""));
+    forget(&self.modern);
     say(&self.legacy, LEGACY("1", "prompts/get", "'name':'a.p'"));
     fake_fail(self.a, BAY_TIMEOUT, true, "timed out");
     assert_heard(
@@ -558,6 +566,48 @@ static void lists_wait_until_the_servers_were_heard_of(void **state)
     close_stage(&self);
 }
 
+/* What the servers have is not known yet, so nothing is "not found". */
+static void what_is_not_known_yet_waits_too(void **state)
+{
+    (void)state;
+    stage self;
+    open_with(&self, "workers: 1", "");
+    say(&self.legacy, LEGACY("1", "resources/read", "'uri':'h:///late'"));
+    say(&self.legacy, LEGACY("2", "resources/read", "'uri':'h:///never'"));
+    say(&self.legacy, LEGACY("3", "tools/call", "'name':'late'"));
+    say(&self.legacy, LEGACY("4", "completion/complete",
+                             "'ref':{'type':'ref/prompt','name':'b.late'},'argument':{}"));
+    assert_int_equal(self.legacy.count, 0);
+    say(&self.legacy, LEGACY("5", "resources/subscribe", "'uri':'h:///late'"));
+    say(&self.legacy, LEGACY("6", "resources/subscribe", "'uri':'h:///never'"));
+    say(&self.legacy, LEGACY("7", "resources/unsubscribe", "'uri':'h:///never'"));
+    assert_int_equal(self.legacy.count, 3); /* agreed to */
+    forget(&self.legacy);
+    self.sources[1].listings[LISTING_RESOURCES] =
+        listing_of(self.b, LISTING_RESOURCES, "[{\"uri\":\"h:///late\"}]");
+    face_refresh(self.face, LISTING_RESOURCES, self.sources, 2);
+    face_settle(self.face);
+    assert_int_equal(self.b->subscribes, 1);
+    assert_int_equal(self.a->subscribes + self.b->unsubscribes, 0);
+    assert_asked(self.b, "resources/read", "", "{'uri':'h:///late'}");
+    assert_int_equal(self.legacy.count, 3); /* the other three are refused now */
+    fake_result(self.b, "{'contents':[]}");
+    forget(&self.legacy);
+    say(&self.legacy, LEGACY("8", "resources/unsubscribe", "'uri':'h:///late'"));
+    assert_int_equal(self.b->unsubscribes, 1);
+    close_stage(&self);
+}
+
+static void a_face_that_ends_forgets_early_subscriptions(void **state)
+{
+    (void)state;
+    stage self;
+    open_with(&self, "workers: 1", "");
+    say(&self.legacy, LEGACY("1", "resources/subscribe", "'uri':'h:///late'"));
+    say(&self.legacy, LEGACY("2", "resources/read", "'uri':'h:///late'"));
+    close_stage(&self);
+}
+
 static void a_changed_list_is_told(void **state)
 {
     (void)state;
@@ -618,6 +668,8 @@ int main(void)
         cmocka_unit_test(a_client_that_leaves_cancels_its_calls),
         cmocka_unit_test(a_face_that_ends_cancels_what_is_open),
         cmocka_unit_test(lists_wait_until_the_servers_were_heard_of),
+        cmocka_unit_test(what_is_not_known_yet_waits_too),
+        cmocka_unit_test(a_face_that_ends_forgets_early_subscriptions),
         cmocka_unit_test(a_changed_list_is_told),
         cmocka_unit_test(subscriptions_go_to_the_owner),
     };
