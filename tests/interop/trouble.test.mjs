@@ -149,6 +149,32 @@ test('a server that hangs, one that cannot start, one that prints garbage: the o
     await gateway.stop();
 });
 
+test('what is asked in the first moment, before a server has answered, is not lost', async () => {
+    const gateway = await Gateway.start({ mcpServers: { weather } }); // only for its file
+    const { everything } = upstreams();
+    gateway.write({ mcpServers: { everything, weather } });
+    const uri = 'demo://resource/dynamic/text/1';
+    const first = {
+        call: async (client) => (await client.callTool({ name: 'everything.echo', arguments: { message: 'm' } })).content[0].text === 'Echo: m',
+        list: async (client) => (await client.listTools()).tools.length > 10,
+        read: async (client) => (await client.readResource({ uri })).contents[0].uri === uri,
+        prompt: async (client) => (await client.getPrompt({ name: 'everything.simple-prompt' })).messages.length === 1,
+        complete: async (client) => (await client.complete({ ref: { type: 'ref/prompt', name: 'everything.completable-prompt' },
+            argument: { name: 'department', value: 'S' } })).completion.values.includes('Sales'),
+        subscribe: async (client) => (client.isModern
+            ? (await client.listen({ resourceSubscriptions: [uri] })).honoredFilter.resourceSubscriptions[0] === uri
+            : Object.keys(await client.subscribeResource({ uri })).length === 0),
+    };
+    for (const way of ['legacy stdio', 'modern stdio']) {
+        for (const [what, ask] of Object.entries(first)) {
+            const client = await connect(way, gateway);
+            assert.ok(await within(`${way}: ${what}`, ask(client)), `${way}: ${what}`);
+            await client.close();
+        }
+    }
+    await gateway.stop();
+});
+
 test('SIGHUP adds and removes a server under load without dropping a call', async () => {
     const base = { ...upstreams(), probe: probeServer };
     const gateway = await Gateway.start({ mcpServers: base });
