@@ -88,26 +88,44 @@ static void write_reason(buf *out, bay_str server, const mcp_outcome *outcome)
     buf_printf(out, ",\"patchbay/mayHaveRun\":%s}", outcome->was_sent ? "true" : "false");
 }
 
+/* The engine dresses it like any result; its _meta must stay one. */
+static void answer_tool_failure(mcp_request *request, bay_str text, bay_str reason)
+{
+    buf out;
+    bay_str copy;
+    json_doc doc;
+    buf_init(&out, 65536);
+    buf_lit(&out, "{\"content\":[{\"type\":\"text\",\"text\":");
+    json_quote(&out, text);
+    buf_lit(&out, "}],\"isError\":true,\"_meta\":");
+    buf_str(&out, reason);
+    buf_char(&out, '}');
+    bay_err err = out.err == BAY_OK ? arena_dup(request->memory, buf_view(&out), &copy) : out.err;
+    err = err == BAY_OK ? json_parse(&doc, copy, NULL, request->memory, NULL) : err;
+    buf_fini(&out);
+    if (err == BAY_OK) {
+        mcp_request_result(request, json_root(&doc));
+    } else {
+        mcp_request_error(request, RPC_INTERNAL_ERROR, STR("Out of memory"), (bay_str){NULL, 0});
+    }
+}
+
 /* A failure the model can act on is a tool's result; anything else a JSON-RPC error. */
 static void answer_failure(mcp_request *request, bay_str server, const mcp_outcome *outcome)
 {
     buf text;
-    buf out;
+    buf reason;
     buf_init(&text, 4096);
-    buf_init(&out, 65536);
+    buf_init(&reason, 4096);
     write_failure(&text, server, outcome);
+    write_reason(&reason, server, outcome);
     if (request->method->id == MCP_TOOLS_CALL) {
-        buf_lit(&out, "\"content\":[{\"type\":\"text\",\"text\":");
-        json_quote(&out, buf_view(&text));
-        buf_lit(&out, "}],\"isError\":true,\"_meta\":");
-        write_reason(&out, server, outcome);
-        mcp_request_result_members(request, buf_view(&out));
+        answer_tool_failure(request, buf_view(&text), buf_view(&reason));
     } else {
-        write_reason(&out, server, outcome);
-        mcp_request_error(request, RPC_INTERNAL_ERROR, buf_view(&text), buf_view(&out));
+        mcp_request_error(request, RPC_INTERNAL_ERROR, buf_view(&text), buf_view(&reason));
     }
     buf_fini(&text);
-    buf_fini(&out);
+    buf_fini(&reason);
 }
 
 static bool needs_input(json_val result)
