@@ -23,7 +23,8 @@ export const probe = join(here, 'probe.mjs');
 export const inspector = join(packages, 'inspector', 'clients', 'launcher', 'build', 'index.js');
 
 // What every process is given: little, and the same, for the servers are asked for it.
-const environment = Object.fromEntries(['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'ASAN_OPTIONS', 'UBSAN_OPTIONS']
+const environment = Object.fromEntries(['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'ASAN_OPTIONS', 'UBSAN_OPTIONS',
+    'TSAN_OPTIONS']
     .filter((name) => process.env[name] !== undefined).map((name) => [name, process.env[name]]));
 
 // ---- folders and waiting -----------------------------------------------------------------------
