@@ -348,13 +348,44 @@ static void a_reader_that_is_gone_is_told_once(void **state)
     writing self;
     writing_init(&self, ends[1], 0, 0);
     close(ends[0]);
-    assert_int_equal(line_writer_write(self.writer, STR("x")), BAY_CLOSED);
+    /* a short line leaves at the end of the turn: only then it shows that nobody reads */
+    assert_int_equal(line_writer_write(self.writer, STR("x")), BAY_OK);
     assert_int_equal(self.closed, 0);
     turn_until(self.loop, self.closed == 1);
     assert_int_equal(line_writer_write(self.writer, STR("x")), BAY_CLOSED);
     line_writer_close(self.writer, 0);
     loop_free(self.loop);
     assert_int_equal(self.closed, 1);
+}
+
+/* Short lines of one turn leave together and in order, before a long one that follows them. */
+static void lines_of_a_turn_leave_in_order(void **state)
+{
+    (void)state;
+    int ends[2];
+    pipe_ends(ends);
+    writing self;
+    writing_init(&self, ends[1], 0, 0);
+    char got[100000] = {0};
+    char line[40000];
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    memset(line, 'z', sizeof(line));
+    assert_int_equal(line_writer_write(self.writer, STR("first")), BAY_OK);
+    assert_int_equal(line_writer_write(self.writer, STR("second")), BAY_OK);
+    assert_int_equal(line_writer_queued_bytes(self.writer), 13);
+    assert_true(read(ends[0], got, sizeof(got)) < 0); /* nothing yet */
+    assert_int_equal(line_writer_write(self.writer, (bay_str){line, sizeof(line)}), BAY_OK);
+    assert_int_equal(read(ends[0], got, sizeof(got)), 13 + sizeof(line) + 1);
+    assert_memory_equal(got, "first\nsecond\nzz", 15);
+    assert_int_equal(line_writer_write(self.writer, STR("third")), BAY_OK);
+    turn_until(self.loop, line_writer_queued_bytes(self.writer) == 0);
+    assert_int_equal(read(ends[0], got, sizeof(got)), 6);
+    assert_memory_equal(got, "third\n", 6);
+    assert_int_equal(line_writer_write(self.writer, STR("last")), BAY_OK);
+    line_writer_close(self.writer, 0); /* what was taken is written all the same */
+    assert_int_equal(read(ends[0], got, sizeof(got)), 5);
+    loop_free(self.loop);
+    close(ends[0]);
 }
 
 static void a_slow_reader_is_waited_for_within_the_bound(void **state)
@@ -498,6 +529,7 @@ int main(void)
         cmocka_unit_test(a_socket_and_a_terminal_are_read_too),
         cmocka_unit_test(a_long_line_arrives_whole_from_many_reads),
         cmocka_unit_test(a_reader_that_is_gone_is_told_once),
+        cmocka_unit_test(lines_of_a_turn_leave_in_order),
         cmocka_unit_test(a_slow_reader_is_waited_for_within_the_bound),
         cmocka_unit_test(close_flushes_and_gives_up_on_a_reader_that_never_reads),
         cmocka_unit_test(lines_go_to_a_file),
