@@ -1,5 +1,6 @@
 /* Dressing of results and errors. A result is copied byte for byte; only the members this file owns
- * (resultType, ttlMs, cacheScope, and serverInfo inside _meta) are added or left out. */
+ * (resultType, ttlMs, cacheScope, and serverInfo inside _meta) are added or left out, and content
+ * that the client's revision does not know yet is put in older words. */
 #include "mcp/dress.h"
 
 #include "base/check.h"
@@ -91,17 +92,22 @@ bay_err dress_result(buf *out, const request *to, json_val result)
     if (!is_modern && json_str_eq(at[AT_TYPE], STR("input_required"))) {
         return BAY_PROTOCOL;
     }
+    bay_str newer = dress_newer_content(to, result);
     open_response(out, to);
     if (is_modern) {
         dress_modern(out, to, result, at);
-    } else if (json_is(at[AT_TYPE], JSON_MISSING) && json_is(at[AT_TTL], JSON_MISSING) &&
-               json_is(at[AT_SCOPE], JSON_MISSING)) {
+    } else if (newer.len == 0 && json_is(at[AT_TYPE], JSON_MISSING) &&
+               json_is(at[AT_TTL], JSON_MISSING) && json_is(at[AT_SCOPE], JSON_MISSING)) {
         buf_str(out, json_raw(result));
     } else {
         json_writer writer;
         json_writer_init(&writer, out);
         json_open_object(&writer);
-        json_put_members(&writer, result, dressing, AT_META);
+        bay_str replaced[] = {dressing[AT_TYPE], dressing[AT_TTL], dressing[AT_SCOPE], newer};
+        json_put_members(&writer, result, replaced, newer.len > 0 ? 4 : 3);
+        if (newer.len > 0) {
+            dress_put_content(&writer, to, newer, result);
+        }
         json_close_object(&writer);
     }
     buf_char(out, '}');

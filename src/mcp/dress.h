@@ -13,6 +13,12 @@ bay_err dress_result(buf *out, const request *to, json_val result) BAY_MUST_CHEC
 /* The same for members without braces and without any dressing. */
 void dress_members(buf *out, const request *to, bay_str members);
 
+/* dress_content.c: the member of `result` that holds content of a kind newer than the client's
+ * revision; empty: none does. */
+bay_str dress_newer_content(const request *to, json_val result);
+/* That member, with its content in kinds that the client knows, into an open object. */
+void dress_put_content(json_writer *writer, const request *to, bay_str key, json_val result);
+
 /* The code this revision has for what `code` says. */
 int dress_code(const mcp_revision *revision, int code);
 
