@@ -79,6 +79,19 @@ static void answer_mixed(bay_call *call, void *user)
     bay_call_finish(call, result);
 }
 
+static void answer_every_kind(bay_call *call, void *user)
+{
+    bay_result *result = bay_result_new(call);
+    (void)user;
+    bay_result_text(result, "Every kind of content.");
+    bay_result_image(result, png, sizeof(png), "image/png");
+    bay_result_audio(result, wav, sizeof(wav), "audio/wav");
+    bay_result_resource(result, "test://embedded-resource", NULL, "An embedded resource.");
+    bay_result_link(result, "test://static-text", "Static text", "text/plain");
+    bay_result_structured(result, "{\"count\":1.50}");
+    bay_call_finish(call, result);
+}
+
 static void answer_logging(bay_call *call, void *user)
 {
     (void)user;
@@ -145,6 +158,13 @@ static void add_content_tools(bay_server *server)
                     answer_embedded, NULL);
     bay_server_tool(server, "test_multiple_content_types",
                     "Answers with a text, an image and a resource.", NULL, answer_mixed, NULL);
+    bay_tool *tool = bay_server_tool(server, "test_every_content", "Answers with all of these.",
+                                     NULL, answer_every_kind, NULL);
+    bay_tool_title(tool, "Every kind of content");
+    bay_tool_output_schema(tool, "{\"type\":\"object\",\"properties\":{\"count\":{\"type\":"
+                                 "\"number\"}},\"required\":[\"count\"]}");
+    bay_tool_annotations(tool, "{\"title\":\"Every kind\",\"readOnlyHint\":true,"
+                               "\"idempotentHint\":true,\"openWorldHint\":false}");
     bay_server_tool(server, "test_error_handling", "Always fails.", NULL, answer_failure, NULL);
     bay_server_tool(server, "json_schema_2020_12_tool",
                     "Has an input schema that uses much of JSON Schema 2020-12.",
