@@ -372,8 +372,8 @@ static inline int client_status(client *self)
     while (self->got.len < 12 && client_read(self)) {
     }
     int status = 0;
-    if (self->got.len >= 12) {
-        (void)sscanf(self->got.at, "HTTP/1.1 %3d", &status);
+    for (size_t i = 9; self->got.len >= 12 && i < 12; i++) { /* "HTTP/1.1 200" */
+        status = status * 10 + (self->got.at[i] - '0');
     }
     return status;
 }
