@@ -35,6 +35,10 @@
 #include "net/loop.h"
 #include "net/thread.h"
 
+#ifndef BAY_TEST_BINARY_DIR
+#define BAY_TEST_BINARY_DIR "." /* for readers of this header alone */
+#endif
+
 enum { RIG_GIVE_UP_MS = 20000, RIG_LOG = 1 << 20, RIG_REPLY = 32 << 20 };
 
 typedef struct gateway_rig {

@@ -14,6 +14,10 @@
 #include "gateway/upstream.h"
 #include "net/loop.h"
 
+#ifndef BAY_TEST_BINARY_DIR
+#define BAY_TEST_BINARY_DIR "." /* for readers of this header alone */
+#endif
+
 enum { TESTING_TURNS = 20000 };
 
 /* Bounds a broken test, not a working one: each turn ends with the first event. */
