@@ -123,10 +123,10 @@ static void wait_for_go(void)
 }
 
 static const char *const tools[] = {
-    "wait",    "echo",    "exit",    "kill",          "hang",      "twice",  "unknown",
-    "garbage", "long",    "shut",    "types",         "null",      "binary", "ask",
-    "big",     "cut",     "status",  "missing",       "html",      "event",  "progress",
-    "error",   "nothing", "partial", "wrong_version", "half_line",
+    "wait",     "deafen",  "echo",    "exit",    "kill",          "hang",      "twice",
+    "unknown",  "garbage", "long",    "shut",    "types",         "null",      "binary",
+    "ask",      "big",     "cut",     "status",  "missing",       "html",      "event",
+    "progress", "error",   "nothing", "partial", "wrong_version", "half_line",
 };
 
 static void list_tools(const request *from, char *out)
@@ -243,8 +243,14 @@ static void line_call(const request *from)
         say_all(1, fill, BIG);
         anew(out, "\"}}");
     }
+    if (strcmp(tool, "deafen") == 0) {
+        close(0);
+    }
     say(1, out);
     say(1, "\n");
+    if (strcmp(tool, "deafen") == 0) {
+        pause();
+    }
     if (strcmp(tool, "twice") == 0) {
         say(1, out);
         say(1, "\n");

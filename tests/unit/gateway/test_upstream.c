@@ -129,7 +129,7 @@ static void a_crash_in_a_call_ends_it_and_is_repaired(void **state)
     close_stage(&self);
 }
 
-static void a_call_that_was_not_sent_is_tried_once_more(void **state)
+static void a_call_to_a_process_that_just_died_runs_once_or_says_so(void **state)
 {
     (void)state;
     stage self;
@@ -142,8 +142,37 @@ static void a_call_that_was_not_sent_is_tried_once_more(void **state)
     assert_int_equal(kill(pid, SIGKILL), 0);
     assert_int_equal(waitid(P_PID, (id_t)pid, &about, WEXITED | WNOWAIT), 0);
     call_tool(&self, &call, "echo"); /* its pipe is broken, and we have not looked yet */
+    if (call.kind == MCP_OUTCOME_RESULT) {
+        assert_good(&call); /* known not to be sent: tried once more */
+        assert_int_equal(tally_count(), 1);
+    } else {
+        assert_failed(&call, BAY_EXITED, true, "killed by signal 9");
+        assert_int_equal(tally_count(), 0);
+    }
+    call_tool(&self, &call, "echo");
     assert_good(&call);
-    assert_int_equal(tally_count(), 1);
+    close_stage(&self);
+}
+
+static void a_server_that_reads_no_more_is_replaced(void **state)
+{
+    (void)state;
+    stage self;
+    probe call;
+    open_stage(&self, "good", QUICK ",'timeout':'300ms'", "");
+    call_tool(&self, &call, "deafen"); /* it answers, closes its stdin and lives on */
+    assert_good(&call);
+    int pid = upstream_process_id(self.server);
+    for (int i = 0; i < 5; i++) {
+        call_tool(&self, &call, "echo");
+        assert_int_equal(call.dones, 1);
+        if (call.kind == MCP_OUTCOME_RESULT) {
+            break;
+        }
+    }
+    assert_good(&call);
+    assert_int_not_equal(upstream_process_id(self.server), pid);
+    assert_int_equal(tally_count(), 2);
     close_stage(&self);
 }
 
@@ -417,7 +446,8 @@ int main(void)
         cmocka_unit_test(a_program_that_is_not_there),
         cmocka_unit_test(a_program_that_ends_at_once_is_tried_again),
         cmocka_unit_test(a_crash_in_a_call_ends_it_and_is_repaired),
-        cmocka_unit_test(a_call_that_was_not_sent_is_tried_once_more),
+        cmocka_unit_test(a_call_to_a_process_that_just_died_runs_once_or_says_so),
+        cmocka_unit_test(a_server_that_reads_no_more_is_replaced),
         cmocka_unit_test(all_open_calls_fail_once_when_it_dies),
         cmocka_unit_test(a_call_from_inside_a_failure_goes_to_the_next_process),
         cmocka_unit_test(during_a_short_back_off_calls_wait),
