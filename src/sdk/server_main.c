@@ -91,7 +91,12 @@ static bay_err host_open_http(host *self, const char *address)
 {
     char full[256];
     bool has_port = strrchr(address, ':') != NULL && address[strlen(address) - 1] != ']';
-    snprintf(full, sizeof(full), has_port ? "%s" : "%s:8080", address);
+    int len = snprintf(full, sizeof(full), "%s%s", address, has_port ? "" : ":8080");
+    if (address[0] == '\0' || address[0] == ':' || len < 0 || (size_t)len >= sizeof(full)) {
+        fprintf(stderr, "%s: cannot listen on \"%.80s\": ADDRESS[:PORT] is wanted\n",
+                self->server->name, address);
+        return BAY_INVALID;
+    }
     bool is_loopback = strncmp(full, "127.", 4) == 0 || strncmp(full, "localhost:", 10) == 0 ||
                        strncmp(full, "[::1]", 5) == 0;
     http_face_options face = {
