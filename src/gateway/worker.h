@@ -33,7 +33,6 @@ struct worker {
     net_thread thread;
     const config *config;
     http_client *http;
-    tls_context *tls; /* borrowed from the gateway */
     http_server *server;
     http_face *http_face;
     mcp_stdio *stdio;
