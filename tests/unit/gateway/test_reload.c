@@ -3,6 +3,7 @@
 #include "support/gateway_rig.h"
 
 #define TOP "{'timeouts':{'drain':'10s','terminate':'200ms','kill':'200ms'},'mcpServers':{"
+#define HASTY "{'timeouts':{'drain':'50ms','terminate':'50ms','kill':'50ms'},'mcpServers':{"
 #define GOOD(name) RIG_SERVER(name, "stdio", "good", "")
 #define GOOD_TOO(name) RIG_SERVER(name, "stdio", "good", ",'env':{'OTHER':'1'}")
 
@@ -179,14 +180,11 @@ static void the_end_in_the_middle_of_a_reload(void **state)
     for (int i = 0; i < 8; i++) {
         gateway_rig self;
         client waits;
-        start(&self,
-              "{'timeouts':{'drain':'50ms','terminate':'50ms','kill':'50ms'},"
-              "'mcpServers':{" GOOD("a") "," GOOD("b") "}}",
-              3);
+        start(&self, HASTY GOOD("a") "," GOOD("b") "}}", 3);
         client_open(&waits, &self);
         client_call(&waits, "a.hang");
         wait_until(rig_tally(&self) == 1);
-        rig_configure(&self, TOP GOOD_TOO("a") "," GOOD("c") "," GOOD("d") "}}");
+        rig_configure(&self, HASTY GOOD_TOO("a") "," GOOD("c") "," GOOD("d") "}}");
         rig_ask_reload(&self);
         if (i % 2 == 1) {
             wait_until(rig_log_count("c: stopped -> starting") == 1);
