@@ -55,6 +55,7 @@ if(CMOCKA)
     endif()
 endif()
 
+add_test(NAME house/limits COMMAND ${CMAKE_SOURCE_DIR}/tools/check-limits ${CMAKE_SOURCE_DIR})
 add_test(NAME house/symbols COMMAND ${CMAKE_SOURCE_DIR}/tools/check-symbols
     $<TARGET_FILE:patchbay_shared> ${bay_archive})
 
