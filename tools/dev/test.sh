@@ -104,6 +104,7 @@ command_test() {
     export BAY_BUILD=build/test
     test_foreign interop
     test_foreign conformance
+    test_foreign schema
     awk '{ passed += $2; failed += $3; skipped += $4 }
         END {
             printf "%d passed, %d failed", passed, failed
