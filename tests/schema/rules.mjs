@@ -63,7 +63,7 @@ export class Rules {
     }
 
     #error(message, where) {
-        const special = { '-32001': 'HeaderMismatchError', '-32020': 'HeaderMismatchError',
+        const special = { '-32020': 'HeaderMismatchError',
             '-32021': 'MissingRequiredClientCapabilityError', '-32022': 'UnsupportedProtocolVersionError' };
         const name = special[message.error.code];
         const faults = this.#is(this.#defined('JSONRPCErrorResponse', 'JSONRPCError'), message, where);

@@ -81,9 +81,56 @@ async function asClient(revision) {
     judge(`client ${revision}`, revision, all);
 }
 
+// What only HTTP has: bodies of refusals, a header that does not say what the body says.
+async function asHttpServer(revision) {
+    const child = spawn(fixture, ['--http', '127.0.0.1:0'], { stdio: ['ignore', 'ignore', 'pipe'] });
+    const url = await new Promise((resolve) => {
+        let text = '';
+        child.stderr.setEncoding('utf8').on('data', (more) => {
+            text += more;
+            const found = /http:\S+\/mcp/.exec(text);
+            if (found) resolve(found[0]);
+        });
+    });
+    const meta = { 'io.modelcontextprotocol/protocolVersion': revision, 'io.modelcontextprotocol/clientCapabilities': {} };
+    const fields = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
+    const modern = revision >= '2026' ? { 'MCP-Protocol-Version': revision, 'Mcp-Method': 'tools/call', 'Mcp-Name': 'test_simple_text' } : {};
+    const params = { name: 'test_simple_text', arguments: {}, ...(revision >= '2026' ? { _meta: meta } : {}) };
+    const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
+    const got = [];
+    const ask = async (headers, body, asked) => {
+        const reply = await fetch(url, { method: 'POST', headers: { ...fields, ...headers }, body: typeof body === 'string' ? body : JSON.stringify(body) });
+        const text = await reply.text();
+        const isStream = reply.headers.get('content-type')?.startsWith('text/event-stream');
+        const messages = isStream ? text.split('\n').filter((line) => line.startsWith('data: {')).map((line) => line.slice(6)) : [text];
+        for (const one of messages.filter(Boolean)) got.push({ message: JSON.parse(one), asked });
+        return reply;
+    };
+    if (revision >= '2026') {
+        await ask(modern, call, 'tools/call');
+        await ask({ ...modern, 'Mcp-Name': 'another' }, call, 'tools/call');
+        await ask({ ...modern, 'Mcp-Method': 'tools/list' }, call, 'tools/call');
+        await ask({ ...modern, 'MCP-Protocol-Version': '1999-01-01' }, call, 'tools/call');
+        await ask({ ...modern, 'Mcp-Name': 'test_missing_capability' },
+            { ...call, params: { ...params, name: 'test_missing_capability' } }, 'tools/call');
+    } else {
+        const opened = await ask({}, { jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: revision,
+            capabilities: {}, clientInfo: { name: 'rules', version: '1' } } }, 'initialize');
+        const session = { 'Mcp-Session-Id': opened.headers.get('mcp-session-id') };
+        await ask(session, call, 'tools/call');
+        await ask(session, { ...call, params: { name: 'test_tool_with_logging', _meta: { progressToken: 1 } } }, 'tools/call');
+        await ask({ 'Mcp-Session-Id': 'absent' }, call, 'tools/call');
+    }
+    await ask({}, '{', undefined);
+    await ask({}, call, 'tools/call');
+    child.kill('SIGTERM');
+    judge(`HTTP server ${revision}`, revision, got);
+}
+
 try {
     for (const revision of revisions) {
         await asServer(revision);
+        await asHttpServer(revision);
         await asClient(revision);
         for (const upstream of revisions) await asGateway(revision, upstream);
     }
