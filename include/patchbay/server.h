@@ -128,13 +128,16 @@ BAY_API void bay_call_finish(bay_call *call, bay_result *result); /* takes the r
 /* Keeps the call open after the handler returns; it may now be finished from any thread. */
 BAY_API bay_call *bay_call_defer(bay_call *call);
 BAY_API bool bay_call_is_cancelled(const bay_call *call);
-/* `total` < 0: unknown; `message` may be NULL. Dropped when the client did not ask for it. */
+/* `total` < 0: unknown; `message` may be NULL. Dropped when the client did not ask for it,
+ * and while it does not read what it got. */
 BAY_API void bay_call_progress(bay_call *call, double progress, double total, const char *message);
-/* Log message to this client; level is "debug", "info", … as in MCP. */
+/* Log message to this client; level is "debug", "info", … as in MCP. Dropped like progress. */
 BAY_API void bay_call_log(bay_call *call, const char *level, const char *text);
 
 /* ---- results ------------------------------------------------------------------------------------
- */
+ * Content that this kind of call cannot carry (a blob in a tool's result, an image in a resource's)
+ * makes the call fail with an internal error that says so. What the client's revision does not know
+ * yet is sent in older words: audio as an embedded resource, a link as a line of text. */
 
 BAY_API bay_result *bay_result_new(bay_call *call);
 BAY_API void bay_result_free(bay_result *result); /* only if it is not finished */
@@ -150,8 +153,9 @@ BAY_API void bay_result_resource(bay_result *result, const char *uri, const char
 BAY_API void bay_result_link(bay_result *result, const char *uri, const char *name,
                              const char *mime_type);
 BAY_API void bay_result_blob(bay_result *result, const void *bytes, size_t len); /* of a resource */
-BAY_API void bay_result_structured(bay_result *result, const char *json);        /* an object */
-BAY_API void bay_result_error(bay_result *result);                               /* isError: true */
+/* An object; when it is none the call fails. Where it is all there is, it is sent as text too. */
+BAY_API void bay_result_structured(bay_result *result, const char *json);
+BAY_API void bay_result_error(bay_result *result); /* isError: true */
 /* Prompts: what is added next belongs to a message of this role ("user", "assistant"). */
 BAY_API void bay_result_message(bay_result *result, const char *role);
 BAY_API void bay_result_value(bay_result *result, const char *value); /* completion */

@@ -146,8 +146,8 @@ void sdk_call_send(bay_call *call, const bay_result *result)
     bool is_on_loop = sdk_call_on_loop(call);
     bay_server *server = call->server;
     buf local;
-    buf *out = is_on_loop ? &server->scratch : &local;
     buf_init(&local, SERVER_MAX_RESULT);
+    buf *out = is_on_loop ? &server->scratch : &local;
     buf_clear(out);
     sdk_result_write_members(result, call->request->revision, out);
     if (out->err == BAY_OK) {
