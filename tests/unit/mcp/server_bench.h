@@ -37,6 +37,18 @@ typedef struct wire {
     mcp_connection *connection;
 } wire;
 
+/* A copy with a NUL behind it; for free(). (strndup may look behind the bytes it is given.) */
+static char *text_dup(bay_str text)
+{
+    char *copy = malloc(text.len + 1);
+    assert_non_null(copy);
+    if (text.len > 0) {
+        memcpy(copy, text.at, text.len);
+    }
+    copy[text.len] = '\0';
+    return copy;
+}
+
 typedef struct bench {
     mcp_server *server;
     uint64_t now_ms;
@@ -72,7 +84,7 @@ static inline void wire_answer(mcp_carrier *carrier, int status, bay_str json, b
     assert_int_equal(self->events, 0);
     self->answers++;
     self->status = status;
-    self->body = json.len > 0 ? strndup(json.at, json.len) : NULL;
+    self->body = json.len > 0 ? text_dup(json) : NULL;
     (void)snprintf(self->session, sizeof(self->session), "%.*s", BAY_STR(session));
     (void)snprintf(self->allow, sizeof(self->allow), "%.*s", BAY_STR(allow));
 }
@@ -84,7 +96,7 @@ static inline bay_err wire_event(mcp_carrier *carrier, bay_str json, bay_str id)
     assert_false(self->is_gone);
     assert_true(self->events < MAX_EVENTS);
     assert_null(memchr(json.len > 0 ? json.at : "", '\n', json.len));
-    self->event[self->events] = strndup(json.len > 0 ? json.at : "", json.len);
+    self->event[self->events] = text_dup(json);
     (void)snprintf(self->id[self->events], sizeof(self->id[0]), "%.*s", BAY_STR(id));
     self->events++;
     if (self->dies_on_event) {
