@@ -71,34 +71,14 @@ static cli_exit take_params(const cli_arguments *arguments, buf *params)
     return code;
 }
 
-static cli_exit run(const cli_arguments *arguments, cli_session *session, bay_str params)
-{
-    cli_answer answer;
-    cli_request request = {.method = MCP_PROMPTS_GET, .params = params, .shows_progress = true};
-    cli_answer_init(&answer);
-    cli_exit code = cli_session_call(session, &request, &answer);
-    if (code == CLI_EXIT_OK && answer.kind == MCP_OUTCOME_ERROR) {
-        code = cli_session_refused(session, str_of(arguments->name), &answer);
-    } else if (code == CLI_EXIT_OK) {
-        code = print_result(arguments, answer.value);
-    }
-    cli_answer_fini(&answer);
-    return code;
-}
-
 int cmd_prompt(const cli_arguments *arguments)
 {
-    cli_session *session = NULL;
     buf params;
     buf_init(&params, 2 * (size_t)CLI_PAIRS_BYTES);
     cli_exit code = take_params(arguments, &params);
     if (code == CLI_EXIT_OK) {
-        code = cli_session_open(arguments, NULL, &session);
+        code = cli_session_once(arguments, MCP_PROMPTS_GET, buf_view(&params), print_result);
     }
-    if (code == CLI_EXIT_OK) {
-        code = run(arguments, session, buf_view(&params));
-    }
-    code = cli_session_close(session, code);
     buf_fini(&params);
     return (int)code;
 }

@@ -59,24 +59,8 @@ static cli_exit print_result(const cli_arguments *arguments, json_val result)
     return code;
 }
 
-static cli_exit run(const cli_arguments *arguments, cli_session *session, bay_str params)
-{
-    cli_answer answer;
-    cli_request request = {.method = MCP_RESOURCES_READ, .params = params, .shows_progress = true};
-    cli_answer_init(&answer);
-    cli_exit code = cli_session_call(session, &request, &answer);
-    if (code == CLI_EXIT_OK && answer.kind == MCP_OUTCOME_ERROR) {
-        code = cli_session_refused(session, str_of(arguments->name), &answer);
-    } else if (code == CLI_EXIT_OK) {
-        code = print_result(arguments, answer.value);
-    }
-    cli_answer_fini(&answer);
-    return code;
-}
-
 int cmd_read(const cli_arguments *arguments)
 {
-    cli_session *session = NULL;
     buf params;
     json_writer writer;
     buf_init(&params, PARAMS_BYTES);
@@ -85,16 +69,12 @@ int cmd_read(const cli_arguments *arguments)
     json_key_lit(&writer, "uri");
     json_put_str(&writer, str_of(arguments->name));
     json_close_object(&writer);
-    cli_exit code = params.err == BAY_OK ? CLI_EXIT_OK : CLI_EXIT_FAILED;
-    if (code == CLI_EXIT_OK) {
-        code = cli_session_open(arguments, NULL, &session);
+    cli_exit code = CLI_EXIT_FAILED;
+    if (params.err == BAY_OK) {
+        code = cli_session_once(arguments, MCP_RESOURCES_READ, buf_view(&params), print_result);
     } else {
         cli_say("%s", bay_err_text(params.err));
     }
-    if (code == CLI_EXIT_OK) {
-        code = run(arguments, session, buf_view(&params));
-    }
-    code = cli_session_close(session, code);
     buf_fini(&params);
     return (int)code;
 }

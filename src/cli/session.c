@@ -325,6 +325,27 @@ cli_exit cli_session_close(cli_session *self, cli_exit code)
     return code;
 }
 
+cli_exit cli_session_once(const cli_arguments *arguments, mcp_method_id method, bay_str params,
+                          cli_exit (*print)(const cli_arguments *arguments, json_val result))
+{
+    cli_session *session = NULL;
+    cli_answer answer;
+    cli_request request = {.method = method, .params = params, .shows_progress = true};
+    cli_exit code = cli_session_open(arguments, NULL, &session);
+    if (code != CLI_EXIT_OK) {
+        return cli_session_close(session, code);
+    }
+    cli_answer_init(&answer);
+    code = cli_session_call(session, &request, &answer);
+    if (code == CLI_EXIT_OK && answer.kind == MCP_OUTCOME_ERROR) {
+        code = cli_session_refused(session, str_of(arguments->name), &answer);
+    } else if (code == CLI_EXIT_OK) {
+        code = print(arguments, answer.value);
+    }
+    cli_answer_fini(&answer);
+    return cli_session_close(session, code);
+}
+
 mcp_client *cli_session_client(cli_session *self)
 {
     return mcp_link_client(self->link);

@@ -44,6 +44,11 @@ cli_exit cli_session_call(cli_session *self, const cli_request *request, cli_ans
  * Returns CLI_EXIT_REMOTE. */
 cli_exit cli_session_refused(const cli_session *self, bay_str what, const cli_answer *answer);
 
+/* A whole session of one request: opens, asks with `params` (raw), gives the result to `print`,
+ * closes. Returns the exit status; what failed was said on stderr. */
+cli_exit cli_session_once(const cli_arguments *arguments, mcp_method_id method, bay_str params,
+                          cli_exit (*print)(const cli_arguments *arguments, json_val result));
+
 mcp_client *cli_session_client(cli_session *self);
 const char *cli_session_target(const cli_session *self);    /* for messages */
 const char *cli_session_transport(const cli_session *self); /* "stdio", "http" or "sse" */

@@ -142,15 +142,7 @@ static void take_resource(face *self, mcp_request *request)
         route_to(self, request, owner, (bay_str){NULL, 0}, NULL);
         return;
     }
-    buf data;
-    buf_init(&data, 65536);
-    buf_lit(&data, "{\"uri\":");
-    json_quote(&data, request->name);
-    buf_char(&data, '}');
-    int code = request->revision->era == MCP_MODERN ? RPC_INVALID_PARAMS : MCP_RESOURCE_NOT_FOUND;
-    mcp_request_error(request, code, STR("Resource not found"),
-                      data.err == BAY_OK ? buf_view(&data) : (bay_str){NULL, 0});
-    buf_fini(&data);
+    mcp_request_resource_not_found(request);
 }
 
 static void face_request(void *user, mcp_request *request)

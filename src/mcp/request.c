@@ -11,6 +11,8 @@
 #include "mcp/server_internal.h"
 #include "mcp/session.h"
 
+enum { NOT_FOUND_BYTES = 64 * 1024 }; /* a longer URI is left out of the error */
+
 void peer_init(peer *self)
 {
     list_init(&self->requests);
@@ -254,6 +256,21 @@ void mcp_request_error(mcp_request *shown, int code, bay_str message, bay_str da
         send_answer(self, dress_status(shown->revision, dress_code(shown->revision, code)));
     }
     end_finish(self);
+}
+
+/* mcp 2026-07-28 server/resources: -32602 with the URI in data; earlier revisions: -32002 */
+void mcp_request_resource_not_found(mcp_request *self)
+{
+    buf data;
+    buf_init(&data, NOT_FOUND_BYTES);
+    buf_lit(&data, "{\"uri\":");
+    json_quote(&data, self->name);
+    buf_char(&data, '}');
+    bool is_modern = self->revision->era == MCP_MODERN;
+    mcp_request_error(self, is_modern ? RPC_INVALID_PARAMS : MCP_RESOURCE_NOT_FOUND,
+                      STR("Resource not found"),
+                      data.err == BAY_OK ? buf_view(&data) : (bay_str){NULL, 0});
+    buf_fini(&data);
 }
 
 void mcp_request_error_object(mcp_request *shown, json_val error)

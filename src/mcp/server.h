@@ -173,6 +173,8 @@ void mcp_request_result(mcp_request *self, json_val result);
 /* The same for a result just written by us: members without braces, with none of the dressing. */
 void mcp_request_result_members(mcp_request *self, bay_str members);
 void mcp_request_error(mcp_request *self, int code, bay_str message, bay_str data);
+/* resources/read of a URI (request->name) that does not exist, as each revision says it. */
+void mcp_request_resource_not_found(mcp_request *self);
 /* An upstream's error object, byte for byte, but for codes the revision must not emit. */
 void mcp_request_error_object(mcp_request *self, json_val error);
 

@@ -34,7 +34,7 @@ static void deliver_answer(bay_call *call, note_kind kind, int code, bay_str byt
     } else if (kind == NOTE_ERROR) {
         mcp_request_error(call->request, code, bytes, (bay_str){NULL, 0});
     } else {
-        sdk_answer_not_found(call->request);
+        mcp_request_resource_not_found(call->request);
     }
     call->server->calls_under_way--;
     sdk_call_unref(call); /* the engine's side */

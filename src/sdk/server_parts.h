@@ -167,7 +167,6 @@ void sdk_server_write_capabilities(void *self, const mcp_revision *revision, jso
 
 /* server_service.c: what the engine calls. */
 extern const mcp_service sdk_server_service;
-void sdk_answer_not_found(mcp_request *request);
 
 /* call.c */
 bay_err sdk_call_new(bay_server *server, const entry *entry, mcp_request *request,

@@ -110,20 +110,6 @@ static const entry *find_template(const bay_server *self, bay_str name)
     return NULL;
 }
 
-void sdk_answer_not_found(mcp_request *request)
-{
-    buf data;
-    buf_init(&data, 16384);
-    buf_lit(&data, "{\"uri\":");
-    json_quote(&data, request->name);
-    buf_char(&data, '}');
-    /* mcp 2026-07-28 server/resources: -32602; earlier revisions: -32002 */
-    int code = request->revision->era == MCP_MODERN ? RPC_INVALID_PARAMS : MCP_RESOURCE_NOT_FOUND;
-    mcp_request_error(request, code, STR("Resource not found"),
-                      data.err == BAY_OK ? buf_view(&data) : (bay_str){NULL, 0});
-    buf_fini(&data);
-}
-
 static void read_resource(bay_server *self, mcp_request *request)
 {
     const entry *item = map_get(&self->lists[ENTRY_RESOURCE].by_key, request->name);
@@ -131,7 +117,7 @@ static void read_resource(bay_server *self, mcp_request *request)
         item = find_template(self, request->name);
     }
     if (item == NULL) {
-        sdk_answer_not_found(request);
+        mcp_request_resource_not_found(request);
         return;
     }
     start(self, item, request, JSON_NONE);
