@@ -85,6 +85,19 @@ test_foreign() {
     fi
 }
 
+# JSONTestSuite lies beside a maintainer's clone; anywhere else npm has it.
+json_suite() {
+    local into=$PWD/build/json-suite reason
+    [ -d ../shared/data/jsontestsuite/test_parsing ] && return
+    if reason=$(tools/npm-install tests/json-suite "$into"); then
+        cp tests/json-suite/extract.mjs "$into/"
+        "$into/node_modules/.bin/node" "$into/extract.mjs" "$into/cases"
+        export BAY_JSON_SUITE=$into/cases
+    else
+        say "JSONTestSuite: not to be had: $reason"
+    fi
+}
+
 command_test() {
     deps test
     mkdir -p build
@@ -95,6 +108,7 @@ command_test() {
     say "lint"
     tools/lint "$TALLY" || true
     test_build asan test all benches
+    json_suite
     test_ctest test asan
     test_build clang fuzz all benches
     test_seeds
