@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "gateway/worker.h"
+#include "net/socket.h"
 
 enum { TICK_MS = 1000 };
 
@@ -154,7 +155,11 @@ bay_err worker_listen(worker *self, uint16_t *inout_port, bay_diag *diag)
             buf_uint(&full, *inout_port);
             address = buf_view(&full);
         }
-        bay_err err = http_server_listen(self->server, address, diag);
+        bay_err err = BAY_OK;
+        if (self->index == 0 && self->gateway->worker_count > 1) {
+            err = socket_address_is_free(address, diag); /* the workers share it, nobody else */
+        }
+        err = err == BAY_OK ? http_server_listen(self->server, address, diag) : err;
         if (err != BAY_OK) {
             return err;
         }

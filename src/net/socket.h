@@ -148,6 +148,11 @@ typedef struct socket_listener_options {
  * same turn. */
 typedef void (*socket_accepted)(void *user, net_socket *socket);
 
+/* Whether nobody listens there yet. With reuse_port a second program could listen beside the first
+ * and take half of its connections without either noticing: ask before the first such listener.
+ * Errors: as socket_listen, BAY_IO when the address is taken. Threads: any. */
+bay_err socket_address_is_free(bay_str address, bay_diag *diag) BAY_MUST_CHECK;
+
 /* Binds and listens on "host:port", "[v6]:port" or ":port" (loopback only is the caller's choice:
  * ":port" is every address); port 0 takes a free one; a name binds its first address that works.
  * Running out of descriptors pauses accepting for a moment, with a warning in the log.

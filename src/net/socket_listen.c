@@ -379,6 +379,16 @@ bay_err socket_listen(loop *on_loop, bay_str address, const socket_listener_opti
     return BAY_OK;
 }
 
+bay_err socket_address_is_free(bay_str address, bay_diag *diag)
+{
+    int fd = -1;
+    bay_err err = open_listener(address, false, 1, &fd, diag);
+    if (err == BAY_OK) {
+        close(fd);
+    }
+    return err;
+}
+
 uint16_t socket_listener_port(const socket_listener *self)
 {
     return self->port;

@@ -637,6 +637,38 @@ static void a_paused_listener_leaves_them_waiting(void **state)
     fixture_fini(&self);
 }
 
+static void nothing_accepted(void *user, net_socket *socket)
+{
+    (void)user;
+    socket_abort(socket);
+}
+
+/* Two programs with SO_REUSEPORT would share an address without noticing; whoever asks first does.
+ */
+static void an_address_that_is_shared_is_not_free(void **state)
+{
+    (void)state;
+    loop *on = test_loop();
+    socket_listener *first = NULL;
+    socket_listener *second = NULL;
+    socket_listener_options shared = {.reuse_port = true};
+    char address[64];
+    bay_diag diag = {0};
+    assert_int_equal(
+        socket_listen(on, STR("127.0.0.1:0"), &shared, nothing_accepted, NULL, &first, &diag),
+        BAY_OK);
+    snprintf(address, sizeof(address), "127.0.0.1:%u", socket_listener_port(first));
+    assert_int_equal(socket_address_is_free(str_of(address), &diag), BAY_IO);
+    assert_non_null(strstr(diag.text, address));
+    assert_int_equal(
+        socket_listen(on, str_of(address), &shared, nothing_accepted, NULL, &second, &diag),
+        BAY_OK);
+    socket_listener_close(first);
+    socket_listener_close(second);
+    assert_int_equal(socket_address_is_free(str_of(address), &diag), BAY_OK);
+    loop_free(on);
+}
+
 static void an_idle_connection_is_small(void **state)
 {
     (void)state;
@@ -679,6 +711,7 @@ int main(void)
         cmocka_unit_test(an_open_descriptor_is_a_socket_at_once),
         cmocka_unit_test(running_out_of_descriptors_does_not_end_the_listener),
         cmocka_unit_test(a_paused_listener_leaves_them_waiting),
+        cmocka_unit_test(an_address_that_is_shared_is_not_free),
         cmocka_unit_test(an_idle_connection_is_small),
         cmocka_unit_test(no_descriptor_is_left_behind),
     };
