@@ -293,6 +293,33 @@ static bool is_name_byte(char c)
            c == '-';
 }
 
+/* Hosts let their servers be called anything; here a name is part of a path and of tool names. */
+void config_fit_name(config_loader *loader, const config_node *node, char *name)
+{
+    bool is_changed = false;
+    for (size_t i = 0; i < node->key.len; i++) {
+        if (!is_name_byte(name[i])) {
+            name[i] = '_';
+            is_changed = true;
+        }
+    }
+    if (is_changed) {
+        config_warn(loader, node->line,
+                    "mcpServers: \"%s\" is shown as \"%s\": names have letters, digits, _ and -",
+                    config_quote(node->key).text, name);
+    }
+}
+
+static bool is_taken(const config *self, size_t index)
+{
+    for (size_t i = 0; i < index; i++) {
+        if (str_eq(self->servers[i].name, self->servers[index].name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool is_name(bay_str name)
 {
     for (size_t i = 0; i < name.len; i++) {
@@ -327,6 +354,10 @@ void config_check_names(config_loader *loader, const config *self)
                          "mcpServers: \"%s\" cannot name a server: use 1 to %d letters, digits, _ "
                          "and -",
                          config_quote(server->name).text, CONFIG_NAME_BYTES);
+        } else if (is_taken(self, i)) {
+            config_error(loader, server->line,
+                         "mcpServers: a second server would be shown as \"%s\": rename one",
+                         config_quote(server->name).text);
         } else if (self->separator.len > 0 && self->separator.len <= 3 &&
                    splits_early(server->name, self->separator)) {
             config_error(loader, server->line,

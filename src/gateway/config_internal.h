@@ -165,6 +165,8 @@ void config_check_top(config_loader *loader, const config_node *node, const conf
 void config_check_server(config_loader *loader, const config_node *node, config_server *server);
 /* The transport a word of the `type` row stands for. */
 config_transport config_transport_of(unsigned word);
+/* Makes a server's name out of its key, in place; says so when they differ. */
+void config_fit_name(config_loader *loader, const config_node *node, char *name);
 void config_check_names(config_loader *loader, const config *self);
 
 typedef struct config_object {

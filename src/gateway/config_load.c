@@ -387,6 +387,7 @@ static void apply_server(config_loader *loader, const config_node *node, config_
         loader->err = config_pool_err(&loader->kept);
         return;
     }
+    config_fit_name(loader, node, (char *)(uintptr_t)server->name.at);
     loader->is_left_out = is_left_out(node);
     apply_map(loader, CONFIG_SCOPE_SERVER, node, server);
     bool is_open = loader->is_left_out && loader->report->warnings > warnings;

@@ -204,6 +204,9 @@ static void files_of_desktop_hosts_load_unchanged(void **state)
     self = load(host_files[4].text, 1);
     assert_true(self->servers[1].is_disabled);
     config_free(self);
+    self = load("{\"mcpServers\": {\"My Notes (v2.0)\": {\"command\": \"x\"}}}", 1);
+    assert_str(self->servers[0].name, "My_Notes__v2_0_");
+    config_free(self);
 }
 
 static void a_disabled_server_may_lack_its_variables(void **state)
