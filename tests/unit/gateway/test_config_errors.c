@@ -115,8 +115,8 @@ static const mistake mistakes[] = {
      "patchbay.yaml:2: mcpServers.a.restart: minDelay is longer than maxDelay: *"},
     {SERVER "{command: x, protocol: 2025-01-01}\n",
      "patchbay.yaml:2: mcpServers.a.protocol needs one of auto, legacy, modern, 2024-11-05, *"},
-    {"mcpServers:\n  a.b: {command: x}\n  a b: {command: x}\n",
-     "patchbay.yaml:3: mcpServers: a second server would be shown as \"a_b\": *"},
+    {"mcpServers:\n  a_b: {command: x}\n  a b: {command: x}\n",
+     "patchbay.yaml:3: warning: mcpServers: \"a b\" is shown as \"a_b\": *"},
     {"mcpServers:\n  '': {command: x}\n", "patchbay.yaml:2: mcpServers: \"\" cannot name *"},
     {"separator: _\nmcpServers:\n  a_b: {command: x}\n",
      "patchbay.yaml:3: mcpServers: \"a_b\" cannot be told from the separator *"},
@@ -179,6 +179,20 @@ static void assert_report(const config_report *report, const char *text, const c
     assert_true(is_good);
     assert_null(memmem(all.at, all.len, "s3cr3t", 6));
     buf_fini(&shown);
+}
+
+static void two_servers_of_one_shown_name_are_refused(void **state)
+{
+    (void)state;
+    const config *self = NULL;
+    config_report report;
+    assert_int_equal(
+        testing_load("mcpServers:\n  a_b: {command: x}\n  a b: {command: x}\n", &self, &report),
+        BAY_SYNTAX);
+    assert_int_equal(report.errors, 1);
+    assert_int_equal(report.count, 2);
+    assert_non_null(strstr(report.messages[1].text, "a second server would be shown as \"a_b\""));
+    assert_int_equal(report.messages[1].line, 3);
 }
 
 static void each_mistake_is_told_with_its_line(void **state)
@@ -362,6 +376,7 @@ static void a_file_that_cannot_be_read_says_why(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_servers_of_one_shown_name_are_refused),
         cmocka_unit_test(each_mistake_is_told_with_its_line),
         cmocka_unit_test(all_mistakes_are_told_at_once_by_line),
         cmocka_unit_test(a_report_is_bounded_and_counts_the_rest),
