@@ -129,7 +129,8 @@ void config_write_markdown(buf *out)
                "each. YAML anchors, aliases\n"
                "  and tags are refused.\n"
                "- **Names** of servers have 1 to %d letters, digits, `_` and `-`, and do not "
-               "contain the separator.\n",
+               "contain the separator. Any other character of a host's name becomes `_`, with a "
+               "warning.\n",
                CONFIG_FILE_BYTES / (1024 * 1024), CONFIG_DEPTH, CONFIG_SERVERS, CONFIG_ITEMS,
                CONFIG_NAME_BYTES);
     for (size_t i = 0; i < CONFIG_SCOPE_COUNT; i++) {
