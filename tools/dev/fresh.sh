@@ -85,7 +85,9 @@ fresh_inside() {
     mapfile -t variables < <(fresh_environment)
     # shellcheck disable=SC2016  # expanded by the inner shell
     exec unshare --mount --pid --fork --kill-child --propagation private \
-        bash -c 'mount -t proc proc "$1/proc"; mount -t tmpfs tmpfs "$1/dev/shm" || true; shift; exec "$@"' \
+        bash -c 'mount -t proc proc "$1/proc"; mount -t tmpfs tmpfs "$1/dev/shm" || true
+            mkdir -p "$1/dev/pts"; mount -t devpts -o newinstance,ptmxmode=0666 devpts "$1/dev/pts" || true
+            rm -f "$1/dev/ptmx"; ln -s pts/ptmx "$1/dev/ptmx"; shift; exec "$@"' \
         inside "$root" chroot "$root" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
         HOME=/root LANG=C.UTF-8 "${variables[@]}" "$@"
 }
