@@ -3,7 +3,7 @@
 
 include(GNUInstallDirs)
 
-set(bay_library_rooms base json wire net rpc mcp transport sdk)
+set(bay_library_rooms base json wire net schema rpc store auth mcp transport sdk)
 set(bay_library_objects)
 foreach(room ${bay_library_rooms})
     get_target_property(kind room_${room} TYPE)
@@ -11,7 +11,8 @@ foreach(room ${bay_library_rooms})
         list(APPEND bay_library_objects $<TARGET_OBJECTS:room_${room}>)
     endif()
 endforeach()
-set(bay_library_links PkgConfig::UV PkgConfig::OPENSSL Threads::Threads)
+set(bay_library_links PkgConfig::UV PkgConfig::OPENSSL PkgConfig::PCRE2 PkgConfig::SQLITE
+    Threads::Threads)
 
 # libpatchbay.so: hidden visibility leaves only BAY_API to its users.
 add_library(patchbay_shared SHARED ${bay_library_objects})
@@ -50,14 +51,9 @@ if(EXISTS ${CMAKE_SOURCE_DIR}/src/cli/main.c)
 endif()
 
 # examples/NAME.c: one program each, on the public headers and the static library.
-pkg_check_modules(SQLITE IMPORTED_TARGET sqlite3)
 file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/examples/*.c)
 foreach(file ${files})
     get_filename_component(name ${file} NAME_WE)
-    if(name STREQUAL "database" AND NOT SQLITE_FOUND)
-        message(WARNING "examples/database needs libsqlite3-dev; left out")
-        continue()
-    endif()
     add_executable(example_${name} ${file})
     set_target_properties(example_${name} PROPERTIES OUTPUT_NAME ${name}
         RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/examples)

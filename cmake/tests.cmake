@@ -5,7 +5,7 @@ include(CTest)
 
 # The tests of the rooms that run threads; what ThreadSanitizer is for.
 add_custom_target(threaded_tests)
-set(bay_threaded net transport sdk gateway contract scenario)
+set(bay_threaded net store transport sdk gateway contract scenario)
 
 # What the gateway's tests put behind it: a server that breaks the rules as it is told.
 add_executable(bad_server ${CMAKE_SOURCE_DIR}/tests/support/bad_server.c)
@@ -37,7 +37,7 @@ if(CMOCKA)
         set_tests_properties(${room}/${short} PROPERTIES TIMEOUT 120)
     endfunction()
 
-    foreach(room base json wire net rpc mcp transport sdk gateway cli)
+    foreach(room base json wire net schema rpc store auth mcp transport sdk gateway cli)
         file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${room}/test_*.c)
         foreach(file ${files})
             bay_test(${file} ${room} room_${room})
