@@ -1,0 +1,66 @@
+/* Sealed values: bytes that leave the process and must come back unchanged, read by nobody, used by
+ * nobody else, and not for ever. A text is bound to associated data (who may bring it back, for
+ * which request), which is not part of the text and must be given again.
+ *
+ * A text is base64url without padding of
+ *     version (1) | key id (4) | expires_at_ms (8, big endian) | nonce (12) | cipher text | tag
+ * (16) by AES-256-GCM. The tag covers everything before the cipher text, then the associated data:
+ * a header cannot be changed, and an expiry is believed only after the tag was right.
+ *
+ * A sealed value proves who made it, not that it comes for the first time: whoever must not take it
+ * twice puts a number into it and remembers that. */
+#ifndef AUTH_SEAL_H
+#define AUTH_SEAL_H
+
+#include "base/buf.h"
+#include "patchbay/types.h"
+
+#define SEAL_KEY_BYTES 32
+#define SEAL_RING_KEYS 8                /* a further one drops the oldest */
+#define SEAL_PLAIN_BYTES (256 * 1024)   /* of one sealed value */
+#define SEAL_ASSOCIATED_BYTES (1 << 20) /* of what one value is bound to */
+#define SEAL_OVERHEAD_BYTES 41          /* what sealing adds, before base64 */
+
+/* The keys of a process or a group of replicas. The newest seals, all open. */
+typedef struct seal_ring seal_ring;
+
+/* An empty ring.
+ * Owns: the caller, until seal_ring_free. Errors: BAY_NOMEM; BAY_UNSUPPORTED when OpenSSL offers no
+ * AES-256-GCM. Units: none. Threads: any. Source: none. */
+bay_err seal_ring_new(seal_ring **out) BAY_MUST_CHECK;
+
+/* Frees the ring and wipes its keys. `self` may be NULL.
+ * Owns: takes `self`. Errors: none. Units: none. Threads: any, when nobody else uses it.
+ * Source: none. */
+void seal_ring_free(seal_ring *self);
+
+/* Makes `key` the one that seals; those that were there still open. A key that is there already
+ * moves to the front. Its id follows from its bytes, so that replicas given the same keys
+ * understand each other. Nonces are random: bring a new key before 2^32 values were sealed by one.
+ * Owns: a copy of `key`, wiped at the end. Errors: BAY_INVALID when it is not SEAL_KEY_BYTES long;
+ * BAY_NOMEM. Units: bytes. Threads: one, while nobody seals or opens.
+ * Source: NIST SP 800-38D section 8.3. */
+bay_err seal_ring_add(seal_ring *self, bay_str key) BAY_MUST_CHECK;
+
+/* The same with a random key, for what needs not outlive the process.
+ * Owns: the key. Errors: BAY_NOMEM. Units: none. Threads: as seal_ring_add. Source: none. */
+bay_err seal_ring_generate(seal_ring *self) BAY_MUST_CHECK;
+
+/* Appends the sealed text to `out`.
+ * Owns: nothing; both inputs are borrowed. Errors: BAY_STATE when the ring is empty; BAY_LIMIT for
+ * too many bytes (also of `out`); BAY_NOMEM; `out` is then as long as before. Units:
+ * `expires_at_ms` wall clock since 1970, 0: never. Threads: any, also several at once.
+ * Source: NIST SP 800-38D. */
+bay_err seal_value(const seal_ring *self, bay_str plain, bay_str associated, uint64_t expires_at_ms,
+                   buf *out) BAY_MUST_CHECK;
+
+/* Appends what was sealed to `out`; a caller whose plain text is secret wipes it there.
+ * Owns: nothing; inputs are borrowed. Errors: BAY_DENIED for whatever no key of this ring sealed
+ * for this associated data: forged, damaged, cut, bound to something else, sealed by a key that is
+ * gone; which of them is not said. BAY_TIMEOUT when it is genuine and `now_ms` has reached its
+ * expiry. BAY_NOMEM, BAY_LIMIT from `out`. `out` is then as long as before. Units: ms since 1970.
+ * Threads: any, also several at once. Source: NIST SP 800-38D. */
+bay_err seal_open(const seal_ring *self, bay_str text, bay_str associated, uint64_t now_ms,
+                  buf *out) BAY_MUST_CHECK;
+
+#endif
