@@ -15,11 +15,13 @@
 #include "base/buf.h"
 #include "patchbay/types.h"
 
-#define SEAL_KEY_BYTES 32
-#define SEAL_RING_KEYS 8                /* a further one drops the oldest */
-#define SEAL_PLAIN_BYTES (256 * 1024)   /* of one sealed value */
-#define SEAL_ASSOCIATED_BYTES (1 << 20) /* of what one value is bound to */
-#define SEAL_OVERHEAD_BYTES 41          /* what sealing adds, before base64 */
+enum {
+    SEAL_KEY_BYTES = 32,
+    SEAL_RING_KEYS = 8,              /* a further one drops the oldest */
+    SEAL_PLAIN_BYTES = 256 * 1024,   /* of one sealed value */
+    SEAL_ASSOCIATED_BYTES = 1 << 20, /* of what one value is bound to */
+    SEAL_OVERHEAD_BYTES = 41,        /* what sealing adds, before base64 */
+};
 
 /* The keys of a process or a group of replicas. The newest seals, all open. */
 typedef struct seal_ring seal_ring;
