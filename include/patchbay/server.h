@@ -1,5 +1,5 @@
 /* An MCP server: tools, resources and prompts written once, served to clients of every protocol
- * revision from 2024-11-05 to 2026-07-28, on stdio and HTTP.
+ * revision from 2024-11-05 to 2026-07-28, on stdio and HTTP and in process.
  *
  *     bay_server *server = bay_server_new("weather", "1.0.0");
  *     bay_server_tool(server, "get_weather", "Conditions in a city.", schema, handler, NULL);
@@ -10,17 +10,17 @@
  *
  * For the whole header:
  * Owns: strings and bytes given are copied; a `user` pointer stays the caller's and must outlive
- * the server; a result belongs to who made it until bay_call_finish takes it. Errors: those of
- * registration are kept, see above; a call that could not be answered as asked (no memory, a result
- * over its bound) is answered with a JSON-RPC error instead, so every call ends. Units: lengths in
- * bytes, times in milliseconds, progress in whatever the handler counts. Threads: a server is set
- * up by one thread. Handlers run on the server's loop; those marked blocking run on a pool of
- * threads. A deferred call may be finished, and asked, from any thread. Source: MCP revisions
- * 2024-11-05 to 2026-07-28: server/tools, server/resources, server/prompts, server/utilities,
- * basic/utilities and basic/patterns. */
+ * the server; tools, resources and prompts belong to their server. Errors: those of registration
+ * are kept, see above. Units: lengths in bytes, times in milliseconds. Threads: a server is set up
+ * by one thread, and served by one: the one that runs or dispatches it. Handlers run there too;
+ * those marked blocking run on a pool of threads. What any thread may call says so. Source: MCP
+ * revisions 2024-11-05 to 2026-07-28: server/tools, server/resources, server/prompts,
+ * server/utilities, basic/utilities and basic/patterns; extensions tasks, skills and apps. */
 #ifndef PATCHBAY_SERVER_H
 #define PATCHBAY_SERVER_H
 
+#include <patchbay/call.h>
+#include <patchbay/library.h>
 #include <patchbay/types.h>
 
 #ifdef __cplusplus
@@ -29,59 +29,188 @@ extern "C" {
 
 typedef struct bay_server bay_server;
 typedef struct bay_tool bay_tool;
-typedef struct bay_call bay_call;     /* one call of a tool, read of a resource, get of a prompt */
-typedef struct bay_result bay_result; /* content being put together */
-
-typedef void (*bay_handler)(bay_call *call, void *user);
+typedef struct bay_resource bay_resource; /* at one URI, or a template of many */
+typedef struct bay_prompt bay_prompt;
+typedef struct bay_peer bay_peer; /* who sent an HTTP request, while it is being identified */
 
 /* ---- the server -------------------------------------------------------------------------------
- * Threads: the one that sets up. NULL is returned only when out of memory, and taken by every
- * function that takes what was returned. */
+ * NULL is returned only when out of memory, and taken by every function that takes what was
+ * returned. */
 
 BAY_API bay_server *bay_server_new(const char *name, const char *version);
-BAY_API void bay_server_free(bay_server *server); /* NULL is fine */
+BAY_API void bay_server_free(bay_server *server); /* NULL is fine; not while it is being served */
 BAY_API void bay_server_title(bay_server *server, const char *title);
 BAY_API void bay_server_instructions(bay_server *server, const char *text);
+BAY_API void bay_server_website(bay_server *server, const char *url);
+/* A JSON array of icons: [{"src":"https://…","mimeType":"image/png","sizes":["48x48"]}]. */
+BAY_API void bay_server_icons(bay_server *server, const char *json);
+/* Lines about this server go there, in place of bay_set_log's sink. */
+BAY_API void bay_server_log_to(bay_server *server, bay_log_sink sink, void *user,
+                               bay_log_level most_verbose);
 
-/* A tool. `input_schema` is JSON Schema (type object). */
+/* Settings that are numbers; 0 stands for the default. Out of range: an error of registration. */
+typedef enum bay_setting {
+    BAY_CALL_TIMEOUT_MS,     /* of every call without one of its own; 600,000 */
+    BAY_QUESTION_TIMEOUT_MS, /* until a question counts as unanswered; 600,000 */
+    BAY_STATE_TTL_MS,        /* how long a client may take for its next round; 600,000 */
+    BAY_LIST_TTL_MS,         /* how long lists may be kept by clients; 0: not at all */
+    BAY_PAGE_SIZE,           /* entries per page of a list; 0: all on one */
+    BAY_MAX_SESSIONS,        /* 10,000 */
+    BAY_SESSION_IDLE_MS,     /* 1,800,000 */
+    BAY_MAX_REQUESTS,        /* under way per session or connection; 1,024 */
+    BAY_MAX_BODY_BYTES,      /* of one HTTP request; 16 MiB */
+    BAY_MAX_CONNECTIONS,     /* HTTP; 10,000 */
+    BAY_MAX_TASKS,           /* kept at one time; 10,000 */
+    BAY_TASK_TTL_MS,         /* from its creation to its removal; 3,600,000 */
+    BAY_TASK_POLL_MS,        /* what clients are told to wait between two looks; 1,000 */
+} bay_setting;
+BAY_API void bay_server_set(bay_server *server, bay_setting setting, int64_t value);
+
+/* Serve only these revisions, inclusive: "2025-03-26", "2026-07-28". NULL: no bound. */
+BAY_API void bay_server_revisions(bay_server *server, const char *oldest, const char *newest);
+
+/* ---- tools --------------------------------------------------------------------------------------
+ */
+
+/* `input_schema` is JSON Schema 2020-12 (or draft-07, by $schema) of type object. Arguments that
+ * break it never reach the handler: the caller gets a tool error that says what to mend. Top-level
+ * properties with "x-mcp-header" are checked against their header fields. */
 BAY_API bay_tool *bay_server_tool(bay_server *server, const char *name, const char *description,
                                   const char *input_schema, bay_handler handler, void *user);
 BAY_API void bay_tool_title(bay_tool *tool, const char *title);
+/* What bay_result_structured gives must fit this; when it does not, the call fails. */
 BAY_API void bay_tool_output_schema(bay_tool *tool, const char *schema);
 /* Behaviour hints as a JSON object: {"readOnlyHint":true,…}. */
 BAY_API void bay_tool_annotations(bay_tool *tool, const char *json);
+BAY_API void bay_tool_icons(bay_tool *tool, const char *json);
+BAY_API void bay_tool_meta(bay_tool *tool, const char *json); /* _meta: a JSON object */
 /* The handler may block: it runs on the pool, not on the loop. */
 BAY_API void bay_tool_blocking(bay_tool *tool);
+/* The call is given up after so long: cancelled, and answered with a tool error that says so. */
+BAY_API void bay_tool_timeout(bay_tool *tool, uint32_t ms);
 /* The caller must have declared this client capability ("sampling", "elicitation", "roots"), or the
  * call is refused before the handler runs (-32021; a tool error for legacy clients). */
 BAY_API void bay_tool_requires(bay_tool *tool, const char *capability);
+/* Off: neither listed nor callable until it is on again. Clients hear of the change. Any thread,
+ * also while serving. */
+BAY_API void bay_tool_enable(bay_tool *tool, bool is_enabled);
 
-/* A resource at a fixed URI, and a family of them by URI template (RFC 6570 level 1). The handler
- * answers with bay_call_reply (text) or a result holding bay_result_blob; the URI read is
- * bay_call_name. */
-BAY_API void bay_server_resource(bay_server *server, const char *uri, const char *name,
-                                 const char *description, const char *mime_type,
-                                 bay_handler handler, void *user);
-BAY_API void bay_server_template(bay_server *server, const char *uri_template, const char *name,
-                                 const char *description, const char *mime_type,
-                                 bay_handler handler, void *user);
-/* Handlers of templates: the value of {variable} in the URI read, percent-decoded. */
-BAY_API bay_str bay_call_variable(bay_call *call, const char *variable);
+/* Extension io.modelcontextprotocol/tasks: the call may outlive its request. The handler is the
+ * same; with a client that declares the extension the answer is a task, and what the handler sends,
+ * asks and answers goes there. */
+typedef enum bay_task_mode {
+    BAY_TASK_NEVER,    /* the default */
+    BAY_TASK_OPTIONAL, /* a task for clients that can, a plain call for the others */
+    BAY_TASK_REQUIRED, /* clients that cannot are refused (-32021) */
+} bay_task_mode;
+BAY_API void bay_tool_task(bay_tool *tool, bay_task_mode mode);
+/* The handler may be run again from the top when the process died while it was working; otherwise
+ * such a task has failed. */
+BAY_API void bay_tool_resumable(bay_tool *tool);
+/* From here on the call is a task, decided by the handler itself (BAY_TASK_OPTIONAL): before this
+ * it may have asked its client in rounds. False: this client cannot, the call goes on as it is. */
+BAY_API bool bay_call_become_task(bay_call *call);
+/* A word on what the task is doing. */
+BAY_API void bay_call_task_status(bay_call *call, const char *message);
 
-/* A prompt. `arguments` is a JSON array: [{"name":"city","description":"…","required":true}] or
- * NULL. The handler adds messages with bay_result_message. */
-BAY_API void bay_server_prompt(bay_server *server, const char *name, const char *description,
-                               const char *arguments, bay_handler handler, void *user);
+/* ---- resources ----------------------------------------------------------------------------------
+ * At a fixed URI, and a family of them by URI template (RFC 6570 level 1). The handler answers with
+ * bay_call_reply (text) or a result holding bay_result_blob; the URI read is bay_call_name. */
+
+BAY_API bay_resource *bay_server_resource(bay_server *server, const char *uri, const char *name,
+                                          const char *description, const char *mime_type,
+                                          bay_handler handler, void *user);
+BAY_API bay_resource *bay_server_template(bay_server *server, const char *uri_template,
+                                          const char *name, const char *description,
+                                          const char *mime_type, bay_handler handler, void *user);
+BAY_API void bay_resource_title(bay_resource *resource, const char *title);
+BAY_API void bay_resource_annotations(bay_resource *resource, const char *json);
+BAY_API void bay_resource_icons(bay_resource *resource, const char *json);
+BAY_API void bay_resource_meta(bay_resource *resource, const char *json);
+BAY_API void bay_resource_size(bay_resource *resource, uint64_t bytes);
+BAY_API void bay_resource_blocking(bay_resource *resource); /* as bay_tool_blocking */
+BAY_API void bay_resource_enable(bay_resource *resource, bool is_enabled); /* any thread */
+
+/* ---- prompts and completion ---------------------------------------------------------------------
+ */
+
+/* `arguments` is a JSON array: [{"name":"city","description":"…","required":true}] or NULL. The
+ * handler adds messages with bay_result_message. */
+BAY_API bay_prompt *bay_server_prompt(bay_server *server, const char *name, const char *description,
+                                      const char *arguments, bay_handler handler, void *user);
+BAY_API void bay_prompt_title(bay_prompt *prompt, const char *title);
+BAY_API void bay_prompt_icons(bay_prompt *prompt, const char *json);
+BAY_API void bay_prompt_meta(bay_prompt *prompt, const char *json);
+BAY_API void bay_prompt_blocking(bay_prompt *prompt);                /* as bay_tool_blocking */
+BAY_API void bay_prompt_enable(bay_prompt *prompt, bool is_enabled); /* any thread */
 
 /* Completion of prompt arguments and template variables: one handler for all; it reads
  * bay_call_name (the prompt's name or the template), bay_call_str(call, "name") and
  * bay_call_str(call, "value") (the argument) and adds values with bay_result_value. */
 BAY_API void bay_server_completion(bay_server *server, bay_handler handler, void *user);
 
-/* What changed since the clients last listed; any thread, also while serving. */
-typedef enum bay_change { BAY_TOOLS = 1, BAY_PROMPTS = 2, BAY_RESOURCES = 4 } bay_change;
-BAY_API void bay_server_changed(bay_server *server, bay_change change);
+/* ---- changes ------------------------------------------------------------------------------------
+ * Any thread, also while serving. Clients that asked for it are told, each in its revision's way.
+ */
+
+BAY_API void bay_server_changed(bay_server *server, bay_kind kind); /* since they last listed */
 BAY_API void bay_server_updated(bay_server *server, const char *uri);
+/* A log message tied to no call, to the sessions whose level admits it. */
+BAY_API void bay_server_log(bay_server *server, const char *level, const char *text);
+/* The first subscriber of a resource came, or the last one left: start or stop to watch it. */
+BAY_API void bay_server_on_subscribe(bay_server *server,
+                                     void (*subscribed)(void *user, const char *uri,
+                                                        bool is_wanted),
+                                     void *user);
+
+/* ---- extensions ---------------------------------------------------------------------------------
+ */
+
+/* Declares capabilities.extensions[id] = settings (a JSON object; NULL: {}). */
+BAY_API void bay_server_extension(bay_server *server, const char *id, const char *settings);
+/* A method of an extension, outside the protocol's own: the handler reads the params as arguments
+ * and answers with bay_call_finish_json or bay_call_error. */
+BAY_API void bay_server_method(bay_server *server, const char *method, bay_handler handler,
+                               void *user);
+
+/* Skills (io.modelcontextprotocol/skills): the folder of a SKILL.md and what lies beside it, read
+ * when the server is checked, its files offered as resources skill://NAME/…, with digests. Or from
+ * memory, file by file; SKILL.md first. */
+BAY_API void bay_server_skill(bay_server *server, const char *folder);
+BAY_API void bay_server_skill_file(bay_server *server, const char *skill, const char *path,
+                                   const char *mime_type, const void *bytes, size_t len);
+
+/* Apps (io.modelcontextprotocol/ui): a page at ui://… for the host to show, and the tool whose
+ * results it shows. `settings`: _meta.ui of the resource ({"csp":…}) as a JSON object, or NULL. */
+BAY_API bay_resource *bay_server_ui(bay_server *server, const char *uri, const char *name,
+                                    const char *html, const char *settings);
+BAY_API void bay_tool_ui(bay_tool *tool, const char *uri);
+/* Who may call it: "model", "app", or both: "model,app" (the default). */
+BAY_API void bay_tool_visibility(bay_tool *tool, const char *visibility);
+
+/* ---- who is calling, and what must not be forged ------------------------------------------------
+ */
+
+/* Called for each HTTP request before anything of it is looked at. True: go on (bay_peer_is names
+ * the caller); false: 401, with `challenge` as WWW-Authenticate if bay_peer_challenge gave one. */
+typedef bool (*bay_identify)(bay_peer *peer, void *user);
+BAY_API void bay_server_identify(bay_server *server, bay_identify identify, void *user);
+BAY_API bay_str bay_peer_field(const bay_peer *peer,
+                               const char *name); /* header; `at` NULL: none */
+BAY_API void bay_peer_is(bay_peer *peer, const char *principal);
+BAY_API void bay_peer_challenge(bay_peer *peer, const char *challenge);
+
+/* The secret (32 bytes) that seals what clients carry between two rounds. The newest seals, each
+ * opens: give the old one first, then the new one. Without any, one is drawn at start, and rounds
+ * do not survive a restart. */
+BAY_API void bay_server_key(bay_server *server, const void *key, size_t len);
+
+/* Where tasks live: ":memory:" (the default) or the path of an SQLite file, where they are safe
+ * before the reply that names them, and survive the process. */
+BAY_API void bay_server_store(bay_server *server, const char *path);
+
+/* ---- serving ------------------------------------------------------------------------------------
+ */
 
 /* Are all registrations good? BAY_INVALID and the first error's text if not. */
 BAY_API bay_err bay_server_check(bay_server *server, bay_diag *diag) BAY_MUST_CHECK;
@@ -90,75 +219,21 @@ BAY_API bay_err bay_server_check(bay_server *server, bay_diag *diag) BAY_MUST_CH
  * status for main. Options: --stdio (default), --http ADDRESS[:PORT], --help, --version. */
 BAY_API int bay_server_main(bay_server *server, int argc, char **argv);
 
-/* ---- a call: what it carries --------------------------------------------------------------------
- * Views live until the call is finished. Threads: the handler's, or after bay_call_defer any one
- * thread at a time. */
-
-/* The argument of that name as text: a string decoded, any other value as its JSON; empty (at NULL)
- * when absent. */
-BAY_API bay_str bay_call_str(bay_call *call, const char *name);
-/* BAY_NOTFOUND, BAY_TYPE, BAY_RANGE. */
-BAY_API bay_err bay_call_int(bay_call *call, const char *name, int64_t *out) BAY_MUST_CHECK;
-BAY_API bay_err bay_call_double(bay_call *call, const char *name, double *out) BAY_MUST_CHECK;
-BAY_API bool bay_call_true(bay_call *call, const char *name); /* is it the literal true? */
-BAY_API bool bay_call_has(bay_call *call, const char *name);
-BAY_API bay_str bay_call_arguments(bay_call *call); /* the raw JSON object; "{}" when absent */
-BAY_API bay_str bay_call_name(bay_call *call);      /* tool or prompt name, URI, template */
-BAY_API bay_str bay_call_revision(bay_call *call);  /* "2025-11-25" */
-
-/* ---- a call: how it ends, exactly once --------------------------------------------------------
- * After any of these the call is gone. A handler that returns without finishing or deferring gets
- * an internal error sent in its place. */
-
-BAY_API void bay_call_reply(bay_call *call, const char *text);
-BAY_API void bay_call_replyf(bay_call *call, const char *format, ...) BAY_PRINTF(2, 3);
-BAY_API void bay_call_reply_str(bay_call *call, bay_str text);
-/* The tool failed in a way the model can act on (isError). For resources and prompts: an error. */
-BAY_API void bay_call_fail(bay_call *call, const char *text);
-BAY_API void bay_call_failf(bay_call *call, const char *format, ...) BAY_PRINTF(2, 3);
-/* A JSON-RPC error: the call itself was wrong. */
-BAY_API void bay_call_error(bay_call *call, int code, const char *message);
-/* The resource does not exist (the code each revision wants). */
-BAY_API void bay_call_not_found(bay_call *call);
-BAY_API void bay_call_finish(bay_call *call, bay_result *result); /* takes the result */
-
-/* ---- a call: while it lasts ---------------------------------------------------------------------
- */
-
-/* Keeps the call open after the handler returns; it may now be finished from any thread. */
-BAY_API bay_call *bay_call_defer(bay_call *call);
-BAY_API bool bay_call_is_cancelled(const bay_call *call);
-/* `total` < 0: unknown; `message` may be NULL. Dropped when the client did not ask for it,
- * and while it does not read what it got. */
-BAY_API void bay_call_progress(bay_call *call, double progress, double total, const char *message);
-/* Log message to this client; level is "debug", "info", … as in MCP. Dropped like progress. */
-BAY_API void bay_call_log(bay_call *call, const char *level, const char *text);
-
-/* ---- results ------------------------------------------------------------------------------------
- * Content that this kind of call cannot carry (a blob in a tool's result, an image in a resource's)
- * makes the call fail with an internal error that says so. What the client's revision does not know
- * yet is sent in older words: audio as an embedded resource, a link as a line of text. */
-
-BAY_API bay_result *bay_result_new(bay_call *call);
-BAY_API void bay_result_free(bay_result *result); /* only if it is not finished */
-BAY_API void bay_result_text(bay_result *result, const char *text);
-BAY_API void bay_result_textf(bay_result *result, const char *format, ...) BAY_PRINTF(2, 3);
-BAY_API void bay_result_text_str(bay_result *result, bay_str text);
-BAY_API void bay_result_image(bay_result *result, const void *bytes, size_t len,
-                              const char *mime_type);
-BAY_API void bay_result_audio(bay_result *result, const void *bytes, size_t len,
-                              const char *mime_type);
-BAY_API void bay_result_resource(bay_result *result, const char *uri, const char *mime_type,
-                                 const char *text); /* embedded, text */
-BAY_API void bay_result_link(bay_result *result, const char *uri, const char *name,
-                             const char *mime_type);
-BAY_API void bay_result_blob(bay_result *result, const void *bytes, size_t len); /* of a resource */
-/* An object; when it is none the call fails. Where it is all there is, it is sent as text too. */
-BAY_API void bay_result_structured(bay_result *result, const char *json);
-BAY_API void bay_result_error(bay_result *result); /* isError: true */
-/* Prompts: what is added next belongs to a message of this role ("user", "assistant"). */
-BAY_API void bay_result_message(bay_result *result, const char *role);
-BAY_API void bay_result_value(bay_result *result, const char *value); /* completion */
+/* The same in pieces, for a program with a life of its own. First say where, as often as needed:
+ * "127.0.0.1:8080" (port 0: a free one), or two descriptors, which stay the caller's. */
+BAY_API bay_err bay_server_listen(bay_server *server, const char *address,
+                                  bay_diag *diag) BAY_MUST_CHECK;
+BAY_API uint16_t bay_server_port(const bay_server *server); /* of the first listen; 0: none */
+BAY_API bay_err bay_server_pipe(bay_server *server, int in, int out, bay_diag *diag) BAY_MUST_CHECK;
+/* Then serve on this thread until bay_server_stop, or until every pipe has ended and nothing is
+ * listened on … */
+BAY_API bay_err bay_server_run(bay_server *server, bay_diag *diag) BAY_MUST_CHECK;
+BAY_API void bay_server_stop(bay_server *server); /* any thread, and signal handlers */
+/* … or from an event loop: when the descriptor is readable, or the time (ms, -1: none) has passed,
+ * dispatch does what is due without waiting. BAY_EOF: as where bay_server_run returns. */
+BAY_API int bay_server_fd(const bay_server *server);
+BAY_API int bay_server_wait_ms(const bay_server *server);
+BAY_API bay_err bay_server_dispatch(bay_server *server) BAY_MUST_CHECK;
 
 #ifdef __cplusplus
 }

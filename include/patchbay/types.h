@@ -62,6 +62,7 @@ typedef struct bay_str {
     X(IO, LOCAL, "input/output error")                                                             \
     X(SPAWN, LOCAL, "could not start the process")                                                 \
     X(EXITED, RETRY, "the process exited")                                                         \
+    X(REMOTE, PEER, "the peer answered with an error")                                             \
     X(EOF, NONE, "end of input")                                                                   \
     X(INTERNAL, FATAL, "internal error")
 
@@ -87,7 +88,25 @@ typedef struct bay_diag {
     uint32_t line;
     size_t offset;
     char text[240];
+    uint64_t reserved[4]; /* of later versions; leave alone */
 } bay_diag;
+
+/* What a server offers, and a client lists. Bits, where several may be meant. */
+typedef enum bay_kind {
+    BAY_TOOLS = 1,
+    BAY_PROMPTS = 2,
+    BAY_RESOURCES = 4,
+    BAY_TEMPLATES = 8, /* resource templates */
+    BAY_SKILLS = 16,   /* extension io.modelcontextprotocol/skills */
+} bay_kind;
+
+/* How a person answered a question (elicitation). */
+typedef enum bay_action {
+    BAY_NO_ANSWER, /* the client cannot be asked, is gone, or took too long */
+    BAY_ACCEPT,
+    BAY_DECLINE, /* the person said no */
+    BAY_CANCEL,  /* the person said nothing: closed the dialog */
+} bay_action;
 
 /* The text of an error. Owns: static storage. Errors: none. Units: none. Threads: any.
  * Source: the table above. */

@@ -55,7 +55,7 @@ static void post(announcements *self)
     }
 }
 
-void bay_server_changed(bay_server *server, bay_change change)
+void bay_server_changed(bay_server *server, bay_kind kind)
 {
     if (server == NULL) {
         return;
@@ -63,7 +63,8 @@ void bay_server_changed(bay_server *server, bay_change change)
     announcements *self = &server->announcements;
     pthread_mutex_lock(&self->lock);
     if (self->loop != NULL) {
-        self->changes |= (unsigned)change;
+        self->changes |= (unsigned)kind & (BAY_TOOLS | BAY_PROMPTS | BAY_RESOURCES);
+        self->changes |= (kind & BAY_TEMPLATES) != 0 ? BAY_RESOURCES : 0;
         post(self);
     }
     pthread_mutex_unlock(&self->lock);

@@ -338,13 +338,13 @@ static bool template_is_simple(bay_str text)
     return true;
 }
 
-static void server_add_resource(bay_server *self, entry_kind kind, const char *address,
-                                const char *name, const char *description, const char *mime_type,
-                                bay_handler handler, void *user)
+static entry *server_add_resource(bay_server *self, entry_kind kind, const char *address,
+                                  const char *name, const char *description, const char *mime_type,
+                                  bay_handler handler, void *user)
 {
     entry *item = server_add(self, kind, address, description, handler, user);
     if (item == NULL) {
-        return;
+        return NULL;
     }
     item->title = server_keep(self, name);
     item->mime_type = server_keep(self, mime_type);
@@ -352,7 +352,7 @@ static void server_add_resource(bay_server *self, entry_kind kind, const char *a
         sdk_server_error(self, "%s \"%s\" needs a name", entry_nouns[kind], entry_name(item));
     }
     if (item->key.len == 0) {
-        return;
+        return item;
     }
     if (str_find(item->key, ':') == item->key.len) {
         sdk_server_error(self, "%s \"%s\" is no URI: it has no scheme", entry_nouns[kind],
@@ -365,29 +365,31 @@ static void server_add_resource(bay_server *self, entry_kind kind, const char *a
                          "(RFC 6570 level 1), at most %d in %d bytes",
                          entry_name(item), URI_TEMPLATE_EXPRESSIONS, URI_TEMPLATE_BYTES);
     }
+    return item;
 }
 
-void bay_server_resource(bay_server *self, const char *address, const char *name,
-                         const char *description, const char *mime_type, bay_handler handler,
-                         void *user)
+bay_resource *bay_server_resource(bay_server *self, const char *address, const char *name,
+                                  const char *description, const char *mime_type,
+                                  bay_handler handler, void *user)
 {
-    server_add_resource(self, ENTRY_RESOURCE, address, name, description, mime_type, handler, user);
+    return (bay_resource *)server_add_resource(self, ENTRY_RESOURCE, address, name, description,
+                                               mime_type, handler, user);
 }
 
-void bay_server_template(bay_server *self, const char *uri_template, const char *name,
-                         const char *description, const char *mime_type, bay_handler handler,
-                         void *user)
+bay_resource *bay_server_template(bay_server *self, const char *uri_template, const char *name,
+                                  const char *description, const char *mime_type,
+                                  bay_handler handler, void *user)
 {
-    server_add_resource(self, ENTRY_TEMPLATE, uri_template, name, description, mime_type, handler,
-                        user);
+    return (bay_resource *)server_add_resource(self, ENTRY_TEMPLATE, uri_template, name,
+                                               description, mime_type, handler, user);
 }
 
-void bay_server_prompt(bay_server *self, const char *name, const char *description,
-                       const char *arguments, bay_handler handler, void *user)
+bay_prompt *bay_server_prompt(bay_server *self, const char *name, const char *description,
+                              const char *arguments, bay_handler handler, void *user)
 {
     entry *prompt = server_add(self, ENTRY_PROMPT, name, description, handler, user);
     if (prompt == NULL) {
-        return;
+        return NULL;
     }
     prompt->schema =
         server_keep_json(self, prompt, "argument list", arguments, JSON_ARRAY, &prompt->schema_doc);
@@ -402,6 +404,7 @@ void bay_server_prompt(bay_server *self, const char *name, const char *descripti
                          "\"description\" (a string) and \"required\" (true or false) if wanted",
                          entry_name(prompt));
     }
+    return (bay_prompt *)prompt;
 }
 
 void bay_server_completion(bay_server *self, bay_handler handler, void *user)

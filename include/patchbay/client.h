@@ -1,0 +1,345 @@
+/* An MCP client: one server, by URL, by command or in process, of any protocol revision from
+ * 2024-11-05 to 2026-07-28.
+ *
+ *     bay_client *client;
+ *     bay_diag diag;
+ *     if (bay_client_connect("https://example.com/mcp", NULL, &client, &diag) != BAY_OK) …
+ *     bay_reply *reply;
+ *     if (bay_client_call(client, "get_weather", "{\"location\":\"Tokyo\"}", &reply, &diag)
+ *         == BAY_OK) …
+ *
+ * A client has no thread of its own. The functions that wait (connect, call, read, list …) turn its
+ * event loop until they have what they were asked for; everything else that happens meanwhile
+ * (notifications, questions of the server, other requests) is served too. A program with an event
+ * loop starts requests, and dispatches the client when its descriptor says so.
+ *
+ * A connection that breaks is made again, with back-off, when it is next needed; a request that was
+ * certainly not executed is sent again, one that may have been is not: it fails with an error that
+ * says so.
+ *
+ * For the whole header:
+ * Owns: strings given are copied; a reply and a list belong to who got them; a `user` pointer stays
+ * the caller's. Errors: an error is returned, and told in `diag` (which may be NULL) with what,
+ * where and what to do. BAY_REMOTE: the server answered with a JSON-RPC error. A tool that failed
+ * is no error: see bay_reply_is_error. Units: times in milliseconds, lengths in bytes. Threads: a
+ * client, its requests and whatever is attached to the same server belong to one thread at a time;
+ * replies and lists may be read by any. Callbacks run inside the functions that wait or dispatch,
+ * never inside one that only starts something. Source: MCP revisions 2024-11-05 to 2026-07-28;
+ * extensions tasks, skills and apps. */
+#ifndef PATCHBAY_CLIENT_H
+#define PATCHBAY_CLIENT_H
+
+#include <patchbay/library.h>
+#include <patchbay/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct bay_client bay_client;
+typedef struct bay_client_options bay_client_options;
+typedef struct bay_request bay_request;   /* one request, from its making to its end */
+typedef struct bay_reply bay_reply;       /* what came back */
+typedef struct bay_list bay_list;         /* everything of one kind that the server offers */
+typedef struct bay_question bay_question; /* the server asks something */
+struct bay_server;
+
+/* ---- options ------------------------------------------------------------------------------------
+ * Made, filled, given to a connect (which copies them), freed. Out of memory while filling is told
+ * by the connect. NULL options: all defaults. */
+
+BAY_API bay_client_options *bay_client_options_new(void); /* NULL: out of memory */
+BAY_API void bay_client_options_free(bay_client_options *options);
+BAY_API void bay_client_options_name(bay_client_options *options, const char *name,
+                                     const char *version); /* clientInfo */
+/* A header field for every HTTP request (Authorization …); kept out of every log, wiped at the end.
+ */
+BAY_API void bay_client_options_header(bay_client_options *options, const char *name,
+                                       const char *value);
+/* For commands: NAME=VALUE; and the folder it runs in. */
+BAY_API void bay_client_options_env(bay_client_options *options, const char *assignment);
+BAY_API void bay_client_options_directory(bay_client_options *options, const char *path);
+/* Speak only these revisions, inclusive; NULL: no bound. Without this the server's is found out. */
+BAY_API void bay_client_options_revisions(bay_client_options *options, const char *oldest,
+                                          const char *newest);
+typedef enum bay_transport {
+    BAY_TRANSPORT_AUTO, /* Streamable HTTP, else HTTP+SSE; stdio for commands */
+    BAY_TRANSPORT_HTTP,
+    BAY_TRANSPORT_SSE_2024,
+} bay_transport;
+BAY_API void bay_client_options_transport(bay_client_options *options, bay_transport transport);
+/* Without progress for `idle_ms`, or in all after `total_ms`, a request fails with BAY_TIMEOUT and
+ * the server is told. 0: the defaults, 60,000 and 600,000. */
+BAY_API void bay_client_options_timeout(bay_client_options *options, uint32_t idle_ms,
+                                        uint32_t total_ms);
+/* How often, and with how long a pause at most, a lost connection is made again; 0: the defaults, 8
+ * and 30,000. The first pause is 250 ms; each doubles, with jitter. */
+BAY_API void bay_client_options_reconnect(bay_client_options *options, uint32_t attempts,
+                                          uint32_t longest_ms);
+/* Lists are fetched anew each time they are asked for. */
+BAY_API void bay_client_options_no_cache(bay_client_options *options);
+/* Declares capabilities.extensions[id] = settings (a JSON object; NULL: {}). */
+BAY_API void bay_client_options_extension(bay_client_options *options, const char *id,
+                                          const char *settings);
+BAY_API void bay_client_options_log_to(bay_client_options *options, bay_log_sink sink, void *user,
+                                       bay_log_level most_verbose);
+
+/* What the server may ask. A handler declares the capability; it answers at once, or later after
+ * bay_question_defer. Legacy servers ask by request, 2026-07-28 servers by "input required"; the
+ * handler cannot tell, and a call that needs several rounds ends once. */
+typedef void (*bay_asked)(bay_question *question, void *user);
+typedef enum bay_elicitation {
+    BAY_ELICIT_FORM = 1,
+    BAY_ELICIT_URL = 2,
+} bay_elicitation;
+/* `modes`: bits. Fields that the person left out get the schema's defaults; what breaks the schema
+ * is not sent. */
+BAY_API void bay_client_options_elicitation(bay_client_options *options, unsigned modes,
+                                            bay_asked asked, void *user);
+/* `capability`: settings as a JSON object ({"tools":{}}), or NULL. */
+BAY_API void bay_client_options_sampling(bay_client_options *options, const char *capability,
+                                         bay_asked asked, void *user);
+/* Roots: answered by the library from the list that bay_client_roots changes. */
+BAY_API void bay_client_options_root(bay_client_options *options, const char *uri,
+                                     const char *name);
+
+/* What the server tells. NULL handlers are fine. `changed`: a list of that kind; `updated`: a
+ * resource subscribed to; `logged`: a log message outside a request, its params raw. */
+BAY_API void bay_client_options_on_changed(bay_client_options *options,
+                                           void (*changed)(bay_client *client, bay_kind kind,
+                                                           void *user),
+                                           void *user);
+BAY_API void bay_client_options_on_updated(bay_client_options *options,
+                                           void (*updated)(bay_client *client, bay_str uri,
+                                                           void *user),
+                                           void *user);
+BAY_API void bay_client_options_on_log(bay_client_options *options,
+                                       void (*logged)(bay_client *client, bay_str params,
+                                                      void *user),
+                                       void *user);
+/* Every message, as it stands on the wire; header fields are not shown. */
+BAY_API void bay_client_options_on_message(bay_client_options *options,
+                                           void (*traced)(bay_client *client, bool is_outgoing,
+                                                          bay_str message, void *user),
+                                           void *user);
+
+/* ---- a client -----------------------------------------------------------------------------------
+ */
+
+/* Connects and finds out what the server speaks. `target`: "https://…", "http://…", or
+ * "stdio:COMMAND ARGUMENT…" (words separated by spaces, quoted with '…' or "…" where needed; no
+ * shell is involved). Waits. */
+BAY_API bay_err bay_client_connect(const char *target, const bay_client_options *options,
+                                   bay_client **out, bay_diag *diag) BAY_MUST_CHECK;
+/* The same for a command that is words already; `argv` ends in NULL. */
+BAY_API bay_err bay_client_spawn(const char *const *argv, const bay_client_options *options,
+                                 bay_client **out, bay_diag *diag) BAY_MUST_CHECK;
+/* To a server in this process, without any carrier. The server is served by whoever turns the
+ * client; all clients attached to one server share one loop and one thread. The server outlives
+ * them. */
+BAY_API bay_err bay_client_attach(struct bay_server *server, const bay_client_options *options,
+                                  bay_client **out, bay_diag *diag) BAY_MUST_CHECK;
+/* The same as connect without waiting: requests may be started at once; `connected` runs once. */
+BAY_API bay_err bay_client_begin(const char *target, const bay_client_options *options,
+                                 void (*connected)(bay_client *client, const bay_diag *diag,
+                                                   void *user),
+                                 void *user, bay_client **out, bay_diag *diag) BAY_MUST_CHECK;
+/* Ends politely (a session is deleted, a process is asked to end, then made to) and frees. Requests
+ * still open end with BAY_CANCELLED. Waits for a process, at most 5,000 ms. NULL is fine. Not
+ * inside a callback. */
+BAY_API void bay_client_close(bay_client *client);
+
+BAY_API bay_str bay_client_revision(const bay_client *client);     /* "2026-07-28" */
+BAY_API bay_str bay_client_server_info(const bay_client *client);  /* raw JSON object */
+BAY_API bay_str bay_client_capabilities(const bay_client *client); /* raw JSON object */
+BAY_API bay_str bay_client_instructions(const bay_client *client); /* or empty */
+/* "tools", "resources.subscribe", "extensions.io.modelcontextprotocol/tasks". */
+BAY_API bool bay_client_has(const bay_client *client, const char *capability);
+/* The error object behind the last BAY_REMOTE, raw JSON; until the next request ends. */
+BAY_API bay_str bay_client_remote_error(const bay_client *client);
+
+/* ---- asking, and waiting for it -----------------------------------------------------------------
+ * `arguments`: a JSON object, or NULL. On anything but BAY_OK there is no reply. */
+
+BAY_API bay_err bay_client_call(bay_client *client, const char *tool, const char *arguments,
+                                bay_reply **out, bay_diag *diag) BAY_MUST_CHECK;
+BAY_API bay_err bay_client_read(bay_client *client, const char *uri, bay_reply **out,
+                                bay_diag *diag) BAY_MUST_CHECK;
+BAY_API bay_err bay_client_prompt(bay_client *client, const char *prompt, const char *arguments,
+                                  bay_reply **out, bay_diag *diag) BAY_MUST_CHECK;
+/* `reference`: a prompt's name, or a template (it contains "://"). */
+BAY_API bay_err bay_client_complete(bay_client *client, const char *reference, const char *argument,
+                                    const char *value, bay_reply **out,
+                                    bay_diag *diag) BAY_MUST_CHECK;
+/* Any request. `params`: a JSON object, or NULL. */
+BAY_API bay_err bay_client_request(bay_client *client, const char *method, const char *params,
+                                   bay_reply **out, bay_diag *diag) BAY_MUST_CHECK;
+/* A notification of the client's own. */
+BAY_API bay_err bay_client_notify(bay_client *client, const char *method, const char *params,
+                                  bay_diag *diag) BAY_MUST_CHECK;
+BAY_API bay_err bay_client_ping(bay_client *client, bay_diag *diag) BAY_MUST_CHECK;
+/* Updates of a resource, in the server's own way. */
+BAY_API bay_err bay_client_subscribe(bay_client *client, const char *uri,
+                                     bay_diag *diag) BAY_MUST_CHECK;
+BAY_API bay_err bay_client_unsubscribe(bay_client *client, const char *uri,
+                                       bay_diag *diag) BAY_MUST_CHECK;
+/* The least severe log message wanted ("info"; NULL: none), in the server's own way. */
+BAY_API bay_err bay_client_log_level(bay_client *client, const char *level,
+                                     bay_diag *diag) BAY_MUST_CHECK;
+/* Replaces the roots (uri, name, uri, name …, NULL); the server is told. */
+BAY_API bay_err bay_client_roots(bay_client *client, const char *const *pairs,
+                                 bay_diag *diag) BAY_MUST_CHECK;
+
+/* ---- lists --------------------------------------------------------------------------------------
+ * All pages, in the server's order. Kept for as long as the server allows (ttlMs) and until it says
+ * that they changed; servers without either are asked each time. An immutable snapshot. A tool that
+ * breaks the rules of x-mcp-header is left out, and told. */
+
+BAY_API bay_err bay_client_list(bay_client *client, bay_kind kind, bay_list **out,
+                                bay_diag *diag) BAY_MUST_CHECK;
+BAY_API void bay_list_free(bay_list *list); /* NULL is fine */
+BAY_API size_t bay_list_count(const bay_list *list);
+BAY_API bay_str bay_list_name(const bay_list *list, size_t index);
+BAY_API bay_str bay_list_title(const bay_list *list, size_t index); /* or its name */
+BAY_API bay_str bay_list_description(const bay_list *list, size_t index);
+BAY_API bay_str bay_list_uri(const bay_list *list, size_t index);  /* or the template */
+BAY_API bay_str bay_list_json(const bay_list *list, size_t index); /* the entry, byte for byte */
+/* Which has this name, or URI? count: none. */
+BAY_API size_t bay_list_find(const bay_list *list, const char *name);
+BAY_API size_t bay_list_rejected_count(const bay_list *list);
+BAY_API bay_str bay_list_rejected(const bay_list *list, size_t index); /* "NAME: why" */
+/* The page that shows this tool's results (apps): its ui:// URI, or empty. */
+BAY_API bay_str bay_list_ui(const bay_list *list, size_t index);
+
+/* ---- requests in full ---------------------------------------------------------------------------
+ */
+
+/* NULL: out of memory; taken by every function below. */
+BAY_API bay_request *bay_request_new(bay_client *client, const char *method, const char *params);
+BAY_API bay_request *bay_request_tool(bay_client *client, const char *tool, const char *arguments);
+BAY_API void bay_request_free(bay_request *request); /* only if it was not started */
+BAY_API void bay_request_timeout(bay_request *request, uint32_t idle_ms, uint32_t total_ms);
+/* `total` < 0: unknown; `message` may be empty. */
+BAY_API void bay_request_on_progress(bay_request *request,
+                                     void (*progressed)(bay_request *request, double progress,
+                                                        double total, bay_str message, void *user),
+                                     void *user);
+/* Log messages of this request; `level`: the least severe one wanted. */
+BAY_API void bay_request_on_log(bay_request *request, const char *level,
+                                void (*logged)(bay_request *request, bay_str params, void *user),
+                                void *user);
+BAY_API void bay_request_meta(bay_request *request, const char *json); /* _meta: a JSON object */
+/* A task is not waited for: the reply is the task itself (bay_reply_task). */
+BAY_API void bay_request_keep_task(bay_request *request);
+
+/* `reply` NULL: it failed, `diag` says how; else the reply is the callee's. BAY_REMOTE comes with a
+ * reply whose bay_reply_json is the error object. The request is gone when this returns. */
+typedef void (*bay_done)(bay_request *request, bay_reply *reply, const bay_diag *diag, void *user);
+/* Takes the request, also when it fails; `done` runs exactly once if it does not. */
+BAY_API bay_err bay_request_start(bay_request *request, bay_done done, void *user,
+                                  bay_diag *diag) BAY_MUST_CHECK;
+/* The server is told; `done` runs with BAY_CANCELLED. */
+BAY_API void bay_request_cancel(bay_request *request, const char *reason);
+/* Takes the request, and waits for its end. */
+BAY_API bay_err bay_request_run(bay_request *request, bay_reply **out,
+                                bay_diag *diag) BAY_MUST_CHECK;
+
+/* ---- replies ------------------------------------------------------------------------------------
+ * Views live as long as the reply. */
+
+typedef enum bay_content {
+    BAY_CONTENT_NONE, /* no such item */
+    BAY_CONTENT_TEXT,
+    BAY_CONTENT_IMAGE,
+    BAY_CONTENT_AUDIO,
+    BAY_CONTENT_LINK,
+    BAY_CONTENT_RESOURCE, /* embedded, or an item of a resource that was read */
+    BAY_CONTENT_VALUE,    /* of a completion */
+    BAY_CONTENT_OTHER,    /* of a later revision: see bay_reply_item */
+} bay_content;
+
+BAY_API void bay_reply_free(bay_reply *reply);           /* NULL is fine */
+BAY_API bool bay_reply_is_error(const bay_reply *reply); /* the tool says that it failed */
+/* Content items, contents of a resource, messages of a prompt, values of a completion. */
+BAY_API size_t bay_reply_count(const bay_reply *reply);
+BAY_API bay_content bay_reply_kind(const bay_reply *reply, size_t index);
+/* The text of the item, decoded; empty where it has none. */
+BAY_API bay_str bay_reply_text(const bay_reply *reply, size_t index);
+BAY_API bay_str bay_reply_mime_type(const bay_reply *reply, size_t index);
+BAY_API bay_str bay_reply_uri(const bay_reply *reply, size_t index);
+BAY_API bay_str bay_reply_role(const bay_reply *reply, size_t index); /* of a prompt's message */
+/* Its bytes, from base64; decoded anew each time. The caller frees them with bay_bytes_free. */
+BAY_API bay_err bay_reply_bytes(const bay_reply *reply, size_t index, void **out,
+                                size_t *out_len) BAY_MUST_CHECK;
+BAY_API void bay_bytes_free(void *bytes);
+BAY_API bay_str bay_reply_item(const bay_reply *reply, size_t index); /* raw JSON */
+BAY_API bay_str bay_reply_structured(const bay_reply *reply);         /* raw JSON, or empty */
+BAY_API bay_str bay_reply_json(const bay_reply *reply);               /* the whole result, raw */
+/* The member of that name of the structured content, else of the result, as text: a string decoded,
+ * any other value as its JSON; empty when absent. */
+BAY_API bay_str bay_reply_member(const bay_reply *reply, const char *name);
+
+/* ---- questions of the server --------------------------------------------------------------------
+ * Each is answered once. A handler that returns without answering or deferring has declined. */
+
+BAY_API bay_str bay_question_method(const bay_question *question); /* "elicitation/create" */
+BAY_API bay_str bay_question_params(const bay_question *question); /* raw JSON object */
+BAY_API bay_str bay_question_message(const bay_question *question);
+BAY_API bay_str bay_question_schema(const bay_question *question); /* of a form; raw JSON */
+BAY_API bay_str bay_question_url(const bay_question *question);    /* of a page; or empty */
+/* `content`: the form's fields as a JSON object; NULL: none but the defaults. What breaks the
+ * schema: BAY_INVALID with a diag, and the question is still open. */
+BAY_API bay_err bay_question_accept(bay_question *question, const char *content,
+                                    bay_diag *diag) BAY_MUST_CHECK;
+BAY_API void bay_question_decline(bay_question *question);
+BAY_API void bay_question_cancel(bay_question *question);
+/* Sampling: what the model said. */
+BAY_API void bay_question_reply(bay_question *question, const char *model, const char *text);
+BAY_API void bay_question_result(bay_question *question, const char *object); /* raw, any method */
+BAY_API void bay_question_error(bay_question *question, int code, const char *message);
+/* Answer later, on the client's thread. It may have become pointless: answering is still right. */
+BAY_API bay_question *bay_question_defer(bay_question *question);
+
+/* ---- extensions ---------------------------------------------------------------------------------
+ */
+
+/* Tasks: bay_client_call and every request wait for a task as they wait for an answer: they look at
+ * the pace that the server wants, let the handlers above answer what it asks, and return the final
+ * result. With bay_request_keep_task: its id and its state. */
+typedef enum bay_task_state {
+    BAY_TASK_NONE, /* the reply is no task */
+    BAY_TASK_WORKING,
+    BAY_TASK_INPUT_REQUIRED,
+    BAY_TASK_COMPLETED,
+    BAY_TASK_FAILED,
+    BAY_TASK_CANCELLED,
+} bay_task_state;
+BAY_API bay_str bay_reply_task(const bay_reply *reply);
+BAY_API bay_task_state bay_reply_task_state(const bay_reply *reply);
+BAY_API bay_err bay_client_task(bay_client *client, const char *id, bay_reply **out,
+                                bay_diag *diag) BAY_MUST_CHECK; /* how it stands now */
+BAY_API bay_err bay_client_task_wait(bay_client *client, const char *id, bay_reply **out,
+                                     bay_diag *diag) BAY_MUST_CHECK; /* its final result */
+BAY_API bay_err bay_client_task_cancel(bay_client *client, const char *id,
+                                       bay_diag *diag) BAY_MUST_CHECK;
+
+/* Skills: bay_client_list(client, BAY_SKILLS, …) says which there are; nothing is fetched before it
+ * is asked for. A file whose size or digest is not what the list says, or a SKILL.md whose front
+ * matter is not, is refused: BAY_DENIED. `path`: "SKILL.md", "references/FORMS.md". */
+BAY_API bay_err bay_client_skill_file(bay_client *client, const char *skill, const char *path,
+                                      bay_reply **out, bay_diag *diag) BAY_MUST_CHECK;
+
+/* ---- event loops --------------------------------------------------------------------------------
+ * When the descriptor is readable, or the time (ms, -1: none) has passed, dispatch does what is due
+ * without waiting. Ask for the time again after each dispatch and each start. */
+
+BAY_API int bay_client_fd(const bay_client *client);
+BAY_API int bay_client_wait_ms(const bay_client *client);
+BAY_API bay_err bay_client_dispatch(bay_client *client) BAY_MUST_CHECK; /* BAY_CLOSED: gave up */
+/* For programs without one: turns the loop for so long, or until something happened. */
+BAY_API bay_err bay_client_wait(bay_client *client, int ms) BAY_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,50 @@
+/* What the library asks of the process it lives in: memory, and where its log goes.
+ *
+ * There is no other state of the process: every object stands for itself, and two of them share
+ * nothing unless one was given to the other. */
+#ifndef PATCHBAY_LIBRARY_H
+#define PATCHBAY_LIBRARY_H
+
+#include <patchbay/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An allocator. `size` is sizeof(bay_allocator), so that later versions may add members. `resize`
+ * and `release` are given NULL for nothing. All three may be called from any thread. */
+typedef struct bay_allocator {
+    size_t size;
+    void *(*alloc)(void *user, size_t bytes);
+    void *(*resize)(void *user, void *old, size_t bytes);
+    void (*release)(void *user, void *old);
+    void *user;
+} bay_allocator;
+
+/* Replaces malloc for everything the library allocates. Owns: copied; `user` must outlive the last
+ * object. Errors: BAY_INVALID (a member is missing, the size is wrong), BAY_STATE (an object was
+ * made already). Units: bytes. Threads: before any other call of the library. Source: none. */
+BAY_API bay_err bay_set_allocator(const bay_allocator *allocator) BAY_MUST_CHECK;
+
+typedef enum bay_log_level {
+    BAY_LOG_ERROR,
+    BAY_LOG_WARNING,
+    BAY_LOG_INFO,
+    BAY_LOG_DEBUG,
+} bay_log_level;
+
+/* One line of the log. `text` ends in NUL, has at most 1,023 bytes, no control characters and no
+ * secrets. Called from whatever thread has something to say; must not call the object it is of. */
+typedef void (*bay_log_sink)(void *user, bay_log_level level, const char *component,
+                             const char *text);
+
+/* Where lines go that belong to no object with a sink of its own (bay_server_log_to,
+ * bay_client_options_log_to). Without any sink they are dropped; the library never prints. Owns:
+ * `user` stays the caller's. Errors: none. Units: none. Threads: before objects are made.
+ * Source: none. */
+BAY_API void bay_set_log(bay_log_sink sink, void *user, bay_log_level most_verbose);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,73 @@
+/* The inside of the public client object, for the files of this room only.
+ *
+ *   client.c        connecting, the link and its lives, events, turning the loop
+ *   client_options.c
+ *   client_request.c  one request: its rounds on the wire, its end
+ *   client_reply.c    views into what came back
+ *   client_lists.c    paging, caches, tools that break the rules
+ *   client_questions.c  what the server asks, in either way
+ *   client_rounds.c   "input required": the handlers' answers, and the next round
+ *   client_tasks.c    a task followed to its end
+ *   client_skills.c
+ *
+ * All of it on the client's loop. A request lives from bay_request_new until `done` has run; it may
+ * take several calls of the engine (a reconnect, rounds, looks at a task), one at a time. */
+#ifndef SDK_CLIENT_PARTS_H
+#define SDK_CLIENT_PARTS_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/list.h"
+#include "mcp/client.h"
+#include "net/loop.h"
+#include "patchbay/client.h"
+#include "transport/mcp_link.h"
+#include "json/json.h"
+
+/* A request on its way through its rounds. client_request.c owns the struct's life. */
+bay_client *sdk_request_client(const bay_request *self);
+bay_str sdk_request_method(const bay_request *self);
+bay_str sdk_request_params(const bay_request *self); /* raw object as first given, or "{}" */
+bool sdk_request_keeps_task(const bay_request *self);
+/* Sends the next round: `method` and `params` in place of the first ones, with a new id. Copies.
+ * What comes back goes to the same request. */
+bay_err sdk_request_again(bay_request *self, bay_str method, bay_str params,
+                          bay_diag *diag) BAY_MUST_CHECK;
+/* The same after a pause; the request's own time limits go on. */
+bay_err sdk_request_later(bay_request *self, bay_str method, bay_str params, uint32_t after_ms,
+                          bay_diag *diag) BAY_MUST_CHECK;
+/* Ends it with a result (copied), or with an error. `error_object`: of BAY_REMOTE, raw, or empty.
+ */
+void sdk_request_succeed(bay_request *self, bay_str result);
+void sdk_request_fail(bay_request *self, const bay_diag *diag, bay_str error_object);
+/* Room for what rounds and tasks remember; freed with `release` when the request ends, whatever way
+ * it ends (also cancelled between two rounds). One holder at a time. */
+void sdk_request_hold(bay_request *self, void *held, void (*release)(void *held));
+void *sdk_request_held(const bay_request *self);
+
+/* client_rounds.c: a result said "input_required". Takes over: asks, then sdk_request_again. */
+void sdk_rounds_go_on(bay_request *self, json_val result);
+/* client_tasks.c: a result said "task" (or is the answer to a look at one). Takes over. */
+void sdk_task_go_on(bay_request *self, json_val result);
+/* … and the request is cancelled meanwhile: the server is told to cancel the task. */
+void sdk_task_abandon(bay_request *self);
+
+/* client_questions.c: a request of a legacy server, within `during` or (NULL) outside any. True:
+ * it will be answered through mcp_client_answer; false: refused with a clear error. */
+bool sdk_question_arrived(bay_client *client, bay_request *during, const rpc_message *request);
+/* One input request of a round, asked of the same handlers. `answered` runs exactly once, in a
+ * later turn or inside; `result` is a raw object, or empty and `code` and `message` say why there
+ * is none. The returned question may be dropped with sdk_question_drop until then (NULL: no memory,
+ * and `answered` does not run). */
+typedef void (*sdk_question_answered)(void *user, bay_str result, int code, bay_str message);
+bay_question *sdk_question_ask(bay_client *client, bay_str method, json_val params,
+                               sdk_question_answered answered, void *user);
+void sdk_question_drop(bay_question *self);
+/* Every question still open at the end of the client, or of the link it came by. */
+void sdk_questions_end(bay_client *client);
+
+/* The capabilities object the client declares (raw), from its options: elicitation, sampling,
+ * roots, extensions. client_options.c. */
+bay_err sdk_options_write_capabilities(const bay_client_options *options, buf *out) BAY_MUST_CHECK;
+
+#endif
