@@ -21,4 +21,7 @@ json_decimal json_decimal_of(bay_str text);
 /* point + exponent, cut off at about ±10^18. */
 int64_t json_decimal_magnitude(const json_decimal *self);
 
+/* Equal numbers have one hash. */
+uint64_t json_number_hash(bay_str text, uint64_t seed);
+
 #endif

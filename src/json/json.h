@@ -96,6 +96,11 @@ json_val json_pointer(json_val root, bay_str pointer);
  * BAY_TYPE, BAY_NOMEM, BAY_LIMIT. The text may contain NUL (from \u0000). */
 bay_err json_str(json_val value, arena *memory, bay_str *out) BAY_MUST_CHECK;
 bool json_str_eq(json_val value, bay_str text); /* decoded; false for a non-string */
+bool json_str_same(json_val a, json_val b);     /* decoded; false unless both are strings */
+/* The text when it has no escapes and so needs no decoding; false otherwise and for a non-string.
+ */
+bool json_str_plain(json_val value, bay_str *out);
+size_t json_str_length(json_val value); /* in characters (code points); 0 for a non-string */
 
 /* Numbers never guess: BAY_RANGE when the value is not exactly representable (1.0 and 1e2 are
  * integers, 2^63 is no int64, 0.5 is no integer). json_double rounds to nearest as JSON's readers
@@ -107,6 +112,14 @@ bool json_is_integer(json_val value); /* mathematically: 1.0 and 10e-1 too */
 /* Mathematical equality of two numbers' texts, whatever their size ("1.0" and "1", "1e400" and
  * "10e399"). */
 bool json_number_eq(bay_str a, bay_str b);
+/* Mathematical order, whatever their size: below, equal to or above 0. */
+int json_number_cmp(bay_str a, bay_str b);
+/* Is `number` an integer times `step`? Exact, also for decimals. BAY_RANGE when `step` is not above
+ * zero or has more than 18 significant digits. */
+bay_err json_number_is_multiple(bay_str number, bay_str step, bool *out) BAY_MUST_CHECK;
+/* Strings that are the same and numbers that are equal have one hash, however they are written;
+ * other values hash by their kind (and containers by their count) alone. */
+uint64_t json_hash(json_val value, uint64_t seed);
 bool json_true(json_val value); /* is it the literal true? */
 
 #endif

@@ -203,9 +203,10 @@ bay_err json_double(json_val value, double *out)
     return BAY_OK;
 }
 
-/* The exponents are as long as their senders like, so their difference is formed digit by digit:
- * once it is large it can only grow, and then no shift of the point makes up for it. */
-static bool is_same_magnitude(const json_decimal *a, const json_decimal *b)
+/* a's magnitude less b's, kept within ±2^56 or so. The exponents are as long as their senders like,
+ * so their difference is formed digit by digit: once it is large it can only grow, and then no
+ * shift of the point makes up for it. */
+static int64_t magnitude_difference(const json_decimal *a, const json_decimal *b)
 {
     const int64_t large = (int64_t)1 << 56;
     size_t len = a->exponent.len > b->exponent.len ? a->exponent.len : b->exponent.len;
@@ -217,10 +218,10 @@ static bool is_same_magnitude(const json_decimal *a, const json_decimal *b)
         right = b->is_exponent_negative ? -right : right;
         difference = difference * 10 + left - right;
         if (difference > large || difference < -large) {
-            return false;
+            return difference;
         }
     }
-    return difference == b->point - a->point;
+    return difference + a->point - b->point;
 }
 
 bool json_number_eq(bay_str a, bay_str b)
@@ -231,7 +232,7 @@ bool json_number_eq(bay_str a, bay_str b)
         return left.digits.len == right.digits.len; /* -0 is 0 */
     }
     if (left.is_negative != right.is_negative || left.count != right.count ||
-        !is_same_magnitude(&left, &right)) {
+        magnitude_difference(&left, &right) != 0) {
         return false;
     }
     size_t i = 0;
@@ -244,4 +245,114 @@ bool json_number_eq(bay_str a, bay_str b)
         }
     }
     return true;
+}
+
+/* Of two of the same magnitude: the first digit that differs decides, then the longer one. */
+static int cmp_digits(const json_decimal *a, const json_decimal *b)
+{
+    size_t i = 0;
+    size_t j = 0;
+    size_t count = a->count < b->count ? a->count : b->count;
+    for (size_t n = 0; n < count; n++, i++, j++) {
+        i += a->digits.at[i] == '.';
+        j += b->digits.at[j] == '.';
+        if (a->digits.at[i] != b->digits.at[j]) {
+            return a->digits.at[i] < b->digits.at[j] ? -1 : 1;
+        }
+    }
+    return a->count < b->count ? -1 : a->count > b->count;
+}
+
+int json_number_cmp(bay_str a, bay_str b)
+{
+    json_decimal left = json_decimal_of(a);
+    json_decimal right = json_decimal_of(b);
+    int left_sign = left.digits.len == 0 ? 0 : left.is_negative ? -1 : 1;
+    int right_sign = right.digits.len == 0 ? 0 : right.is_negative ? -1 : 1;
+    if (left_sign != right_sign || left_sign == 0) {
+        return left_sign - right_sign;
+    }
+    int64_t difference = magnitude_difference(&left, &right);
+    int order = difference < 0 ? -1 : difference > 0 ? 1 : cmp_digits(&left, &right);
+    return left_sign < 0 ? -order : order;
+}
+
+static uint64_t multiply_modulo(uint64_t a, uint64_t b, uint64_t modulus)
+{
+    return (uint64_t)((unsigned __int128)a * b % modulus);
+}
+
+/* With both numbers as integers X and S times powers of ten, neither ending in a zero digit, X ×
+ * 10^n is to be divided by S: for n < 0 that cannot be, and otherwise the remainder is worked out
+ * digit by digit and then for the n zeros. (An n beyond 10^18 is cut off there, which changes
+ * nothing: sixty zeros hold all the twos and fives that S can have.) */
+bay_err json_number_is_multiple(bay_str number, bay_str step, bool *out)
+{
+    enum { MOST_DIGITS = 18 };
+    json_decimal left = json_decimal_of(number);
+    json_decimal right = json_decimal_of(step);
+    if (right.digits.len == 0 || right.is_negative || right.count > MOST_DIGITS) {
+        return BAY_RANGE;
+    }
+    if (left.digits.len == 0) {
+        *out = true;
+        return BAY_OK;
+    }
+    int64_t zeros =
+        magnitude_difference(&left, &right) - (int64_t)left.count + (int64_t)right.count;
+    if (zeros < 0) {
+        *out = false;
+        return BAY_OK;
+    }
+    uint64_t modulus = 0;
+    for (size_t i = 0; i < right.digits.len; i++) {
+        char c = right.digits.at[i];
+        modulus = c == '.' ? modulus : modulus * 10 + (uint64_t)(c - '0');
+    }
+    uint64_t remainder = 0;
+    for (size_t i = 0; i < left.digits.len; i++) {
+        char c = left.digits.at[i];
+        remainder = c == '.' ? remainder : (remainder * 10 + (uint64_t)(c - '0')) % modulus;
+    }
+    uint64_t power = 10 % modulus;
+    for (; zeros > 0; zeros >>= 1) {
+        if ((zeros & 1) != 0) {
+            remainder = multiply_modulo(remainder, power, modulus);
+        }
+        power = multiply_modulo(power, power, modulus);
+    }
+    *out = remainder == 0;
+    return BAY_OK;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+    unsigned __int128 product =
+        (unsigned __int128)(hash ^ 0x9e3779b97f4a7c15U) * (word ^ 0xe7037ed1a0b428dbU);
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+uint64_t json_number_hash(bay_str text, uint64_t seed)
+{
+    json_decimal decimal = json_decimal_of(text);
+    if (decimal.digits.len == 0) {
+        return mix(seed, 0);
+    }
+    const int64_t far = (int64_t)1 << 50; /* where magnitudes are cut off: all the same */
+    int64_t magnitude = json_decimal_magnitude(&decimal);
+    magnitude = magnitude > far ? far : magnitude < -far ? -far : magnitude;
+    uint64_t hash = mix(seed, (uint64_t)magnitude * 2 + decimal.is_negative);
+    uint64_t word = 0;
+    size_t taken = 0;
+    for (size_t i = 0; i < decimal.digits.len; i++) {
+        if (decimal.digits.at[i] == '.') {
+            continue;
+        }
+        word = word * 10 + (uint64_t)(decimal.digits.at[i] - '0');
+        if (++taken % 16 == 0) {
+            hash = mix(hash, word);
+            word = 0;
+        }
+    }
+    return mix(hash, word + 1);
 }

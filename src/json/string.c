@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "json/decimal.h"
 #include "json/escape.h"
 #include "json/json.h"
 #include "json/scan.h"
@@ -154,4 +155,77 @@ bool json_str_eq(json_val value, bay_str text)
         }
     }
     return json_chars_next(&chars) < 0 && !chars.is_broken;
+}
+
+bool json_str_plain(json_val value, bay_str *out)
+{
+    if (!json_is(value, JSON_STRING) || tape_is_escaped(&value.doc->tape[value.at])) {
+        return false;
+    }
+    *out = tape_inside(value.doc, &value.doc->tape[value.at]);
+    return true;
+}
+
+bool json_str_same(json_val a, json_val b)
+{
+    if (!json_is(a, JSON_STRING) || !json_is(b, JSON_STRING)) {
+        return false;
+    }
+    const json_tape *left = &a.doc->tape[a.at];
+    const json_tape *right = &b.doc->tape[b.at];
+    if (!tape_is_escaped(left) && !tape_is_escaped(right)) {
+        return str_eq(tape_inside(a.doc, left), tape_inside(b.doc, right));
+    }
+    return json_chars_eq(tape_inside(a.doc, left), tape_inside(b.doc, right));
+}
+
+size_t json_str_length(json_val value)
+{
+    if (!json_is(value, JSON_STRING)) {
+        return 0;
+    }
+    const json_tape *entry = &value.doc->tape[value.at];
+    bay_str inside = tape_inside(value.doc, entry);
+    size_t length = 0;
+    if (!tape_is_escaped(entry)) {
+        for (size_t i = 0; i < inside.len; i++) {
+            length += ((unsigned char)inside.at[i] & 0xc0) != 0x80;
+        }
+        return length;
+    }
+    json_chars chars = json_chars_of(inside);
+    for (int c = json_chars_next(&chars); c >= 0; c = json_chars_next(&chars)) {
+        length += (c & 0xc0) != 0x80;
+    }
+    return length;
+}
+
+/* Of the first bytes, decoded: how the rest is written makes no difference then. */
+static uint64_t hash_string(json_val value, uint64_t seed)
+{
+    enum { HASHED = 256 };
+    const json_tape *entry = &value.doc->tape[value.at];
+    bay_str inside = tape_inside(value.doc, entry);
+    if (!tape_is_escaped(entry)) {
+        return str_hash(str_head(inside, HASHED), seed);
+    }
+    char decoded[HASHED];
+    size_t len = 0;
+    json_chars chars = json_chars_of(inside);
+    for (int c = json_chars_next(&chars); c >= 0 && len < HASHED; c = json_chars_next(&chars)) {
+        decoded[len++] = (char)c;
+    }
+    return str_hash((bay_str){decoded, len}, seed);
+}
+
+uint64_t json_hash(json_val value, uint64_t seed)
+{
+    json_kind kind = json_kind_of(value);
+    if (kind == JSON_STRING) {
+        return hash_string(value, seed);
+    }
+    if (kind == JSON_NUMBER) {
+        return json_number_hash(json_raw(value), seed);
+    }
+    return (json_count(value) * 8 + (uint64_t)kind) * 0x9e3779b97f4a7c15U + seed;
 }

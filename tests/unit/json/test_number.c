@@ -204,6 +204,14 @@ static void the_locale_has_no_say(void **state)
     setlocale(LC_NUMERIC, "C");
 }
 
+static uint64_t hash_of(const char *text)
+{
+    parsed p;
+    uint64_t hash = json_hash(must_parse(&p, text), 7);
+    forget(&p);
+    return hash;
+}
+
 static void equality_is_mathematical(void **state)
 {
     (void)state;
@@ -245,11 +253,92 @@ static void equality_is_mathematical(void **state)
     for (size_t i = 0; i < sizeof(equal) / sizeof(equal[0]); i++) {
         assert_true(json_number_eq(str_of(equal[i][0]), str_of(equal[i][1])));
         assert_true(json_number_eq(str_of(equal[i][1]), str_of(equal[i][0])));
+        assert_int_equal(json_number_cmp(str_of(equal[i][0]), str_of(equal[i][1])), 0);
+        assert_int_equal(hash_of(equal[i][0]), hash_of(equal[i][1]));
     }
     for (size_t i = 0; i < sizeof(different) / sizeof(different[0]); i++) {
         assert_false(json_number_eq(str_of(different[i][0]), str_of(different[i][1])));
         assert_false(json_number_eq(str_of(different[i][1]), str_of(different[i][0])));
         assert_true(json_number_eq(str_of(different[i][0]), str_of(different[i][0])));
+        assert_int_not_equal(json_number_cmp(str_of(different[i][0]), str_of(different[i][1])), 0);
+        assert_int_not_equal(hash_of(different[i][0]), hash_of(different[i][1]));
+    }
+}
+
+static void order_is_mathematical(void **state)
+{
+    (void)state;
+    static const char *const ascending[] = {
+        "-1e99999999999999999999999999999999",
+        "-1e400",
+        "-12345678901234567890124",
+        "-12345678901234567890123",
+        "-10.5",
+        "-10",
+        "-1e-400",
+        "0",
+        "1e-99999999999999999999999999999999",
+        "0.0999",
+        "0.1",
+        "0.10000000000000000000000001",
+        "1",
+        "9.99",
+        "1.0e1",
+        "18446744073709551600",
+        "18446744073709551615",
+        "972783798187987123879878123.18878137",
+        "972783798187987123879878123.188781371",
+        "1e400",
+        "1e99999999999999999999999999999998",
+        "1e99999999999999999999999999999999",
+    };
+    const size_t count = sizeof(ascending) / sizeof(ascending[0]);
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < count; j++) {
+            int order = json_number_cmp(str_of(ascending[i]), str_of(ascending[j]));
+            assert_int_equal(order < 0, i < j);
+            assert_int_equal(order > 0, i > j);
+        }
+    }
+}
+
+static void multiples_are_exact(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *number;
+        const char *step;
+        bay_err err;
+        bool is_multiple;
+    } multiples[] = {
+        {"1", "0", BAY_RANGE, false},
+        {"1", "-1", BAY_RANGE, false},
+        {"1", "1234567890123456789", BAY_RANGE, false},
+        {"7", "2", BAY_OK, false},
+        {"0.00751", "0.0001", BAY_OK, false},
+        {"1e-3", "1e-2", BAY_OK, false},
+        {"12345678901234567890123", "2", BAY_OK, false},
+        {"1e400", "3", BAY_OK, false},
+        {"1e-99999999999999999999", "1", BAY_OK, false},
+        {"0", "3", BAY_OK, true},
+        {"-8", "2", BAY_OK, true},
+        {"0.0075", "0.0001", BAY_OK, true},
+        {"19.99", "0.01", BAY_OK, true},
+        {"1e308", "0.123456789", BAY_OK, false},
+        {"1e308", "0.5", BAY_OK, true},
+        {"12391239123", "1e-8", BAY_OK, true},
+        {"12345678901234567890122", "2", BAY_OK, true},
+        {"1e99999999999999999999", "1e-99999999999999999999", BAY_OK, true},
+        {"1e99999999999999999999", "7", BAY_OK, false},
+        {"1.5", "0.5", BAY_OK, true},
+        {"999999999999999999000000000000000000", "999999999999999999", BAY_OK, true},
+    };
+    for (size_t i = 0; i < sizeof(multiples) / sizeof(multiples[0]); i++) {
+        bool is_multiple = false;
+        assert_int_equal(json_number_is_multiple(str_of(multiples[i].number),
+                                                 str_of(multiples[i].step), &is_multiple),
+                         multiples[i].err);
+        assert_int_equal(is_multiple, multiples[i].is_multiple);
     }
 }
 
@@ -263,6 +352,8 @@ int main(void)
         cmocka_unit_test(far_digits_decide_a_tie),
         cmocka_unit_test(the_locale_has_no_say),
         cmocka_unit_test(equality_is_mathematical),
+        cmocka_unit_test(order_is_mathematical),
+        cmocka_unit_test(multiples_are_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,6 +108,30 @@ static void respects_the_arena(void **state)
     forget(&p);
 }
 
+static void strings_compare_as_they_read(void **state)
+{
+    (void)state;
+    parsed p;
+    json_val root = must_parse(&p, "[\"caf\u00e9\",\"caf\\u00e9\",\"cafe\",7,\"\\ud83d\\ude00\"]");
+    json_val plain = json_item(root, 0);
+    json_val escaped = json_item(root, 1);
+    bay_str text;
+    assert_false(json_str_same(plain, json_item(root, 2)));
+    assert_false(json_str_same(json_item(root, 3), json_item(root, 3)));
+    assert_false(json_str_plain(escaped, &text));
+    assert_false(json_str_plain(json_item(root, 3), &text));
+    assert_int_not_equal(json_hash(plain, 1), json_hash(json_item(root, 2), 1));
+    assert_true(json_str_same(plain, escaped));
+    assert_int_equal(json_hash(plain, 1), json_hash(escaped, 1));
+    assert_true(json_str_plain(plain, &text));
+    assert_int_equal(text.len, 5);
+    assert_int_equal(json_str_length(plain), 4);
+    assert_int_equal(json_str_length(escaped), 4);
+    assert_int_equal(json_str_length(json_item(root, 3)), 0);
+    assert_int_equal(json_str_length(json_item(root, 4)), 1);
+    forget(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,6 +140,7 @@ int main(void)
         cmocka_unit_test(decodes),
         cmocka_unit_test(a_plain_string_is_a_view),
         cmocka_unit_test(respects_the_arena),
+        cmocka_unit_test(strings_compare_as_they_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
