@@ -43,7 +43,7 @@ static void a_diagnostic_may_be_unwanted(void **state)
 static void a_diagnostic_says_what_and_where(void **state)
 {
     (void)state;
-    bay_diag diag = {BAY_OK, 99, 99, "old"};
+    bay_diag diag = {.code = BAY_OK, .line = 99, .offset = 99, .text = "old"};
     assert_int_equal(diag_at(&diag, BAY_UTF8, SIZE_MAX, "byte %d", 255), BAY_UTF8);
     assert_int_equal(diag.code, BAY_UTF8);
     assert_int_equal(diag.line, 0);
