@@ -102,13 +102,7 @@ bool mcp_client_has(const mcp_client *self, bay_str capability)
         /* Not asked yet (a remembered server): it will say so itself if it has not. */
         return self->state == MCP_CLIENT_READY;
     }
-    json_val at = mcp_client_server_capabilities(self);
-    while (capability.len > 0) {
-        size_t dot = str_find(capability, '.');
-        at = json_get(at, str_head(capability, dot));
-        capability = str_from(capability, dot + 1);
-    }
-    json_kind kind = json_kind_of(at);
+    json_kind kind = json_kind_of(mcp_capability(mcp_client_server_capabilities(self), capability));
     return kind != JSON_MISSING && kind != JSON_FALSE && kind != JSON_NULL;
 }
 

@@ -100,6 +100,21 @@ const mcp_method *mcp_method_find(bay_str text, mcp_revision_id revision, mcp_se
     return NULL;
 }
 
+json_val mcp_capability(json_val capabilities, bay_str path)
+{
+    json_val at = capabilities;
+    while (path.len > 0) {
+        size_t dot = str_find(path, '.');
+        bay_str name = str_head(path, dot);
+        at = json_get(at, name);
+        path = str_from(path, dot + 1);
+        if (str_eq(name, STR("extensions"))) {
+            return path.len > 0 ? json_get(at, path) : at;
+        }
+    }
+    return at;
+}
+
 static const bay_str level_texts[] = {
     STR_INIT("debug"), STR_INIT("info"),     STR_INIT("notice"), STR_INIT("warning"),
     STR_INIT("error"), STR_INIT("critical"), STR_INIT("alert"),  STR_INIT("emergency"),

@@ -5,6 +5,7 @@
 
 #include "base/str.h"
 #include "patchbay/types.h"
+#include "json/json.h"
 
 typedef enum mcp_era { MCP_LEGACY, MCP_MODERN } mcp_era;
 
@@ -73,6 +74,10 @@ enum {
     MCP_UNSUPPORTED_VERSION = -32022,
 };
 
+#define MCP_EXTENSION_TASKS "io.modelcontextprotocol/tasks"
+#define MCP_EXTENSION_SKILLS "io.modelcontextprotocol/skills"
+#define MCP_EXTENSION_UI "io.modelcontextprotocol/ui"
+
 #define MCP_META_VERSION "io.modelcontextprotocol/protocolVersion"
 #define MCP_META_CLIENT_INFO "io.modelcontextprotocol/clientInfo"
 #define MCP_META_CLIENT_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
@@ -92,6 +97,11 @@ typedef enum mcp_log_level {
     MCP_LOG_EMERGENCY,
     MCP_LOG_NONE,
 } mcp_log_level;
+
+/* What a capabilities object says of `path`: "tools", "resources.subscribe", "elicitation.url",
+ * "extensions.io.modelcontextprotocol/tasks" (what follows "extensions." is one name, dots and
+ * all). Missing when it says nothing. */
+json_val mcp_capability(json_val capabilities, bay_str path);
 
 bool mcp_log_level_find(bay_str text, mcp_log_level *out);
 bay_str mcp_log_level_text(mcp_log_level level);

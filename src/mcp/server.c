@@ -209,12 +209,8 @@ static bool has_capability(json_val declared_ones, bay_str path, mcp_revision_id
     if (str_eq(path, STR("completions")) && revision < MCP_REV_2025_03_26) {
         return true; /* the capability came later than the method */
     }
-    size_t dot = str_find(path, '.');
-    json_val first = json_get(declared_ones, str_head(path, dot));
-    if (dot == path.len) {
-        return json_is(first, JSON_OBJECT);
-    }
-    return json_true(json_get(first, str_from(path, dot + 1)));
+    json_val found = mcp_capability(declared_ones, path);
+    return json_is(found, JSON_OBJECT) || json_true(found);
 }
 
 static void read_declared(declared *out, json_val ones, mcp_revision_id revision)
