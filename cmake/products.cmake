@@ -11,7 +11,7 @@ foreach(room ${bay_library_rooms})
         list(APPEND bay_library_objects $<TARGET_OBJECTS:room_${room}>)
     endif()
 endforeach()
-set(bay_library_links PkgConfig::UV PkgConfig::OPENSSL PkgConfig::PCRE2 PkgConfig::SQLITE
+set(bay_library_links PkgConfig::UV ${bay_tls_links} PkgConfig::PCRE2 ${bay_sqlite_links}
     Threads::Threads)
 
 # libpatchbay.so: hidden visibility leaves only BAY_API to its users.
@@ -50,19 +50,37 @@ if(EXISTS ${CMAKE_SOURCE_DIR}/src/cli/main.c)
     install(TARGETS patchbay)
 endif()
 
-# examples/NAME.c: one program each, on the public headers and the static library.
+# examples/NAME.c: one program each, on the public headers and the static library. One that is about a
+# library which is not here is left out.
 file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/examples/*.c)
 foreach(file ${files})
     get_filename_component(name ${file} NAME_WE)
+    file(STRINGS ${file} lines REGEX "^#include <(openssl/|sqlite3\\.h|uv\\.h|glib)")
+    set(links)
+    foreach(pair "openssl/=OPENSSL" "sqlite3=SQLITE" "uv=UV" "glib=GLIB")
+        string(REGEX REPLACE "=.*" "" header ${pair})
+        string(REGEX REPLACE ".*=" "" package ${pair})
+        if("${lines}" MATCHES "<${header}")
+            list(APPEND links ${package})
+        endif()
+    endforeach()
+    set(is_possible TRUE)
+    foreach(package ${links})
+        if(NOT TARGET PkgConfig::${package})
+            set(is_possible FALSE)
+        endif()
+    endforeach()
+    if(NOT is_possible)
+        message(STATUS "examples/${name}.c is left out: its library is not here")
+        continue()
+    endif()
+    list(TRANSFORM links PREPEND PkgConfig::)
     add_executable(example_${name} ${file})
     set_target_properties(example_${name} PROPERTIES OUTPUT_NAME ${name}
         RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/examples)
     set_property(TARGET example_${name} APPEND PROPERTY LINK_DEPENDS ${bay_archive})
-    target_link_libraries(example_${name} PRIVATE patchbay_static)
+    target_link_libraries(example_${name} PRIVATE patchbay_static ${links})
     list(APPEND bay_programs example_${name})
-    if(name STREQUAL "database")
-        target_link_libraries(example_${name} PRIVATE PkgConfig::SQLITE)
-    endif()
 endforeach()
 
 # The server that tests/conformance holds against the official suite.

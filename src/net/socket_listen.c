@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "net/socket_internal.h"
-#include "net/tls_session.h"
+#include "net/tls.h"
 
 #define ACCEPTS_PER_TURN 64
 #define REST_MS 100
@@ -32,7 +32,7 @@ struct socket_listener {
     loop_timer rest;
     socket_accepted accepted;
     void *user;
-    tls_context tls; /* a reference of our own to its SSL_CTX; NULL: clear text */
+    tls_context *tls; /* a reference of our own; NULL: clear text */
     uint32_t handshake_timeout_ms;
     int fd;
     int reserve_fd;
@@ -84,8 +84,8 @@ static void welcome(socket_listener *self, int fd, const struct sockaddr_storage
     }
     socket_set_peer(socket, (const struct sockaddr *)address);
     err = socket_adopt(socket, fd);
-    if (err == BAY_OK && self->tls.ssl != NULL) {
-        err = socket_tls_new(socket, &self->tls, (bay_str){NULL, 0}, NULL);
+    if (err == BAY_OK && self->tls != NULL) {
+        err = socket_tls_new(socket, self->tls, (bay_str){NULL, 0}, NULL);
         if (err == BAY_OK) {
             err = loop_timer_start(self->loop, &socket->timer, self->handshake_timeout_ms);
         }
@@ -315,7 +315,7 @@ void socket_listener_close(socket_listener *self)
     if (self->reserve_fd >= 0) {
         close(self->reserve_fd);
     }
-    SSL_CTX_free(self->tls.ssl);
+    tls_free(self->tls);
     uv_close((uv_handle_t *)&self->poll, on_poll_closed);
 }
 
@@ -324,17 +324,11 @@ static void end_object(loop_object *object)
     socket_listener_close(CONTAINER_OF(object, socket_listener, object));
 }
 
-static void set_tls(socket_listener *self, const tls_context *tls)
-{
-    SSL_CTX_up_ref(tls->ssl);
-    SSL_CTX_free(self->tls.ssl);
-    self->tls = *tls;
-}
-
 void socket_listener_set_tls(socket_listener *self, tls_context *tls)
 {
-    if (tls != NULL && self->tls.ssl != NULL) {
-        set_tls(self, tls);
+    if (tls != NULL && self->tls != NULL) {
+        tls_free(self->tls);
+        self->tls = tls_ref(tls);
     }
 }
 
@@ -369,7 +363,7 @@ bay_err socket_listen(loop *on_loop, bay_str address, const socket_listener_opti
     }
     self->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (chosen->tls != NULL) {
-        set_tls(self, chosen->tls);
+        self->tls = tls_ref(chosen->tls);
     }
     loop_timer_init(&self->rest, on_rested, self);
     self->object.end = end_object;

@@ -1,5 +1,6 @@
 /* TLS by OpenSSL: one context for a server or a client role, shared by the connections of all
- * loops. TLS 1.2 at least. */
+ * loops. TLS 1.2 at least. A library built without TLS (BAY_TLS off: tls_none.c) makes no context:
+ * BAY_UNSUPPORTED. */
 #ifndef NET_TLS_H
 #define NET_TLS_H
 
@@ -20,6 +21,8 @@ bay_err tls_server_new(const tls_options *options, tls_context **out,
                        bay_diag *diag) BAY_MUST_CHECK;
 bay_err tls_client_new(const tls_options *options, tls_context **out,
                        bay_diag *diag) BAY_MUST_CHECK;
+/* Shared between loops: each reference ends with tls_free. Any thread. */
+tls_context *tls_ref(tls_context *self);
 void tls_free(tls_context *self); /* connections made from it live on */
 
 #endif

@@ -91,7 +91,10 @@ static bay_err new_context(SSL_CTX *ssl, bool is_server, bool verifies, tls_cont
     if (self == NULL) {
         return diag_set(diag, BAY_NOMEM, "out of memory for a TLS context");
     }
-    *self = (tls_context){.ssl = ssl, .is_server = is_server, .verifies = verifies};
+    self->ssl = ssl;
+    self->is_server = is_server;
+    self->verifies = verifies;
+    atomic_init(&self->references, 1);
     *out = self;
     return BAY_OK;
 }
@@ -190,9 +193,15 @@ bay_err tls_client_new(const tls_options *options, tls_context **out, bay_diag *
     return err;
 }
 
+tls_context *tls_ref(tls_context *self)
+{
+    atomic_fetch_add(&self->references, 1);
+    return self;
+}
+
 void tls_free(tls_context *self)
 {
-    if (self == NULL) {
+    if (self == NULL || atomic_fetch_sub(&self->references, 1) > 1) {
         return;
     }
     SSL_CTX_free(self->ssl); /* connections hold references of their own */

@@ -4,11 +4,13 @@
 #define NET_TLS_SESSION_H
 
 #include <openssl/ssl.h>
+#include <stdatomic.h>
 
 #include "net/tls.h"
 
 struct tls_context {
     SSL_CTX *ssl;
+    atomic_uint references;
     bool is_server;
     bool verifies; /* a client: the peer's certificate and name */
 };

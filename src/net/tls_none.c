@@ -1,0 +1,81 @@
+/* The place of tls.c, tls_context.c and socket_tls.c in a library that is built without TLS: no
+ * context can be made, so no socket ever has a TLS session and what would carry one is not reached.
+ */
+#include "base/check.h"
+#include "base/err.h"
+#include "net/socket_internal.h"
+#include "net/tls.h"
+
+static bay_err refuse(bay_diag *diag)
+{
+    return diag_set(diag, BAY_UNSUPPORTED,
+                    "this libpatchbay was built without TLS: https cannot be served or reached");
+}
+
+bay_err tls_server_new(const tls_options *options, tls_context **out, bay_diag *diag)
+{
+    (void)options;
+    (void)out;
+    return refuse(diag);
+}
+
+bay_err tls_client_new(const tls_options *options, tls_context **out, bay_diag *diag)
+{
+    (void)options;
+    (void)out;
+    return refuse(diag);
+}
+
+tls_context *tls_ref(tls_context *self)
+{
+    return self;
+}
+
+void tls_free(tls_context *self)
+{
+    (void)self; /* NULL: there is none */
+}
+
+bay_err socket_tls_new(net_socket *self, tls_context *context, bay_str server_name, bay_diag *diag)
+{
+    (void)self;
+    (void)context;
+    (void)server_name;
+    return refuse(diag);
+}
+
+void socket_tls_free(net_socket *self)
+{
+    CHECK(self->tls == NULL);
+}
+
+/* What is asked of a TLS session only: nothing leaves in clear text by mistake. */
+
+void socket_tls_start(net_socket *self)
+{
+    CHECK(self == NULL);
+}
+
+void socket_tls_input(net_socket *self, bay_str bytes)
+{
+    (void)bytes;
+    CHECK(self == NULL);
+}
+
+void socket_tls_resume(net_socket *self)
+{
+    CHECK(self == NULL);
+}
+
+bay_err socket_tls_write(net_socket *self, const bay_str *spans, size_t count)
+{
+    (void)spans;
+    (void)count;
+    CHECK(self == NULL);
+    return BAY_INTERNAL;
+}
+
+void socket_tls_end(net_socket *self)
+{
+    CHECK(self == NULL);
+}
