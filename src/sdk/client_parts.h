@@ -15,14 +15,7 @@
 #ifndef SDK_CLIENT_PARTS_H
 #define SDK_CLIENT_PARTS_H
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/list.h"
-#include "mcp/client.h"
-#include "net/loop.h"
-#include "patchbay/client.h"
-#include "transport/mcp_link.h"
-#include "json/json.h"
+#include "sdk/client_objects.h"
 
 /* A request on its way through its rounds. client_request.c owns the struct's life. */
 bay_client *sdk_request_client(const bay_request *self);
@@ -65,6 +58,16 @@ bay_question *sdk_question_ask(bay_client *client, bay_str method, json_val para
 void sdk_question_drop(bay_question *self);
 /* Every question still open at the end of the client, or of the link it came by. */
 void sdk_questions_end(bay_client *client);
+
+/* From now on every result of this request goes to sdk_task_go_on. (sdk_request_again and _later
+ * with a method of tasks imply it.) */
+void sdk_request_follow_task(bay_request *self);
+/* A reply of one's own making: `result` is a raw object, copied. */
+bay_err sdk_reply_new(bay_str result, bay_reply **out) BAY_MUST_CHECK;
+/* Where the client stands, for "… at WHERE" in texts: no secrets in it. */
+const char *sdk_client_where(const bay_client *self);
+/* The engine of the link there is now; NULL: there is none. */
+mcp_client *sdk_client_engine(bay_client *self);
 
 /* The capabilities object the client declares (raw), from its options: elicitation, sampling,
  * roots, extensions. client_options.c. */

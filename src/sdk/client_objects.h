@@ -1,0 +1,254 @@
+/* The structs behind the client's opaque types. client.c draws the life of a client; what belongs
+ * to one file alone is said at the member. */
+#ifndef SDK_CLIENT_OBJECTS_H
+#define SDK_CLIENT_OBJECTS_H
+
+#include <stdatomic.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "mcp/client.h"
+#include "net/http_client.h"
+#include "net/loop.h"
+#include "patchbay/client.h"
+#include "transport/mcp_link.h"
+#include "json/json.h"
+
+enum {
+    CLIENT_IDLE_MS = 60000,
+    CLIENT_TOTAL_MS = 600000,
+    CLIENT_RECONNECT_ATTEMPTS = 8,
+    CLIENT_RECONNECT_FIRST_MS = 250,
+    CLIENT_RECONNECT_LONGEST_MS = 30000,
+    CLIENT_MOST_REPEATS = 2,     /* of a request that may have been executed and may be again */
+    CLIENT_MAX_REQUESTS = 10000, /* open at one time */
+    CLIENT_MAX_SETTINGS = 1024,  /* header fields, variables, roots, extensions: of each */
+    CLIENT_MAX_WORDS = 4096,     /* of a command */
+    CLIENT_MAX_TEXT = 1 << 20,   /* one setting */
+    CLIENT_MAX_PAGES = 10000,
+    CLIENT_MAX_ENTRIES = 1000000,  /* of a list */
+    CLIENT_MAX_LIST = 64 << 20,    /* bytes of a list */
+    CLIENT_MAX_REPLY = 64 << 20,   /* bytes of a result */
+    CLIENT_MAX_PARSED = 256 << 20, /* memory of what is read from a reply or a list */
+    CLIENT_MAX_ABOUTS = 16,        /* descriptions of the server whose views are still good */
+    CLIENT_MAX_TTL_MS = 86400000,  /* a list is kept for a day at most */
+    CLIENT_KINDS = 5,
+};
+
+/* ---- options ----------------------------------------------------------------------------------
+ */
+
+typedef struct client_setting {
+    char *name;  /* ends in NUL */
+    char *value; /* the same, or NULL */
+    size_t value_len;
+} client_setting;
+
+typedef struct client_settings {
+    client_setting *at;
+    size_t count;
+    size_t cap;
+} client_settings;
+
+struct bay_client_options {
+    bay_err err; /* the first failure while filling; told by the connect */
+    char fault[120];
+    char *name, *version;
+    client_settings headers;
+    client_settings env;        /* name: the whole assignment */
+    client_settings extensions; /* id, settings object */
+    client_settings roots;      /* uri, name or NULL */
+    char *directory;
+    mcp_revision_id oldest, newest;
+    bay_transport transport;
+    uint32_t idle_ms, total_ms;
+    uint32_t attempts, longest_ms;
+    bool has_no_cache;
+    bool has_roots;
+    unsigned elicitation_modes; /* 0: no handler */
+    bay_asked elicitation_asked;
+    void *elicitation_user;
+    char *sampling_capability; /* raw object; NULL: {} */
+    bay_asked sampling_asked;  /* NULL: no sampling */
+    void *sampling_user;
+    void (*changed)(bay_client *client, bay_kind kind, void *user);
+    void *changed_user;
+    void (*updated)(bay_client *client, bay_str uri, void *user);
+    void *updated_user;
+    void (*logged)(bay_client *client, bay_str params, void *user);
+    void *logged_user;
+    void (*traced)(bay_client *client, bool is_outgoing, bay_str message, void *user);
+    void *traced_user;
+    bay_log_sink log_sink;
+    void *log_user;
+    bay_log_level log_level;
+};
+
+/* ---- the client -------------------------------------------------------------------------------
+ */
+
+typedef enum client_phase {
+    CLIENT_LOST,    /* no link; the next need makes one */
+    CLIENT_PAUSING, /* no link, or nobody answers on it; `retry` says when it goes on */
+    CLIENT_OPENING, /* the server is being asked what it speaks */
+    CLIENT_READY,
+    CLIENT_CLOSING,
+} client_phase;
+
+/* What the server said of itself; older ones are kept, views into them were given away. */
+typedef struct client_about {
+    struct client_about *older;
+    buf text; /* server info, capabilities, instructions, one behind the other */
+    bay_str info, capabilities, instructions;
+    const mcp_revision *revision;
+    arena memory;
+    json_doc doc; /* of the capabilities */
+} client_about;
+
+/* The latest list of one kind, and whether it may still be given out. */
+typedef struct client_cache {
+    bay_list *list;         /* NULL: never fetched */
+    uint64_t fresh_until;   /* ms of the loop; 0: no ttl */
+    uint64_t hearing;       /* mcp_client_hearing when it was fetched; 0: nobody would tell */
+    uint32_t generation;    /* counts list_changed */
+    bool is_stale;          /* it changed since */
+    struct fetch *fetching; /* under way */
+} client_cache;
+
+struct bay_client {
+    bay_client_options options; /* its own copy */
+    client_phase phase;
+    loop *loop;
+    struct bay_server *attached; /* NULL: a loop of its own */
+    char *url;                   /* NULL: a command, or attached */
+    char **argv;                 /* NULL: a URL, or attached */
+    char shown[200];             /* the target for messages: no user information, no query */
+    http_client *http;
+    mcp_link *link;
+    bool is_link_broken; /* to be freed outside its callbacks */
+    bool was_ready;      /* at least once */
+    bool is_closed;      /* its link has ended politely */
+    bool is_touched;     /* something was started since the last dispatch */
+    bool has_given_up;
+    uint32_t links;    /* made so far */
+    uint32_t failures; /* to reach the server, in a row */
+    uint64_t retry_at_ms;
+    loop_timer retry;
+    loop_task settle;
+    bay_diag fault; /* why it is not there */
+    void (*connected)(bay_client *client, const bay_diag *diag, void *user);
+    void *connected_user;
+    client_about *about;
+    const mcp_revision *remembered; /* of the handshake era: a new link is not probed */
+    list requests;                  /* started and not ended: every bay_request.link */
+    list ended;                     /* `done` is due */
+    size_t request_count;
+    client_cache caches[CLIENT_KINDS];
+    map subscriptions; /* uri -> its own copy */
+    mcp_log_level level;
+    buf roots; /* raw: {"roots":[…]} */
+    buf remote_error;
+    buf parked_error; /* of the request that is ending */
+    bool wants_changes;
+    list questions; /* client_questions.c: open ones */
+};
+
+/* ---- a request --------------------------------------------------------------------------------
+ */
+
+typedef enum request_phase {
+    REQUEST_NEW,     /* not started */
+    REQUEST_WAITING, /* for the link, or for the list of tools */
+    REQUEST_CALLING, /* with the engine */
+    REQUEST_PAUSING, /* sdk_request_later */
+    REQUEST_BETWEEN, /* rounds or a task have it */
+    REQUEST_ENDED,
+} request_phase;
+
+struct bay_request {
+    list_link link; /* of client->requests or client->ended */
+    bay_client *client;
+    request_phase phase;
+    bool is_out_of_memory;
+    bool keeps_task;
+    bool follows_task; /* its results are looks at a task */
+    bool is_internal;  /* a page of a list: no tool, no rounds */
+    bool has_fetched;  /* the list of tools was asked for on its behalf */
+    bool was_refetched;
+    uint32_t repeats; /* after it may have been executed */
+    uint32_t idle_ms, total_ms;
+    uint64_t end_ms;    /* of the loop: no later than this */
+    uint64_t wait_ends; /* no longer without a link than this */
+    buf method;         /* as first given … */
+    buf params;         /* raw object, or empty */
+    buf round_method;   /* … and of the round under way; empty: the first */
+    buf round_params;
+    buf meta; /* raw object, or empty */
+    mcp_log_level log_level;
+    mcp_call *call;   /* CALLING */
+    loop_timer timer; /* WAITING: give up; PAUSING: go on; BETWEEN: give up */
+    uint64_t pause_ends;
+    void (*progressed)(bay_request *request, double progress, double total, bay_str message,
+                       void *user);
+    void *progressed_user;
+    void (*logged)(bay_request *request, bay_str params, void *user);
+    void *logged_user;
+    void *held;
+    void (*release)(void *held);
+    bay_done done;
+    void *user;
+    bay_reply *reply; /* ENDED: what will be told */
+    bay_diag diag;
+};
+
+/* ---- what came back ---------------------------------------------------------------------------
+ */
+
+typedef struct reply_item {
+    bay_content kind;
+    bay_str raw;
+    bay_str text;
+    bay_str mime_type;
+    bay_str uri;
+    bay_str role;
+    bay_str data; /* base64 */
+} reply_item;
+
+struct bay_reply {
+    char *text; /* the whole result, raw */
+    size_t len;
+    arena memory;
+    json_doc doc;
+    json_val root;
+    json_val structured;
+    bool is_error;
+    reply_item *items;
+    size_t count;
+    /* Members whose strings have escapes, decoded: of the structured content, then the result. */
+    struct reply_member *members;
+    size_t member_count;
+};
+
+typedef struct list_entry {
+    bay_str json, name, title, description, uri, ui;
+    json_val value;
+    mcp_param_table params; /* tools: for Mcp-Param-* */
+    bool may_repeat;        /* tools: readOnlyHint or idempotentHint */
+} list_entry;
+
+struct bay_list {
+    atomic_int references;
+    bay_kind kind;
+    buf text; /* a JSON array of the entries */
+    arena memory;
+    json_doc doc;
+    list_entry *entries;
+    size_t count;
+    bay_str *rejected;
+    bay_str *rejected_names;
+    size_t rejected_count;
+};
+
+#endif
