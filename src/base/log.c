@@ -3,20 +3,30 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static log_sink sink_function;
-static void *sink_user;
-static log_level sink_level;
+static log_target process_target;
+static _Thread_local const log_target *thread_target;
 
 void log_set_sink(log_sink sink, void *user, log_level most_verbose)
 {
-    sink_function = sink;
-    sink_user = user;
-    sink_level = most_verbose;
+    process_target = (log_target){sink, user, most_verbose};
+}
+
+const log_target *log_direct(const log_target *target)
+{
+    const log_target *before = thread_target;
+    thread_target = target;
+    return before;
+}
+
+static const log_target *current_target(void)
+{
+    return thread_target != NULL ? thread_target : &process_target;
 }
 
 bool log_wants(log_level level)
 {
-    return sink_function != NULL && level <= sink_level;
+    const log_target *target = current_target();
+    return target->sink != NULL && level <= target->most_verbose;
 }
 
 /* A peer's bytes must not forge lines or drive a terminal: C0, DEL, and C1 as UTF-8 spells it. */
@@ -43,5 +53,6 @@ void log_write(log_level level, const char *component, const char *format, ...)
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
     defuse(text);
-    sink_function(sink_user, level, component, text);
+    const log_target *target = current_target();
+    target->sink(target->user, level, component, text);
 }

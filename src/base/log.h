@@ -1,18 +1,32 @@
-/* The log: lines with a level, a component and a text, handed to one sink. The library never prints
- * by itself: without a sink, lines are dropped. Callers never pass secrets. */
+/* The log: lines with a level, a component and a text, handed to one sink: the one that this thread
+ * works for just now (a loop sets it while it turns), else that of the process. The library never
+ * prints by itself: without a sink, lines are dropped. Callers never pass secrets. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
-#include "patchbay/types.h"
+#include "patchbay/library.h"
 
-typedef enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG } log_level;
+typedef bay_log_level log_level;
+#define LOG_ERROR BAY_LOG_ERROR
+#define LOG_WARN BAY_LOG_WARNING
+#define LOG_INFO BAY_LOG_INFO
+#define LOG_DEBUG BAY_LOG_DEBUG
 
 /* `text` ends in NUL and is at most 1,023 bytes; control characters are already replaced. May be
  * called from any thread. */
-typedef void (*log_sink)(void *user, log_level level, const char *component, const char *text);
+typedef bay_log_sink log_sink;
+
+typedef struct log_target {
+    log_sink sink; /* NULL: lines are dropped */
+    void *user;
+    log_level most_verbose;
+} log_target;
 
 /* Before the first thread that may log starts; NULL: lines are dropped. */
 void log_set_sink(log_sink sink, void *user, log_level most_verbose);
+/* From now on, and until it is called again, this thread's lines go there; NULL: to the sink of the
+ * process. Borrowed until then. Returns what was there before, to be put back. */
+const log_target *log_direct(const log_target *target);
 bool log_wants(log_level level);
 void log_write(log_level level, const char *component, const char *format, ...) BAY_PRINTF(3, 4);
 

@@ -207,6 +207,7 @@ bay_err loop_new(loop **out)
     }
     ignore_broken_pipes();
     list_init(&self->objects);
+    self->thread = pthread_self();
     self->read_buffer = mem_alloc(LOOP_READ_BYTES);
     if (self->read_buffer == NULL) {
         goto free_self;
@@ -241,6 +242,37 @@ free_self:
     return err;
 }
 
+/* --- whose thread, whose log ----------------------------------------------------------------- */
+
+bool loop_is_here(const loop *self)
+{
+    return pthread_equal(self->thread, pthread_self()) != 0;
+}
+
+void loop_set_log(loop *self, const log_target *target)
+{
+    self->log = target;
+}
+
+const log_target *loop_log(const loop *self)
+{
+    return self->log;
+}
+
+/* This thread works for the loop from here to `leave`. */
+static const log_target *enter(loop *self)
+{
+    if (!loop_is_here(self)) {
+        self->thread = pthread_self();
+    }
+    return log_direct(self->log);
+}
+
+static void leave(const log_target *before)
+{
+    log_direct(before);
+}
+
 /* --- ending ---------------------------------------------------------------------------------- */
 
 static void end_objects(loop *self)
@@ -272,6 +304,7 @@ void loop_free(loop *self)
     if (self == NULL) {
         return;
     }
+    const log_target *before = enter(self);
     uv_mutex_lock(&self->lock);
     self->is_closing = true;
     uv_mutex_unlock(&self->lock);
@@ -301,6 +334,7 @@ void loop_free(loop *self)
     mem_free(self->plain_buffer);
     mem_free(self->cipher_buffer);
     mem_free(self);
+    leave(before);
 }
 
 void loop_add(loop *self, loop_object *object)
@@ -329,11 +363,13 @@ bay_err loop_tls_buffers(loop *self)
 void loop_run(loop *self)
 {
     bool is_alive = true;
+    const log_target *before = enter(self);
     while (is_alive && !atomic_load(&self->is_stopping)) {
         run_messages(self);
         is_alive = uv_run(&self->uv, UV_RUN_DEFAULT) != 0 || has_messages(self);
     }
     atomic_store(&self->is_stopping, false);
+    leave(before);
 }
 
 void loop_stop(loop *self)
@@ -353,6 +389,7 @@ static void on_turn_timer(uv_timer_t *handle)
 
 bool loop_turn(loop *self, int64_t timeout_ms)
 {
+    const log_target *before = enter(self);
     if (timeout_ms > 0) {
         uv_update_time(&self->uv);
         uv_timer_start(&self->turn_timer, on_turn_timer, (uint64_t)timeout_ms, 0);
@@ -360,7 +397,22 @@ bool loop_turn(loop *self, int64_t timeout_ms)
     run_messages(self);
     uv_run(&self->uv, timeout_ms == 0 ? UV_RUN_NOWAIT : UV_RUN_ONCE);
     uv_timer_stop(&self->turn_timer);
+    leave(before);
     return uv_loop_alive(&self->uv) != 0 || has_messages(self);
+}
+
+int loop_fd(const loop *self)
+{
+    return uv_backend_fd(&self->uv);
+}
+
+int loop_wait_ms(loop *self)
+{
+    if (has_messages(self)) {
+        return 0;
+    }
+    uv_update_time(&self->uv); /* or the timers would seem as far away as after the last turn */
+    return uv_backend_timeout(&self->uv);
 }
 
 void loop_hold(loop *self)
@@ -399,6 +451,7 @@ uv_loop_t *loop_uv(loop *self)
 
 typedef struct pool_work {
     uv_work_t request;
+    const log_target *log;
     void (*work)(void *argument);
     void (*done)(void *argument);
     void *argument;
@@ -407,7 +460,9 @@ typedef struct pool_work {
 static void on_pool_work(uv_work_t *request)
 {
     pool_work *self = CONTAINER_OF(request, pool_work, request);
+    const log_target *before = log_direct(self->log);
     self->work(self->argument);
+    log_direct(before);
 }
 
 static void on_pool_done(uv_work_t *request, int status)
@@ -427,7 +482,7 @@ bay_err loop_work(loop *self, void (*work)(void *argument), void (*done)(void *a
     if (item == NULL) {
         return BAY_NOMEM;
     }
-    *item = (pool_work){.work = work, .done = done, .argument = argument};
+    *item = (pool_work){.log = self->log, .work = work, .done = done, .argument = argument};
     int failure = uv_queue_work(&self->uv, &item->request, on_pool_work, on_pool_done);
     if (failure != 0) {
         mem_free(item);

@@ -4,6 +4,7 @@
 #define NET_LOOP_H
 
 #include "base/arena.h"
+#include "base/log.h"
 #include "patchbay/types.h"
 
 typedef struct loop loop;
@@ -21,6 +22,20 @@ void loop_stop(loop *self); /* any thread */
 /* Turns the loop until nothing is ready (for tests and synchronous clients); `timeout_ms` < 0 waits
  * for one event, 0 does not wait. True while something is alive. */
 bool loop_turn(loop *self, int64_t timeout_ms);
+
+/* For a loop inside another one: the descriptor that becomes readable when something is to be done,
+ * and how long (ms, -1: no bound, 0: not at all) it may be waited for before loop_turn(self, 0) is
+ * due all the same: a timer, a deferred task. Ask anew after every turn. */
+int loop_fd(const loop *self);
+int loop_wait_ms(loop *self);
+
+/* Is this the loop's thread: the one that turned it last, or that made it? */
+bool loop_is_here(const loop *self);
+
+/* Where this loop's lines go, and those of its pool work; NULL: to the sink of the process. It is
+ * borrowed until the loop is freed. */
+void loop_set_log(loop *self, const log_target *target);
+const log_target *loop_log(const loop *self);
 
 /* While held, loop_run waits for posts even when nothing else is open. Counts; the loop's thread,
  * or any before the loop runs. */

@@ -3,6 +3,7 @@
 #ifndef NET_LOOP_INTERNAL_H
 #define NET_LOOP_INTERNAL_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <uv.h>
 
@@ -49,6 +50,8 @@ struct loop {
     loop_task batch_end; /* the marker of the batch that is running */
     list objects;
     uint32_t holds;
+    pthread_t thread;      /* changed only when another one begins to turn it */
+    const log_target *log; /* NULL: the process's */
 
     uv_mutex_t lock; /* guards the three below */
     loop_message *first_message;
