@@ -58,8 +58,12 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* User and system time of a process, in microseconds. */
-static double cpu_us(int pid)
+/* What a process has used of the processor, in microseconds. */
+typedef struct cpu_time {
+    double user, system;
+} cpu_time;
+
+static cpu_time cpu_of(int pid)
 {
     char path[64];
     char line[1024];
@@ -78,14 +82,17 @@ static double cpu_us(int pid)
         fprintf(stderr, "load: no process %d\n", pid);
         exit(1);
     }
-    return (double)(user + system) * 1e6 / (double)sysconf(_SC_CLK_TCK);
+    double tick = 1e6 / (double)sysconf(_SC_CLK_TCK);
+    return (cpu_time){.user = (double)user * tick, .system = (double)system * tick};
 }
 
-static double cpu_of_all(void)
+static cpu_time cpu_of_all(void)
 {
-    double sum = 0;
+    cpu_time sum = {0};
     for (size_t i = 0; i < state.pid_count; i++) {
-        sum += cpu_us(state.pids[i]);
+        cpu_time one = cpu_of(state.pids[i]);
+        sum.user += one.user;
+        sum.system += one.system;
     }
     return sum;
 }
@@ -339,15 +346,18 @@ int main(int argc, char **argv)
         perror("load");
         return 1;
     }
-    double cpu_before = cpu_of_all();
+    cpu_time before = cpu_of_all();
     run(all);
     double seconds = (double)(now_ns() - state.start_ns) / 1e9;
-    double cpu = cpu_of_all() - cpu_before;
+    cpu_time after = cpu_of_all();
+    double user = after.user - before.user;
+    double cpu = user + after.system - before.system;
     printf("requests=%llu errors=%llu seconds=%.2f per_second=%.0f p50_us=%u p99_us=%u",
            (unsigned long long)state.answered, (unsigned long long)state.errors, seconds,
            (double)state.answered / seconds, percentile(0.50), percentile(0.99));
     if (state.pid_count > 0 && state.answered > 0) {
-        printf(" cpu_us=%.3f", cpu / (double)state.answered);
+        printf(" cpu_us=%.3f user_us=%.3f", cpu / (double)state.answered,
+               user / (double)state.answered);
     }
     printf("\n");
     return state.errors == 0 ? 0 : 1;

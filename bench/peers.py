@@ -1,0 +1,293 @@
+"""Peers: the same server, one tool that greets, on the SDKs that people use today and on ours; the
+rows of bench/run that compare them.
+
+The peers are linked whole, but for libc, and so is ours; as it is with shared libraries is shown
+beside. Every server runs on one core, on stdio and on HTTP, and answers the newest revision that it speaks,
+statelessly and in JSON where it offers that. In each round each of them takes the same load once, in
+turn. On stdio one call is under way, as with a host that waits for each answer; on HTTP 64
+connections have one each. A peer whose toolchain or registry is not there is left out, and said so.
+
+Their code is in bench/peers, what is built of it in build/peers."""
+import os
+import re
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import time
+
+MODERN, LEGACY = "2026-07-28", "2025-11-25"
+LOAD_ID = 100000000
+STDIO_CALLS = 1
+EXPECTED = "Hello, Tokyo"
+BUILD_SECONDS = 900
+
+
+def run_tool(missing, what, command, **options):
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=BUILD_SECONDS, check=False, **options)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise missing(f"{what}: {error}") from None
+    if done.returncode != 0:
+        last = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["no word why"]
+        raise missing(f"{what} failed: {last[0][:160]}")
+
+
+def is_current(stamp, sources):
+    return os.path.exists(stamp) and all(
+        os.path.getmtime(one) < os.path.getmtime(stamp) for one in sources)
+
+
+class Builder:
+    """How each peer is made; a method returns the command of its server."""
+
+    def __init__(self, root, missing):
+        self.root, self.missing = root, missing
+        self.source = os.path.join(root, "bench", "peers")
+        self.into = os.path.join(root, "build", "peers")
+        os.makedirs(self.into, exist_ok=True)
+
+    def needs(self, tool):
+        if not shutil.which(tool):
+            raise self.missing(f"{tool} is not installed")
+
+    def go(self):
+        self.needs("go")
+        out = os.path.join(self.into, "go", "hello")
+        run_tool(self.missing, "go build", ["go", "build", "-o", out, "."],
+                 cwd=os.path.join(self.source, "go"))
+        return [out]
+
+    def rust(self):
+        self.needs("cargo")
+        into = os.path.join(self.into, "rust")
+        run_tool(self.missing, "cargo build",
+                 ["cargo", "build", "--release", "--locked", "--target-dir", into, "--manifest-path",
+                  os.path.join(self.source, "rust", "Cargo.toml")])
+        return [os.path.join(into, "release", "hello")]
+
+    def python(self, script):
+        self.needs("python3")
+        into = os.path.join(self.into, "python")
+        program, stamp = os.path.join(into, "bin", "python"), os.path.join(into, ".installed")
+        wanted = os.path.join(self.source, "python", "requirements.txt")
+        if not is_current(stamp, [wanted]):
+            run_tool(self.missing, "python3 -m venv", ["python3", "-m", "venv", into])
+            run_tool(self.missing, "pip install", [program, "-m", "pip", "install", "-q",
+                                                   "--disable-pip-version-check", "-r", wanted])
+            with open(stamp, "w", encoding="utf-8"):
+                pass
+        return [program, os.path.join(self.source, "python", script)]
+
+    def node(self):
+        self.needs("npm")
+        into, source = os.path.join(self.into, "node"), os.path.join(self.source, "node")
+        run_tool(self.missing, "npm install",
+                 [os.path.join(self.root, "tools", "npm-install"), source, into])
+        shutil.copy(os.path.join(source, "hello.mjs"), into)
+        return [os.path.join(into, "node_modules", ".bin", "node"), os.path.join(into, "hello.mjs")]
+
+
+class Taken:
+    """What one server took: figures of the rounds, and the memory of its first start."""
+
+    def __init__(self, command, revision):
+        self.command, self.revision = command, revision
+        self.user, self.total = [], []
+        self.rest = self.called = None  # bytes
+
+    def add(self, printed):
+        for into, name in ((self.total, "cpu_us"), (self.user, "user_us")):
+            into.append(float(re.search(rf"\b{name}=([\d.]+)", printed).group(1)))
+
+    def medians(self):
+        return statistics.median(self.user), statistics.median(self.total)
+
+
+OURS = "patchbay"
+OURS_SHARED = "patchbay, shared libraries"
+
+
+class Peers:
+    def __init__(self, run, bench):
+        self.run, self.bench = run, bench
+        self.taken = {"http": {}, "stdio": {}}  # carrier -> name -> Taken
+        self.ports = {}
+
+    # ---- one conversation
+
+    def messages(self, revision):
+        """What opens a conversation on stdio, and the call."""
+        target = type("", (), {"era": revision})()
+        def message(method, params, number=LOAD_ID):
+            return self.run.Target.message(target, method, params).replace(str(LOAD_ID), str(number))
+        call = message("tools/call", {"name": "hello", "arguments": {"name": "Tokyo"}})
+        if revision == MODERN:
+            return ["-o", message("server/discover", {}, 1)], call
+        opening = message("initialize", {"protocolVersion": revision, "capabilities": {},
+                                         "clientInfo": {"name": "bench", "version": "1"}}, 1)
+        return ["-o", opening, "-n", '{"jsonrpc":"2.0","method":"notifications/initialized"}'], call
+
+    def load_stdio(self, command, revision, seconds):
+        opening, call = self.messages(revision)
+        load = [self.run.program("bench_stdio_load"), "-t", str(seconds), "-w", str(STDIO_CALLS),
+                *opening, "-i", str(LOAD_ID), "-e", EXPECTED, "-d", call]
+        done = subprocess.run(
+            self.run.pinned(self.run.LOAD_CORE, load + self.run.pinned(self.run.SERVER_CORE, command)),
+            capture_output=True, text=True, timeout=120, check=False)
+        if done.returncode != 0:
+            last = (done.stderr or done.stdout).strip().splitlines()[-1:] or [""]
+            raise self.run.Missing(f"{os.path.basename(command[-1])} on stdio, {revision}: {last[0][:160]}")
+        return done.stdout
+
+    def start_http(self, name, command):
+        if name in (OURS, OURS_SHARED):
+            server = self.bench.server(command + ["--http", "127.0.0.1:0"])
+        else:
+            port = free_port()
+            server = self.bench.server(command + [str(port)], port=port)
+        time.sleep(0.5)  # what it does after it listens is done
+        return server
+
+    # ---- preparing
+
+    def prepare(self, name, make):
+        try:
+            command = make()
+        except (self.run.Missing, OSError) as error:
+            print(f"LEFT OUT: {name}: {error}", file=sys.stderr)
+            return
+        for carrier, prepare in (("stdio", self.prepare_stdio), ("http", self.prepare_http)):
+            try:
+                self.taken[carrier][name] = prepare(name, command)
+            except (self.run.Missing, OSError, ValueError, KeyError, AttributeError,
+                    subprocess.SubprocessError, self.run.http.client.HTTPException) as error:
+                print(f"LEFT OUT: {name} on {carrier}: {error}", file=sys.stderr)
+
+    def prepare_stdio(self, _, command):
+        try:
+            revision, printed = MODERN, self.load_stdio(command, MODERN, 0.1)
+        except self.run.Missing:
+            revision, printed = LEGACY, self.load_stdio(command, LEGACY, 0.1)
+        taken = Taken(command, revision)
+        taken.rest, taken.called = (int(re.search(rf"{word}_kb=(\d+)", printed).group(1)) * 1024
+                                    for word in ("rest", "called"))
+        return taken
+
+    def prepare_http(self, name, command):
+        server = self.start_http(name, command)
+        rest = server.resident()
+        try:
+            revision, target = MODERN, self.run.Target(server.port, MODERN, tool="hello")
+        except (self.run.Missing, ValueError):
+            revision, target = LEGACY, self.run.Target(server.port, LEGACY, tool="hello")
+        taken = Taken(command, revision)
+        taken.rest, taken.called = rest, server.resident()
+        self.bench.subjects["peer " + name] = (server.pid, server.port, target.path,
+                                               target.load_fields, target.body)
+        return taken
+
+    # ---- measuring
+
+    def measure(self):
+        build = Builder(self.run.ROOT, self.run.Missing)
+        self.prepare(OURS, lambda: [self.run.program("bench_peer_hello_whole")])
+        if OURS in self.taken["stdio"]:
+            self.prepare(OURS_SHARED, lambda: [self.run.program("bench_peer_hello")])
+        else:
+            print("the archives of our libraries are not here: shared ones are measured", file=sys.stderr)
+            self.prepare(OURS, lambda: [self.run.program("bench_peer_hello")])
+        self.prepare("rmcp", build.rust)
+        self.prepare("go-sdk", build.go)
+        self.prepare("@modelcontextprotocol/server", build.node)
+        self.prepare("mcp (PyPI)", lambda: build.python("mcp_hello.py"))
+        self.prepare("fastmcp", lambda: build.python("fastmcp_hello.py"))
+        for name in self.taken["http"]:
+            self.bench.load_line("peer " + name, 0.3)  # warm
+        for number in range(self.run.ROUNDS):
+            print(f"peers: round {number + 1} of {self.run.ROUNDS}", file=sys.stderr)
+            for name, taken in self.taken["stdio"].items():
+                taken.add(self.load_stdio(taken.command, taken.revision, self.run.SECONDS))
+            for name, taken in self.taken["http"].items():
+                taken.add(self.bench.load_line("peer " + name, self.run.SECONDS))
+        self.print_table()
+
+    def print_table(self):
+        head = ("peers, one core", "revision", "user us/call", "total us/call", "rest MB",
+                "after a call MB", "ours: user", "total", "memory")
+        lines = [head]
+        for carrier, all_taken in self.taken.items():
+            ours = all_taken.get(OURS)
+            for name, taken in all_taken.items():
+                user, total = taken.medians()
+                shares = ["", "", ""]
+                if ours is not None and name not in (OURS, OURS_SHARED):
+                    our_user, our_total = ours.medians()
+                    shares = [f"{our_user / user:.2f} x", f"{our_total / total:.2f} x",
+                              f"{ours.rest / taken.rest:.2f} x"]
+                lines.append((f"{carrier}: {name}", taken.revision, f"{user:.1f}", f"{total:.1f}",
+                              f"{taken.rest / 1e6:.1f}", f"{taken.called / 1e6:.1f}", *shares))
+        widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+        for line in lines:
+            print("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
+        print()
+
+    # ---- verdicts
+
+    def ours_and_theirs(self, carrier):
+        everyone = dict(self.taken[carrier])
+        ours = everyone.pop(OURS, None)
+        everyone.pop(OURS_SHARED, None)
+        if ours is None or not everyone:
+            raise self.run.Missing("no peer could be built" if ours else "ours was not measured")
+        return ours, everyone
+
+    def against_fastest(self, carrier, index, bound):
+        ours, everyone = self.ours_and_theirs(carrier)
+        name, best = min(((name, taken.medians()[index]) for name, taken in everyone.items()),
+                         key=lambda one: one[1])
+        mine = ours.medians()[index]
+        return self.run.Figure(f"{mine / best:.2f} x ({mine:.1f} / {best:.1f} us of {name})",
+                               mine / best <= bound)
+
+    def against_memory(self, peer, bound):
+        parts, is_good = [], True
+        for carrier in ("stdio", "http"):
+            ours, everyone = self.ours_and_theirs(carrier)
+            if peer not in everyone:
+                raise self.run.Missing(f"{peer} was left out")
+            theirs = everyone[peer]
+            share = max(ours.rest / theirs.rest, ours.called / theirs.called)
+            parts.append(f"{carrier} {share:.2f} x ({ours.rest / 1e6:.1f} / {theirs.rest / 1e6:.1f} MB)")
+            is_good = is_good and share <= bound
+        return self.run.Figure(", ".join(parts), is_good)
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
+
+
+def add_rows(run):
+    """The rows, for bench/run."""
+    def of(bench):
+        if bench.peers is None:
+            bench.peers = Peers(run, bench)
+            bench.peers.measure()
+        return bench.peers
+
+    for carrier, bound in (("HTTP", 0.6), ("stdio", 0.5)):
+        def user(bench, carrier=carrier):
+            return of(bench).against_fastest(carrier.lower(), 0, 1 / 3)
+
+        def total(bench, carrier=carrier, bound=bound):
+            return of(bench).against_fastest(carrier.lower(), 1, bound)
+
+        run.row(f"peers: {carrier}, user CPU / fastest", "0.33 x")(user)
+        run.row(f"peers: {carrier}, total CPU / fastest", f"{bound:.2f} x")(total)
+    run.row("peers: memory at rest / rmcp", "< 1 x")(
+        lambda bench: of(bench).against_memory("rmcp", 1))
+    run.row("peers: memory at rest / go-sdk", "0.33 x")(
+        lambda bench: of(bench).against_memory("go-sdk", 1 / 3))
