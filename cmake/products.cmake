@@ -14,11 +14,13 @@ endforeach()
 set(bay_library_links PkgConfig::UV ${bay_tls_links} PkgConfig::PCRE2 ${bay_sqlite_links}
     Threads::Threads)
 
-# libpatchbay.so: hidden visibility leaves only BAY_API to its users.
+# libpatchbay.so: hidden visibility leaves only BAY_API to its users, the map gives each a version.
+set(bay_map ${CMAKE_SOURCE_DIR}/cmake/patchbay.map)
 add_library(patchbay_shared SHARED ${bay_library_objects})
 set_target_properties(patchbay_shared PROPERTIES OUTPUT_NAME patchbay LINKER_LANGUAGE C
-    VERSION ${PROJECT_VERSION} SOVERSION 0)
-target_include_directories(patchbay_shared INTERFACE ${CMAKE_SOURCE_DIR}/include)
+    VERSION ${PROJECT_VERSION} SOVERSION 0 EXPORT_NAME patchbay LINK_DEPENDS ${bay_map})
+target_include_directories(patchbay_shared INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>)
+target_link_options(patchbay_shared PRIVATE LINKER:--version-script=${bay_map})
 target_link_libraries(patchbay_shared PRIVATE ${bay_library_links})
 if(NOT BAY_SANITIZE AND NOT BAY_FUZZ)
     target_link_options(patchbay_shared PRIVATE LINKER:-z,defs)
@@ -47,7 +49,6 @@ if(EXISTS ${CMAKE_SOURCE_DIR}/src/cli/main.c)
     add_executable(patchbay ${CMAKE_SOURCE_DIR}/src/cli/main.c)
     target_link_libraries(patchbay PRIVATE room_cli)
     list(APPEND bay_programs patchbay)
-    install(TARGETS patchbay)
 endif()
 
 # examples/NAME.c: one program each, on the public headers and the static library. One that is about a
@@ -135,13 +136,3 @@ if(TARGET bench_peer_hello AND NOT "${bay_whole}" MATCHES "NOTFOUND")
         ${CMAKE_DL_LIBS} m)
     add_dependencies(benches bench_peer_hello_whole)
 endif()
-
-# What `cmake --install` lays down.
-file(RELATIVE_PATH bay_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-string(REGEX REPLACE "/$" "" bay_pc_prefix ${bay_pc_prefix})
-configure_file(${CMAKE_SOURCE_DIR}/cmake/patchbay.pc.in ${CMAKE_BINARY_DIR}/patchbay.pc @ONLY)
-install(TARGETS patchbay_shared)
-install(FILES ${bay_archive} DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES ${CMAKE_BINARY_DIR}/patchbay.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/patchbay DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-    FILES_MATCHING PATTERN "*.h")
