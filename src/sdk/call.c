@@ -71,7 +71,7 @@ void sdk_calls_free(bay_server *server)
 
 bool sdk_call_on_loop(const bay_call *self)
 {
-    return pthread_equal(pthread_self(), self->server->loop_thread) != 0;
+    return loop_is_here(self->server->loop);
 }
 
 /* A handler that neither answers nor defers would leave its client waiting for ever. */

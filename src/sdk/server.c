@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "sdk/server_parts.h"
@@ -49,11 +50,15 @@ bay_server *bay_server_new(const char *name, const char *version)
     }
     arena_init(&self->memory, SIZE_MAX);
     buf_init(&self->scratch, SERVER_MAX_RESULT);
+    self->newest = MCP_LATEST;
     for (size_t i = 0; i < ENTRY_KINDS; i++) {
         map_init(&self->lists[i].by_key, SERVER_MAX_ENTRIES);
     }
     bay_str kept_name = server_keep(self, name);
     bay_str kept_version = server_keep(self, version);
+    if (bell_init(&self->stop) != BAY_OK) {
+        sdk_server_error(self, "bay_server_new: the process has no descriptor left");
+    }
     if (kept_name.len == 0 && !self->is_out_of_memory) {
         sdk_server_error(self, "bay_server_new: a server needs a name");
     }
@@ -67,6 +72,10 @@ void bay_server_free(bay_server *self)
     if (self == NULL) {
         return;
     }
+    if (!sdk_serving_abandon(self)) {
+        LOG(LOG_ERROR, "server", "bay_server_free: the server is still in use; it stays");
+        return;
+    }
     for (size_t i = 0; i < ENTRY_KINDS; i++) {
         map_fini(&self->lists[i].by_key);
         mem_free(self->lists[i].items);
@@ -76,6 +85,7 @@ void bay_server_free(bay_server *self)
     buf_fini(&self->spares[0]);
     buf_fini(&self->spares[1]);
     sdk_announcements_fini(&self->announcements);
+    bell_fini(&self->stop);
     arena_fini(&self->memory);
     mem_free(self);
 }
@@ -84,6 +94,13 @@ void bay_server_title(bay_server *self, const char *title)
 {
     if (self != NULL) {
         self->title = (char *)server_keep(self, title).at;
+    }
+}
+
+void bay_server_log_to(bay_server *self, bay_log_sink sink, void *user, bay_log_level most_verbose)
+{
+    if (self != NULL) {
+        self->log = (log_target){sink, user, most_verbose};
     }
 }
 

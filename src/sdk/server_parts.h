@@ -11,8 +11,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/log.h"
 #include "base/map.h"
 #include "mcp/server.h"
+#include "net/bell.h"
 #include "net/loop.h"
 #include "patchbay/server.h"
 #include "json/writer.h"
@@ -21,8 +23,8 @@ enum {
     SERVER_MAX_ENTRIES = 100000, /* of each kind */
     SERVER_MAX_SCHEMA = 1 << 20, /* bytes of one schema */
     SERVER_MAX_RESULT = 64 << 20,
-    SERVER_MAX_ERRORS = 16, /* registration errors kept */
-    SERVER_LIST_TTL_MS = 300000,
+    SERVER_MAX_ERRORS = 16,        /* registration errors kept */
+    SERVER_SETTINGS = 16,          /* room for bay_setting */
     SERVER_SPARE_KEEPS = 64 << 10, /* larger buffers are not kept between calls */
     SERVER_MAX_UPDATES = 10000,    /* resources whose change is not told yet */
     CALL_MAX_NOTES = 1024,         /* messages of one call on their way to the loop ... */
@@ -95,14 +97,22 @@ struct bay_server {
     char *version;
     char *title;
     char *instructions;
-    arena memory; /* everything that was registered */
+    char *website;
+    bay_str icons;                     /* raw JSON or empty */
+    int64_t settings[SERVER_SETTINGS]; /* server_settings.c; read by sdk_server_setting */
+    mcp_revision_id oldest;
+    mcp_revision_id newest;
+    log_target log; /* no sink: the process's */
+    arena memory;   /* everything that was registered */
     entry_list lists[ENTRY_KINDS];
     bay_diag errors[SERVER_MAX_ERRORS];
     size_t error_count; /* may exceed what is kept */
     bool is_out_of_memory;
-    loop *loop;         /* while serving */
-    mcp_server *engine; /* while serving; loop only */
-    pthread_t loop_thread;
+    loop *loop;              /* while serving */
+    mcp_server *engine;      /* while serving; loop only */
+    struct serving *serving; /* serving.c; NULL: not being served */
+    bell stop;               /* rung by bay_server_stop */
+    bool has_served;
     announcements announcements;
     size_t calls_under_way; /* loop only */
     bay_call *idle_calls;   /* loop only: to be used again, bounded */
@@ -154,6 +164,14 @@ struct bay_result {
 
 /* server.c */
 void sdk_server_error(bay_server *self, const char *format, ...) BAY_PRINTF(2, 3);
+
+/* server_settings.c: what was set, or the default. */
+uint64_t sdk_server_setting(const bay_server *self, bay_setting setting);
+
+/* serving.c: everything served ends at once. False: clients in process, a turn of the loop that is
+ * under way, or handlers that do not end still need it. */
+typedef struct serving serving;
+bool sdk_serving_abandon(bay_server *server);
 
 /* announce.c: any thread may announce between open and close. */
 bay_err sdk_announcements_init(announcements *self) BAY_MUST_CHECK;

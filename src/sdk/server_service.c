@@ -13,7 +13,7 @@ static void answer_list(bay_server *self, entry_kind kind, mcp_request *request)
                           (bay_str){NULL, 0});
         return;
     }
-    request->ttl_ms = SERVER_LIST_TTL_MS;
+    request->ttl_ms = (uint32_t)sdk_server_setting(self, BAY_LIST_TTL_MS);
     request->is_cache_public = true;
     mcp_request_result_members(request, self->lists[kind].rendered);
 }

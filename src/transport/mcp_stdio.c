@@ -140,15 +140,24 @@ static void on_overflow(void *user, size_t line_bytes)
     LOG(LOG_WARN, "stdio", "the client sent a line of more than %zu bytes", line_bytes);
 }
 
+void mcp_stdio_end(mcp_stdio *self, uint32_t linger_ms)
+{
+    if (self->is_done) {
+        return;
+    }
+    line_reader_pause(self->reader);
+    self->is_input_over = true;
+    if (loop_timer_start(self->loop, &self->timer, linger_ms) != BAY_OK) {
+        self->is_broken = true;
+    }
+    look_later(self);
+}
+
 static void on_input_end(void *user, bay_err err)
 {
     mcp_stdio *self = user;
     (void)err;
-    self->is_input_over = true;
-    if (loop_timer_start(self->loop, &self->timer, self->linger_ms) != BAY_OK) {
-        self->is_broken = true;
-    }
-    look_later(self);
+    mcp_stdio_end(self, self->linger_ms);
 }
 
 static void on_drained(void *user)

@@ -12,6 +12,9 @@ typedef struct mcp_stdio mcp_stdio;
 bay_err mcp_stdio_new(loop *loop, mcp_server *server, int in, int out_descriptor,
                       uint32_t linger_ms, void (*done)(void *user), void *user,
                       mcp_stdio **out) BAY_MUST_CHECK;
+/* As if the input ended now: what is under way is answered, for at most `linger_ms`, then `done`.
+ */
+void mcp_stdio_end(mcp_stdio *self, uint32_t linger_ms);
 void mcp_stdio_free(mcp_stdio *self);
 
 #endif

@@ -48,7 +48,6 @@ static inline bool rig_try_start(rig *self, bay_server *server)
     }
     if (err == BAY_OK) {
         server->loop = self->loop;
-        server->loop_thread = pthread_self();
         err = mcp_server_new(&options, &sdk_server_service, server, &server->engine);
     }
     if (err != BAY_OK) {
