@@ -204,6 +204,31 @@ bay_err mcp_client_subscribe(mcp_client *self, bay_str uri, bool is_wanted,
                              uint64_t now_ms) BAY_MUST_CHECK;
 /* Legacy: logging/setLevel for the whole link; modern: kept per call. */
 void mcp_client_set_level(mcp_client *self, mcp_log_level level, uint64_t now_ms);
+/* The same two without telling the server, which the owner did by a call of its own: remembered for
+ * the sessions to come. */
+bay_err mcp_client_note_subscription(mcp_client *self, bay_str uri, bool is_wanted,
+                                     uint64_t now_ms) BAY_MUST_CHECK;
+void mcp_client_note_level(mcp_client *self, mcp_log_level level);
+/* As if `wants_changes` had been set from the start. */
+void mcp_client_watch(mcp_client *self, uint64_t now_ms);
+/* Legacy: not 0 while a change of that list would be heard of, and another number after every time
+ * in which it would not have been. */
+uint64_t mcp_client_hearing(const mcp_client *self, mcp_change change);
+/* Modern: how it stands with subscriptions/listen. */
+typedef enum mcp_listening {
+    MCP_LISTENS_NOT,
+    MCP_LISTEN_PENDING, /* asked for, not acknowledged yet */
+    MCP_LISTENS,
+    MCP_LISTEN_REFUSED,
+} mcp_listening;
+mcp_listening mcp_client_listening(const mcp_client *self);
+/* A notification of the owner's own; `params`: a raw object, or empty. BAY_CLOSED when not READY,
+ * BAY_UNSUPPORTED when it is of another revision, BAY_INVALID. */
+bay_err mcp_client_tell(mcp_client *self, bay_str method, bay_str params, uint64_t now_ms,
+                        bay_diag *diag) BAY_MUST_CHECK;
+/* The server waits for an answer of ours: until it says something again, silence is no fault of
+ * its own, and only the bound of the whole call holds. */
+void mcp_call_wait_for_us(mcp_call *self);
 /* Ends politely: DELETE of a legacy session, listens closed. */
 void mcp_client_close(mcp_client *self);
 

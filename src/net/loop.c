@@ -244,6 +244,16 @@ free_self:
 
 /* --- whose thread, whose log ----------------------------------------------------------------- */
 
+bool loop_is_turning(const loop *self)
+{
+    return self->turns > 0;
+}
+
+void loop_refresh(loop *self)
+{
+    uv_update_time(&self->uv);
+}
+
 bool loop_is_here(const loop *self)
 {
     return pthread_equal(self->thread, pthread_self()) != 0;
@@ -265,11 +275,13 @@ static const log_target *enter(loop *self)
     if (!loop_is_here(self)) {
         self->thread = pthread_self();
     }
+    self->turns++;
     return log_direct(self->log);
 }
 
-static void leave(const log_target *before)
+static void leave(loop *self, const log_target *before)
 {
+    self->turns--;
     log_direct(before);
 }
 
@@ -334,7 +346,7 @@ void loop_free(loop *self)
     mem_free(self->plain_buffer);
     mem_free(self->cipher_buffer);
     mem_free(self);
-    leave(before);
+    log_direct(before);
 }
 
 void loop_add(loop *self, loop_object *object)
@@ -369,7 +381,7 @@ void loop_run(loop *self)
         is_alive = uv_run(&self->uv, UV_RUN_DEFAULT) != 0 || has_messages(self);
     }
     atomic_store(&self->is_stopping, false);
-    leave(before);
+    leave(self, before);
 }
 
 void loop_stop(loop *self)
@@ -397,7 +409,7 @@ bool loop_turn(loop *self, int64_t timeout_ms)
     run_messages(self);
     uv_run(&self->uv, timeout_ms == 0 ? UV_RUN_NOWAIT : UV_RUN_ONCE);
     uv_timer_stop(&self->turn_timer);
-    leave(before);
+    leave(self, before);
     return uv_loop_alive(&self->uv) != 0 || has_messages(self);
 }
 

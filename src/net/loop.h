@@ -29,6 +29,11 @@ bool loop_turn(loop *self, int64_t timeout_ms);
 int loop_fd(const loop *self);
 int loop_wait_ms(loop *self);
 
+/* Is it being turned just now, so that it cannot be turned again before that ends? */
+bool loop_is_turning(const loop *self);
+/* Reads the clock anew: before something is timed while the loop is not turning. */
+void loop_refresh(loop *self);
+
 /* Is this the loop's thread: the one that turned it last, or that made it? */
 bool loop_is_here(const loop *self);
 

@@ -50,6 +50,7 @@ struct loop {
     loop_task batch_end; /* the marker of the batch that is running */
     list objects;
     uint32_t holds;
+    uint32_t turns;        /* inside loop_run, loop_turn or loop_free */
     pthread_t thread;      /* changed only when another one begins to turn it */
     const log_target *log; /* NULL: the process's */
 
