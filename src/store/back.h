@@ -1,0 +1,158 @@
+/* What the files of this room share. Three layers:
+ *
+ *     store.c   front: checks inputs, copies them into an operation, counts, completes
+ *     back      runs operations in order: at once on the loop (memory.c), on a thread (sqlite.c)
+ *     rules.c   what an operation means, over an engine: an ordered set of cells
+ *
+ * A back end that keeps the rules elsewhere (a script on a server) implements store_back alone.
+ *
+ * Rows, leases and events are all cells, named by (space, scope, key): the scope is the table or
+ * the stream, the key of an event is its sequence, big endian. A stream that has events has one
+ * cell more, in SPACE_STREAM, with their number and bytes; it is not counted against the bounds. */
+#ifndef STORE_BACK_H
+#define STORE_BACK_H
+
+#include "base/arena.h"
+#include "base/list.h"
+#include "store/store.h"
+
+/* These numbers stand in files. */
+typedef enum store_space {
+    SPACE_ROW = 1,
+    SPACE_LEASE = 2,
+    SPACE_EVENT = 3,
+    SPACE_STREAM = 4,
+} store_space;
+
+typedef enum store_kind {
+    STORE_GET,
+    STORE_PUT,
+    STORE_REMOVE,
+    STORE_SCAN,
+    STORE_CLAIM,
+    STORE_RENEW,
+    STORE_RELEASE,
+    STORE_APPEND,
+    STORE_READ,
+    STORE_SWEEP,
+} store_kind;
+
+/* An operation: on the loop until it is handed to the back end, the back end's until it calls
+ * store_op_done. */
+typedef struct store_op {
+    list_link link;        /* of store.open; the front's */
+    struct store_op *next; /* the back end's */
+    store_kind kind;
+    bool is_relaxed;
+    uint64_t now_ms;
+    bay_str scope;
+    bay_str key;   /* of a scan: the prefix */
+    bay_str value; /* of a lease: the owner; of a scan: after */
+    uint64_t expires_at_ms;
+    uint64_t expected;
+    uint64_t after; /* of a read */
+    uint64_t keep_events;
+    uint64_t keep_bytes;
+    size_t limit;
+    store_done done;
+    void *user;
+    store_result result;
+    store_row one; /* where `result.rows` points when it is but one */
+    arena memory;  /* of the result */
+    size_t len;
+    char bytes[];
+} store_op;
+
+typedef struct store_bounds {
+    uint64_t rows;
+    uint64_t value_bytes;
+    uint64_t total_bytes;
+} store_bounds;
+
+/* --- back ends ------------------------------------------------------------------------------- */
+
+typedef struct store_back {
+    void (*start)(store *self, store_op *op); /* complete it by store_op_done, never inside */
+    void (*close)(store *self); /* drop what was started; then store_back_closed, never inside */
+    void (*free)(store *self);
+} store_back;
+
+/* The first member of every back end. */
+struct store {
+    const store_back *back;
+    loop *loop;
+    store_options options; /* with the defaults filled in */
+    list open;             /* of store_op, in the order in which they were started */
+    uint32_t pending;
+    uint64_t pending_bytes;
+    loop_timer sweep_timer;
+    bool is_sweeping;
+    bool is_closing;
+    bool is_closed;
+    void (*closed)(void *user);
+    void *closed_user;
+};
+
+/* Fills in what all back ends share and starts the sweeps; the last step of opening. */
+bay_err store_init(store *self, const store_back *back, loop *on_loop,
+                   const store_options *options) BAY_MUST_CHECK;
+store_options store_options_of(const store_options *options); /* with the defaults filled in */
+store_bounds store_bounds_of(const store *self);
+
+/* On the loop: completes `op` and frees it. While the store is closing it does nothing: then all
+ * that are open are completed at once, in order, by store_back_closed. */
+void store_op_done(store *self, store_op *op);
+void store_back_closed(store *self); /* the last thing a back end does; `self` may be gone after */
+
+bool store_op_writes(const store_op *op);
+
+/* --- engines --------------------------------------------------------------------------------- */
+
+typedef struct store_cell {
+    store_space space;
+    bay_str scope;
+    bay_str key;
+    bay_str value;
+    uint64_t version;
+    uint64_t expires_at_ms;
+} store_cell;
+
+typedef struct store_engine store_engine;
+
+/* False ends the walk. */
+typedef bool (*store_visit)(void *user, const store_cell *cell);
+
+/* What `find`, `scan` and `soonest` show is valid until the next call of the engine; a visitor
+ * makes none. */
+typedef struct store_engine_calls {
+    bay_err (*find)(store_engine *self, store_space space, bay_str scope, bay_str key,
+                    store_cell *out); /* BAY_NOTFOUND */
+    /* Adds or replaces. A value of the same length replaces without needing memory. */
+    bay_err (*write)(store_engine *self, const store_cell *cell);
+    bay_err (*erase)(store_engine *self, store_space space, bay_str scope, bay_str key);
+    /* Every cell of the scope from the key `from` on, in order. */
+    bay_err (*scan)(store_engine *self, store_space space, bay_str scope, bay_str from,
+                    store_visit visit, void *user);
+    /* The cell that expires first; BAY_NOTFOUND when none ever does. */
+    bay_err (*soonest)(store_engine *self, store_cell *out);
+} store_engine_calls;
+
+typedef struct store_totals {
+    uint64_t counter; /* the last version, token or sequence given away */
+    uint64_t rows;
+    uint64_t bytes;
+} store_totals;
+
+struct store_engine {
+    const store_engine_calls *calls;
+    store_bounds bounds;
+    store_totals totals;
+};
+
+/* Runs an operation: fills in its result. Forgets the result of an earlier attempt. */
+void store_rules_run(store_engine *engine, store_op *op);
+
+/* Takes the result back: a group that was not committed has brought nothing about. */
+void store_rules_fail(store_op *op, bay_err err);
+
+#endif

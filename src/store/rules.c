@@ -1,0 +1,505 @@
+/* What each operation means, for every engine alike: conflicts, expiry, leases, trimming, bounds.
+ *
+ * Invariants: totals count the cells of all spaces but SPACE_STREAM, expired ones included; a
+ * stream's cell says exactly how many events it has, and is there when that is not none. */
+#include "base/err.h"
+#include "base/str.h"
+#include "store/back.h"
+
+#define SWEEP_CELLS 512 /* of one operation, so that none takes long */
+#define SEQUENCE_BYTES 8
+
+static bool has_expired(const store_cell *cell, uint64_t now_ms)
+{
+    return cell->expires_at_ms != 0 && cell->expires_at_ms <= now_ms;
+}
+
+static uint64_t bytes_of(const store_cell *cell)
+{
+    return (uint64_t)cell->scope.len + cell->key.len + cell->value.len;
+}
+
+static uint64_t less(uint64_t from, uint64_t amount) /* a damaged file must not wrap it around */
+{
+    return from > amount ? from - amount : 0;
+}
+
+static void write_number(char *at, uint64_t number)
+{
+    for (int i = 7; i >= 0; i--, number >>= 8) {
+        at[i] = (char)(number & 255);
+    }
+}
+
+static uint64_t read_number(const char *at)
+{
+    uint64_t number = 0;
+    for (int i = 0; i < 8; i++) {
+        number = number << 8 | (unsigned char)at[i];
+    }
+    return number;
+}
+
+/* --- the numbers of a stream ----------------------------------------------------------------- */
+
+typedef struct stream_size {
+    uint64_t events;
+    uint64_t bytes; /* of values */
+} stream_size;
+
+static bay_err read_size(store_engine *engine, bay_str stream, stream_size *out)
+{
+    store_cell cell;
+    bay_err err = engine->calls->find(engine, SPACE_STREAM, stream, STR("size"), &cell);
+    if (err == BAY_NOTFOUND) {
+        *out = (stream_size){0};
+        return BAY_OK;
+    }
+    if (err == BAY_OK && cell.value.len != 16) {
+        return BAY_IO; /* not written by us */
+    }
+    if (err == BAY_OK) {
+        *out = (stream_size){read_number(cell.value.at), read_number(cell.value.at + 8)};
+    }
+    return err;
+}
+
+static bay_err write_size(store_engine *engine, bay_str stream, stream_size size)
+{
+    if (size.events == 0) {
+        return engine->calls->erase(engine, SPACE_STREAM, stream, STR("size"));
+    }
+    char value[16];
+    write_number(value, size.events);
+    write_number(value + 8, size.bytes);
+    store_cell cell = {SPACE_STREAM, stream, STR("size"), {value, sizeof(value)}, 0, 0};
+    return engine->calls->write(engine, &cell);
+}
+
+/* --- changing cells -------------------------------------------------------------------------- */
+
+/* A cell's name and size, kept while the engine is asked for other things. */
+typedef struct cell_copy {
+    store_space space;
+    size_t scope_len;
+    size_t key_len;
+    size_t value_len;
+    uint64_t bytes;
+    bool is_found;
+    char scope[STORE_TABLE_BYTES];
+    char key[STORE_KEY_BYTES];
+} cell_copy;
+
+static bay_err copy_name(cell_copy *to, const store_cell *cell)
+{
+    if (cell->scope.len > sizeof(to->scope) || cell->key.len > sizeof(to->key)) {
+        return BAY_IO; /* not written by us */
+    }
+    to->space = cell->space;
+    to->scope_len = cell->scope.len;
+    to->key_len = cell->key.len;
+    to->value_len = cell->value.len;
+    to->bytes = bytes_of(cell);
+    to->is_found = true;
+    memcpy(to->scope, cell->scope.at, cell->scope.len);
+    memcpy(to->key, cell->key.at, cell->key.len);
+    return BAY_OK;
+}
+
+static bay_err erase(store_engine *engine, const cell_copy *cell)
+{
+    bay_str scope = {cell->scope, cell->scope_len};
+    bay_err err =
+        engine->calls->erase(engine, cell->space, scope, (bay_str){cell->key, cell->key_len});
+    if (err != BAY_OK || cell->space == SPACE_STREAM) {
+        return err;
+    }
+    engine->totals.rows = less(engine->totals.rows, 1);
+    engine->totals.bytes = less(engine->totals.bytes, cell->bytes);
+    if (cell->space != SPACE_EVENT) {
+        return BAY_OK;
+    }
+    stream_size size;
+    err = read_size(engine, scope, &size);
+    if (err == BAY_OK && size.events > 0) {
+        size.events--;
+        size.bytes = less(size.bytes, cell->value_len);
+        err = write_size(engine, scope, size);
+    }
+    return err;
+}
+
+static bay_err sweep(store_engine *engine, uint64_t now_ms, bool *out_has_more)
+{
+    for (int i = 0; i < SWEEP_CELLS; i++) {
+        store_cell cell;
+        cell_copy copy;
+        bay_err err = engine->calls->soonest(engine, &cell);
+        if (err == BAY_NOTFOUND || (err == BAY_OK && !has_expired(&cell, now_ms))) {
+            *out_has_more = false;
+            return BAY_OK;
+        }
+        if (err == BAY_OK) {
+            err = copy_name(&copy, &cell);
+        }
+        if (err == BAY_OK) {
+            err = erase(engine, &copy);
+        }
+        if (err != BAY_OK) {
+            return err;
+        }
+    }
+    *out_has_more = true;
+    return BAY_OK;
+}
+
+static bool has_room(const store_engine *engine, uint64_t bytes, uint64_t replaced_bytes,
+                     bool is_replacing)
+{
+    uint64_t rows = is_replacing ? less(engine->totals.rows, 1) : engine->totals.rows;
+    uint64_t held = less(engine->totals.bytes, replaced_bytes);
+    return rows < engine->bounds.rows && held <= engine->bounds.total_bytes &&
+           bytes <= engine->bounds.total_bytes - held;
+}
+
+static bay_err replaced_of(store_engine *engine, const store_cell *cell, bool *out_is_there,
+                           uint64_t *out_bytes)
+{
+    store_cell old;
+    bay_err err = engine->calls->find(engine, cell->space, cell->scope, cell->key, &old);
+    *out_is_there = err == BAY_OK;
+    *out_bytes = err == BAY_OK ? bytes_of(&old) : 0;
+    return err == BAY_NOTFOUND ? BAY_OK : err;
+}
+
+/* Writes a cell within the bounds. A version of 0 asks for a new one. */
+static bay_err place(store_engine *engine, store_cell *cell, uint64_t now_ms)
+{
+    bool is_replacing;
+    uint64_t replaced;
+    bay_err err = replaced_of(engine, cell, &is_replacing, &replaced);
+    if (err == BAY_OK && !has_room(engine, bytes_of(cell), replaced, is_replacing)) {
+        bool has_more;
+        err = sweep(engine, now_ms, &has_more);
+        if (err == BAY_OK) { /* it may itself have gone */
+            err = replaced_of(engine, cell, &is_replacing, &replaced);
+        }
+        if (err == BAY_OK && !has_room(engine, bytes_of(cell), replaced, is_replacing)) {
+            return BAY_LIMIT;
+        }
+    }
+    bool is_new = cell->version == 0;
+    if (is_new) {
+        cell->version = engine->totals.counter + 1;
+    }
+    if (err == BAY_OK) {
+        err = engine->calls->write(engine, cell);
+    }
+    if (err != BAY_OK) {
+        return err;
+    }
+    engine->totals.counter += is_new;
+    engine->totals.rows += !is_replacing;
+    engine->totals.bytes = less(engine->totals.bytes, replaced) + bytes_of(cell);
+    return BAY_OK;
+}
+
+/* --- reading --------------------------------------------------------------------------------- */
+
+typedef struct collector {
+    store_op *op;
+    store_row *rows;
+    bay_str prefix;
+    bay_str after;
+    size_t bytes;
+} collector;
+
+static void collect(collector *self, const store_cell *cell)
+{
+    store_op *op = self->op;
+    store_row *row = &self->rows[op->result.count];
+    bay_err err = arena_dup(&op->memory, cell->value, &row->value);
+    if (err == BAY_OK && cell->space != SPACE_EVENT) {
+        err = arena_dup(&op->memory, cell->key, &row->key);
+    }
+    if (err != BAY_OK) {
+        op->result.err = op->memory.is_full ? BAY_LIMIT : BAY_NOMEM;
+        return;
+    }
+    row->version = cell->version;
+    row->expires_at_ms = cell->expires_at_ms;
+    self->bytes += cell->key.len + cell->value.len;
+    op->result.count++;
+}
+
+static bool visit_for_reading(void *user, const store_cell *cell)
+{
+    collector *self = user;
+    store_result *result = &self->op->result;
+    if (!str_starts(cell->key, self->prefix)) {
+        return false;
+    }
+    if (has_expired(cell, self->op->now_ms) ||
+        (self->after.len > 0 && str_eq(cell->key, self->after))) {
+        return true;
+    }
+    size_t bytes = self->bytes + cell->key.len + cell->value.len;
+    if (result->count == self->op->limit || (result->count > 0 && bytes > STORE_READ_BYTES)) {
+        result->has_more = true;
+        return false;
+    }
+    collect(self, cell);
+    return result->err == BAY_OK;
+}
+
+/* Twice what is needed: an arena counts its chunks, not what they hold. */
+static void make_memory(store_engine *engine, store_op *op, size_t rows)
+{
+    size_t bytes = STORE_READ_BYTES + (size_t)engine->bounds.value_bytes +
+                   rows * (sizeof(store_row) + STORE_KEY_BYTES);
+    arena_init(&op->memory, bytes * 2 + 65536);
+}
+
+static void list_cells(store_engine *engine, store_op *op, store_space space, bay_str prefix,
+                       bay_str after, bay_str from)
+{
+    collector all = {.op = op, .prefix = prefix, .after = after};
+    make_memory(engine, op, op->limit);
+    all.rows = arena_array(&op->memory, op->limit, sizeof(store_row));
+    if (all.rows == NULL) {
+        op->result.err = BAY_NOMEM;
+        return;
+    }
+    op->result.rows = all.rows;
+    bay_err err = engine->calls->scan(engine, space, op->scope, from, visit_for_reading, &all);
+    if (err != BAY_OK) {
+        op->result.err = err;
+    }
+}
+
+static void run_scan(store_engine *engine, store_op *op)
+{
+    bay_str from = str_cmp(op->value, op->key) > 0 ? op->value : op->key;
+    list_cells(engine, op, SPACE_ROW, op->key, op->value, from);
+}
+
+static void run_read(store_engine *engine, store_op *op)
+{
+    if (op->after == UINT64_MAX) {
+        return;
+    }
+    char from[SEQUENCE_BYTES];
+    write_number(from, op->after + 1);
+    list_cells(engine, op, SPACE_EVENT, (bay_str){0}, (bay_str){0}, (bay_str){from, sizeof(from)});
+}
+
+/* Puts a copy of one cell into the result. */
+static void show(store_engine *engine, store_op *op, const store_cell *cell)
+{
+    collector one = {.op = op, .rows = &op->one};
+    make_memory(engine, op, 1);
+    collect(&one, cell);
+    op->result.rows = &op->one;
+    op->result.version = cell->version;
+}
+
+/* --- rows ------------------------------------------------------------------------------------ */
+
+/* The cell that an operation names; one that has expired is BAY_NOTFOUND. */
+static bay_err find_valid(store_engine *engine, const store_op *op, store_space space,
+                          store_cell *out)
+{
+    bay_err err = engine->calls->find(engine, space, op->scope, op->key, out);
+    return err == BAY_OK && has_expired(out, op->now_ms) ? BAY_NOTFOUND : err;
+}
+
+static void run_get(store_engine *engine, store_op *op)
+{
+    store_cell cell;
+    op->result.err = find_valid(engine, op, SPACE_ROW, &cell);
+    if (op->result.err == BAY_OK) {
+        show(engine, op, &cell);
+    }
+}
+
+/* The version that is there, 0 for none; BAY_DUPLICATE or BAY_STATE when it is not the expected. */
+static bay_err expect(store_engine *engine, store_op *op, uint64_t *out_version)
+{
+    store_cell cell;
+    bay_err err = find_valid(engine, op, SPACE_ROW, &cell);
+    if (err != BAY_OK && err != BAY_NOTFOUND) {
+        return err;
+    }
+    *out_version = err == BAY_OK ? cell.version : 0;
+    if (op->expected == STORE_ANY || op->expected == *out_version) {
+        return BAY_OK;
+    }
+    return op->expected == STORE_ABSENT ? BAY_DUPLICATE : BAY_STATE;
+}
+
+static void run_put(store_engine *engine, store_op *op)
+{
+    op->result.err = expect(engine, op, &op->result.version);
+    if (op->result.err != BAY_OK) {
+        return;
+    }
+    store_cell cell = {SPACE_ROW, op->scope, op->key, op->value, 0, op->expires_at_ms};
+    op->result.err = place(engine, &cell, op->now_ms);
+    if (op->result.err == BAY_OK) {
+        op->result.version = cell.version;
+    }
+}
+
+static void run_remove(store_engine *engine, store_op *op)
+{
+    op->result.err = expect(engine, op, &op->result.version);
+    if (op->result.err != BAY_OK) {
+        return;
+    }
+    store_cell cell;
+    cell_copy copy;
+    bay_err err = find_valid(engine, op, SPACE_ROW, &cell);
+    if (err == BAY_OK) {
+        err = copy_name(&copy, &cell);
+    }
+    op->result.err = err == BAY_OK ? erase(engine, &copy) : err;
+}
+
+/* --- leases ---------------------------------------------------------------------------------- */
+
+static void run_lease(store_engine *engine, store_op *op)
+{
+    store_cell held;
+    bay_err err = find_valid(engine, op, SPACE_LEASE, &held);
+    bool is_held = err == BAY_OK;
+    bool is_ours = is_held && str_eq(held.value, op->value);
+    if (!is_held && err != BAY_NOTFOUND) {
+        op->result.err = err;
+        return;
+    }
+    if (is_held && !is_ours) {
+        show(engine, op, &held);
+        if (op->result.err == BAY_OK) {
+            op->result.err = op->kind == STORE_CLAIM ? BAY_BUSY : BAY_STATE;
+        }
+        return;
+    }
+    if (!is_held && op->kind != STORE_CLAIM) {
+        op->result.err = BAY_STATE;
+        return;
+    }
+    if (op->kind == STORE_RELEASE) {
+        cell_copy copy;
+        err = copy_name(&copy, &held);
+        op->result.err = err == BAY_OK ? erase(engine, &copy) : err;
+        return;
+    }
+    store_cell cell = {SPACE_LEASE,      op->scope, op->key, op->value, is_ours ? held.version : 0,
+                       op->expires_at_ms};
+    op->result.err = place(engine, &cell, op->now_ms);
+    op->one = (store_row){op->key, op->value, cell.version, cell.expires_at_ms};
+    op->result.rows = &op->one;
+    op->result.count = 1;
+    op->result.version = cell.version;
+}
+
+/* --- streams --------------------------------------------------------------------------------- */
+
+static bool visit_first(void *user, const store_cell *cell)
+{
+    /* A name that is not ours leaves it unfound: the caller then says BAY_IO. */
+    err_ignore(copy_name(user, cell));
+    return false;
+}
+
+/* Removes the oldest events until one of `bytes` fits in. */
+static bay_err trim(store_engine *engine, const store_op *op)
+{
+    for (;;) {
+        stream_size size;
+        bay_err err = read_size(engine, op->scope, &size);
+        if (err != BAY_OK) {
+            return err;
+        }
+        bool is_full =
+            size.events >= op->keep_events || size.bytes > op->keep_bytes - op->value.len;
+        if (size.events == 0 || !is_full) {
+            return BAY_OK;
+        }
+        cell_copy oldest = {0};
+        err =
+            engine->calls->scan(engine, SPACE_EVENT, op->scope, (bay_str){0}, visit_first, &oldest);
+        if (err == BAY_OK) {
+            err = oldest.is_found ? erase(engine, &oldest) : BAY_IO;
+        }
+        if (err != BAY_OK) {
+            return err;
+        }
+    }
+}
+
+static void run_append(store_engine *engine, store_op *op)
+{
+    op->result.err = trim(engine, op);
+    if (op->result.err != BAY_OK) {
+        return;
+    }
+    char key[SEQUENCE_BYTES];
+    write_number(key, engine->totals.counter + 1);
+    store_cell cell = {SPACE_EVENT, op->scope, {key, sizeof(key)}, op->value, 0, op->expires_at_ms};
+    bay_err err = place(engine, &cell, op->now_ms);
+    stream_size size;
+    if (err == BAY_OK) {
+        err = read_size(engine, op->scope, &size);
+    } else {
+        op->result.err = err;
+        return;
+    }
+    if (err == BAY_OK) {
+        size.events++;
+        size.bytes += op->value.len;
+        err = write_size(engine, op->scope, size);
+    }
+    if (err != BAY_OK) { /* without its count it must not be there */
+        bay_err erased = engine->calls->erase(engine, SPACE_EVENT, op->scope, cell.key);
+        engine->totals.rows -= erased == BAY_OK;
+        engine->totals.bytes -= erased == BAY_OK ? bytes_of(&cell) : 0;
+    }
+    op->result.err = err;
+    op->result.version = err == BAY_OK ? cell.version : 0;
+}
+
+/* --- running --------------------------------------------------------------------------------- */
+
+static void run_sweep(store_engine *engine, store_op *op)
+{
+    op->result.err = sweep(engine, op->now_ms, &op->result.has_more);
+}
+
+void store_rules_run(store_engine *engine, store_op *op)
+{
+    static void (*const runs[])(store_engine * engine, store_op * op) = {
+        [STORE_GET] = run_get,       [STORE_PUT] = run_put,       [STORE_REMOVE] = run_remove,
+        [STORE_SCAN] = run_scan,     [STORE_CLAIM] = run_lease,   [STORE_RENEW] = run_lease,
+        [STORE_RELEASE] = run_lease, [STORE_APPEND] = run_append, [STORE_READ] = run_read,
+        [STORE_SWEEP] = run_sweep,
+    };
+    store_rules_fail(op, BAY_OK);
+    runs[op->kind](engine, op);
+    bay_err err = op->result.err;
+    /* A lease's holder is told with the refusal; otherwise a failure shows nothing. */
+    if (err != BAY_OK && err != BAY_BUSY && err != BAY_STATE) {
+        op->result.rows = NULL;
+        op->result.count = 0;
+        op->result.has_more = false;
+        op->result.version = err == BAY_DUPLICATE ? op->result.version : 0;
+    }
+    op->result.held_rows = engine->totals.rows;
+    op->result.held_bytes = engine->totals.bytes;
+}
+
+void store_rules_fail(store_op *op, bay_err err)
+{
+    arena_fini(&op->memory);
+    op->result = (store_result){.err = err};
+}
