@@ -12,6 +12,8 @@
 #include "base/err.h"
 #include "base/str.h"
 
+#define SMALLEST_BYTES 512 /* one page */
+
 /* migrations[n] leads from schema n to n + 1. A released one never changes. */
 static const char *const migrations[SQLITE_FILE_SCHEMA] = {
     "CREATE TABLE cell ("
@@ -76,7 +78,14 @@ static bay_err make_file(const char *path, bay_diag *diag)
     }
     bool is_regular = fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
     close(fd);
-    return is_regular ? BAY_OK : diag_set(diag, BAY_INVALID, "%s: not a regular file", path);
+    if (!is_regular) {
+        return diag_set(diag, BAY_INVALID, "%s: not a regular file", path);
+    }
+    /* SQLite takes a file of one byte for an empty one, and would write over it. */
+    if (about.st_size > 0 && about.st_size < SMALLEST_BYTES) {
+        return diag_set(diag, BAY_SYNTAX, "%s: not an SQLite database", path);
+    }
+    return BAY_OK;
 }
 
 static bay_err file_error(sqlite_file *self, int code, const char *path, bay_diag *diag)

@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/check.h"
+#include "base/err.h"
 #include "base/mem.h"
 #include "net/loop.h"
 #include "store/store.h"
