@@ -51,6 +51,7 @@ bay_server *bay_server_new(const char *name, const char *version)
     arena_init(&self->memory, SIZE_MAX);
     buf_init(&self->scratch, SERVER_MAX_RESULT);
     self->newest = MCP_LATEST;
+    self->drain_ms = SERVER_DRAIN_MS;
     for (size_t i = 0; i < ENTRY_KINDS; i++) {
         map_init(&self->lists[i].by_key, SERVER_MAX_ENTRIES);
     }

@@ -24,6 +24,7 @@ enum {
     SERVER_MAX_SCHEMA = 1 << 20, /* bytes of one schema */
     SERVER_MAX_RESULT = 64 << 20,
     SERVER_MAX_ERRORS = 16,        /* registration errors kept */
+    SERVER_DRAIN_MS = 10000,       /* for what is under way, when a server is stopped */
     SERVER_SETTINGS = 16,          /* room for bay_setting */
     SERVER_SPARE_KEEPS = 64 << 10, /* larger buffers are not kept between calls */
     SERVER_MAX_UPDATES = 10000,    /* resources whose change is not told yet */
@@ -113,6 +114,7 @@ struct bay_server {
     struct serving *serving; /* serving.c; NULL: not being served */
     bell stop;               /* rung by bay_server_stop */
     bool has_served;
+    uint32_t drain_ms; /* how long an end may take, twice; tests have less patience */
     announcements announcements;
     size_t calls_under_way; /* loop only */
     bay_call *idle_calls;   /* loop only: to be used again, bounded */

@@ -5,9 +5,9 @@
  * gone └─ a second stop ─┘
  *
  * DRAINING: no new connections, open streams get their end, what is under way is answered, for at
- * most DRAIN_MS. ENDING: what is still connected is cut; handlers on other threads let go of their
- * calls, for at most DRAIN_MS again: after that they are given up on (BAY_TIMEOUT), and the server
- * stays as it is, because they still hold parts of it.
+ * most SERVER_DRAIN_MS. ENDING: what is still connected is cut; handlers on other threads let go of
+ * their calls, for at most SERVER_DRAIN_MS again: after that they are given up on (BAY_TIMEOUT),
+ * and the server stays as it is, because they still hold parts of it.
  *
  * Invariants
  * - Loop and engine live while `users` > 0. The server's own serving (listens, pipes) is one user,
@@ -29,7 +29,7 @@
 #include "transport/mcp_stdio.h"
 #include "wire/header.h"
 
-enum { DRAIN_MS = 10000, LINGER_MS = 60000, TICK_MS = 1000, SERVER_MAX_PIPES = 1024 };
+enum { LINGER_MS = 60000, TICK_MS = 1000, SERVER_MAX_PIPES = 1024 };
 
 /* Two descriptors of the caller's. */
 typedef struct pipe_pair {
@@ -88,8 +88,8 @@ static void run_out(void *argument)
 
 static void be_patient(serving *self)
 {
-    self->is_impatient =
-        loop_timer_start(self->loop, &self->patience, DRAIN_MS) != BAY_OK; /* else until then */
+    self->is_impatient = loop_timer_start(self->loop, &self->patience, self->server->drain_ms) !=
+                         BAY_OK; /* else until then */
 }
 
 static bay_err open_engine(bay_server *server)
@@ -297,9 +297,11 @@ static bay_err door_open(door *self, serving *of, bool is_loopback)
 
 static bool is_loopback_address(bay_str address)
 {
-    bay_str host;
-    uint16_t port;
-    return header_host_split(address, &host, &port) == BAY_OK && header_host_is_loopback(host);
+    bay_str host = str_head(address, str_find_last(address, ':'));
+    if (str_starts(host, STR("[")) && str_ends(host, STR("]"))) {
+        host = (bay_str){host.at + 1, host.len - 2};
+    }
+    return header_host_is_loopback(host);
 }
 
 bay_err bay_server_listen(bay_server *server, const char *address, bay_diag *diag)
@@ -432,12 +434,13 @@ static void begin_drain(serving *self)
     for (size_t i = 0; i < ARRAY_LEN(self->doors); i++) {
         if (self->doors[i].http != NULL) {
             http_face_close_streams(self->doors[i].face);
-            http_server_drain(self->doors[i].http, DRAIN_MS, door_drained, &self->doors[i]);
+            http_server_drain(self->doors[i].http, self->server->drain_ms, door_drained,
+                              &self->doors[i]);
         }
     }
     for (pipe_pair *at = self->pipes; at != NULL; at = at->next) {
         if (at->stdio != NULL) {
-            mcp_stdio_end(at->stdio, DRAIN_MS);
+            mcp_stdio_end(at->stdio, self->server->drain_ms);
         }
     }
 }
@@ -601,5 +604,11 @@ bool sdk_serving_abandon(bay_server *server)
     }
     self->is_own_user = false;
     sdk_serving_close(server);
-    return server->serving == NULL;
+    if (server->serving == NULL) {
+        return true;
+    }
+    self->users++; /* bay_server_run may still see to its end */
+    self->is_own_user = true;
+    begin_end(self);
+    return false;
 }
