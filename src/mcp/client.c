@@ -383,7 +383,12 @@ static void collect_due(mcp_client *self, list *calls)
 {
     LIST_EACH(link, calls)
     {
-        uint64_t due = call_due(CONTAINER_OF(link, mcp_call, link));
+        mcp_call *call = CONTAINER_OF(link, mcp_call, link);
+        if (self->asked_count > 0 && call->phase == CALL_OPEN &&
+            call->deadline_ms <= self->now_ms) {
+            call->deadline_ms = self->now_ms + call->timeout_ms; /* the server waits, not we */
+        }
+        uint64_t due = call_due(call);
         if (due <= self->now_ms) {
             list_remove(link);
             list_push(&self->expired, link);

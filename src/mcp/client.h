@@ -118,7 +118,8 @@ typedef struct mcp_call_events {
      * NULL. */
     void (*notified)(void *user, mcp_call *call, const mcp_method *method, json_val params);
     /* A request of the server during this call (legacy). True: it will be answered by
-     * mcp_client_answer; false or NULL: refused with a clear error. */
+     * mcp_client_answer; false or NULL: refused with a clear error. While any is open, no call is
+     * given up for being idle: it is the server that waits. */
     bool (*asked)(void *user, mcp_call *call, const rpc_message *request);
     void (*done)(void *user, mcp_call *call, const mcp_outcome *outcome);
 } mcp_call_events;
@@ -150,6 +151,9 @@ typedef struct mcp_client_events {
     void (*logged)(void *user, json_val params);
     /* A request of the server outside any call (legacy). As in mcp_call_events. */
     bool (*asked)(void *user, const rpc_message *request);
+    /* The server takes back a request of its own (legacy): no answer is awaited any more. `id` is
+     * raw; perhaps of no open request. May be NULL. */
+    void (*withdrawn)(void *user, bay_str id);
     /* Every message on the wire, for `step` and recording; may be NULL. */
     void (*traced)(void *user, bool is_outgoing, bay_str message, const mcp_field *fields,
                    size_t count);

@@ -175,6 +175,7 @@ struct mcp_client {
     size_t open_users;    /* of users: OPEN, RESUMING */
     size_t paused_count;
     uint32_t garbage;
+    uint32_t asked_count; /* requests of the server that a user has taken and not answered */
     uint32_t clogged_count;
     bool is_clogged;
 

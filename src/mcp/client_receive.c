@@ -140,8 +140,16 @@ static void receive_acknowledged(mcp_client *self, mcp_call *owner, json_val par
 
 static void receive_cancelled(mcp_client *self, json_val params)
 {
+    json_val id = json_get(params, STR("requestId"));
+    if (!mcp_client_is_modern(self)) {
+        self->asked_count -= self->asked_count > 0;
+        if (self->events.withdrawn != NULL && !json_is(id, JSON_MISSING)) {
+            self->events.withdrawn(self->user, json_raw(id));
+        }
+        return;
+    }
     /* mcp 2026-07-28 basic/patterns/cancellation: the server's way to end a listen on stdio */
-    mcp_call *call = subscription_of(self, json_get(params, STR("requestId")));
+    mcp_call *call = subscription_of(self, id);
     if (call != NULL) {
         mcp_call_fail(call, BAY_CLOSED, true, "the server ended the subscription");
     }
@@ -218,7 +226,7 @@ static void refuse(mcp_client *self, const rpc_message *message)
     mcp_client_put_desk(&self->send_desk, &desk);
 }
 
-void mcp_client_answer(mcp_client *self, bay_str id, bay_str result, int code, bay_str message)
+static void answer(mcp_client *self, bay_str id, bay_str result, int code, bay_str message)
 {
     bool is_modern = self->state == MCP_CLIENT_READY && mcp_client_is_modern(self);
     if (self->is_dead || self->state == MCP_CLIENT_BROKEN || is_modern) {
@@ -239,6 +247,12 @@ void mcp_client_answer(mcp_client *self, bay_str id, bay_str result, int code, b
     }
     mcp_client_put_desk(&self->send_desk, &desk);
     mcp_client_leave(self);
+}
+
+void mcp_client_answer(mcp_client *self, bay_str id, bay_str result, int code, bay_str message)
+{
+    self->asked_count -= self->asked_count > 0;
+    answer(self, id, result, code, message);
 }
 
 static bool ask_user(mcp_client *self, mcp_call *owner, const rpc_message *message)
@@ -264,12 +278,15 @@ static void receive_request(mcp_client *self, mcp_call *owner, const rpc_message
         return;
     }
     if (str_eq(message->method, STR("ping"))) {
-        mcp_client_answer(self, message->id, STR("{}"), 0, (bay_str){0});
+        answer(self, message->id, STR("{}"), 0, (bay_str){0});
         return;
     }
     const mcp_method *method =
         is_ready ? mcp_method_find(message->method, self->revision->id, MCP_SENDER_SERVER) : NULL;
-    bool is_taken = method != NULL && !method->is_notification && ask_user(self, owner, message);
+    bool is_known = method != NULL && !method->is_notification;
+    self->asked_count += is_known; /* before it is answered, perhaps inside */
+    bool is_taken = is_known && ask_user(self, owner, message);
+    self->asked_count -= is_known && !is_taken && self->asked_count > 0;
     if (!is_taken && !self->is_dead && self->state != MCP_CLIENT_BROKEN) {
         refuse(self, message);
     }

@@ -172,6 +172,11 @@ static inline bool fx_asked(void *user, const rpc_message *request)
     return self->takes_asks;
 }
 
+static inline void fx_withdrawn(void *user, bay_str id)
+{
+    fx_log(user, "withdrawn %.*s\n", BAY_STR(id));
+}
+
 /* ---- calls: `user` of a call is its name, an object of static storage ---------------------------
  */
 
@@ -289,7 +294,8 @@ static inline bay_err fx_try_new(fixture *self)
                                              .changed = fx_changed,
                                              .updated = fx_updated,
                                              .logged = fx_logged,
-                                             .asked = fx_asked};
+                                             .asked = fx_asked,
+                                             .withdrawn = fx_withdrawn};
     mcp_link_ops ops = {.send = fx_send,
                         .abandon = fx_abandon,
                         .listen = fx_listen,

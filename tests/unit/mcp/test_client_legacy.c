@@ -431,6 +431,30 @@ static void test_requests(void **state)
     }
 }
 
+/* While somebody thinks about an answer, it is not the server that is idle. */
+static void test_a_question_stops_the_idle_clock(void **state)
+{
+    (void)state;
+    fx_init(&fx, MCP_LINK_DUPLEX);
+    fx_open_legacy(&fx, "");
+    fx_name call = {.text = "call", .takes_asks = true};
+    fx_call(&fx, &call, "tools/call", "{'name':'a'}");
+    fx_next(&fx);
+    fx_line(&fx, 0, "{'jsonrpc':'2.0','id':'e','method':'roots/list'}");
+    fx_line(&fx, 0, "{'jsonrpc':'2.0','id':'f','method':'roots/list'}");
+    fx_saw(&fx, "call asked 'e' roots/list\ncall asked 'f' roots/list\n");
+    fx_pass(&fx, 150000);
+    mcp_client_answer(fx.client, STR("\"e\""), STR("{}"), 0, (bay_str){0});
+    fx_next(&fx);
+    fx_pass(&fx, 150000);
+    fx_line(&fx, 0,
+            "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':'f'}}");
+    fx_saw(&fx, "withdrawn 'f'\n");
+    fx_pass(&fx, 120000);
+    fx_saw_part(&fx, "call failed");
+    fx_fini(&fx);
+}
+
 static void test_requests_before_ready(void **state)
 {
     (void)state;
@@ -601,6 +625,7 @@ int main(void)
         cmocka_unit_test(test_stream_brings_changes),
         cmocka_unit_test(test_stream_of_a_lost_session),
         cmocka_unit_test(test_requests),
+        cmocka_unit_test(test_a_question_stops_the_idle_clock),
         cmocka_unit_test(test_requests_before_ready),
         cmocka_unit_test(test_log_messages),
         cmocka_unit_test(test_batches),
