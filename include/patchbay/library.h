@@ -1,7 +1,8 @@
 /* What the library asks of the process it lives in: memory, and where its log goes.
  *
  * There is no other state of the process: every object stands for itself, and two of them share
- * nothing unless one was given to the other. */
+ * nothing unless one was given to the other. (SIGPIPE, where nobody handles it, is ignored once an
+ * object is connected to something.) */
 #ifndef PATCHBAY_LIBRARY_H
 #define PATCHBAY_LIBRARY_H
 
@@ -21,9 +22,10 @@ typedef struct bay_allocator {
     void *user;
 } bay_allocator;
 
-/* Replaces malloc for everything the library allocates. Owns: copied; `user` must outlive the last
+/* Replaces malloc for everything the library allocates; what libuv, OpenSSL, SQLite and PCRE2 need
+ * for themselves comes from where those were told. Owns: copied; `user` must outlive the last
  * object. Errors: BAY_INVALID (a member is missing, the size is wrong), BAY_STATE (an object was
- * made already). Units: bytes. Threads: before any other call of the library. Source: none. */
+ * made already, whatever has become of it). Units: bytes. Threads: before any other call of the library. Source: none. */
 BAY_API bay_err bay_set_allocator(const bay_allocator *allocator) BAY_MUST_CHECK;
 
 typedef enum bay_log_level {

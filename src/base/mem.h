@@ -3,6 +3,7 @@
 #ifndef BASE_MEM_H
 #define BASE_MEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct mem_hooks {
@@ -14,6 +15,8 @@ typedef struct mem_hooks {
 
 /* Replaces the allocator of the process. Only before anything else of the library is used. */
 void mem_set_hooks(const mem_hooks *hooks);
+/* Was anything allocated yet, whatever has become of it? Any thread. */
+bool mem_was_used(void);
 
 void *mem_alloc(size_t bytes);              /* uninitialised; NULL when out of memory */
 void *mem_zalloc(size_t bytes);             /* zeroed */

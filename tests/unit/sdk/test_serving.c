@@ -17,8 +17,8 @@ enum { GIVE_UP_MS = 20000 };
 
 #define CALL_LINE                                                                                  \
     "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"t\"," META "}" \
-                                                                                               "}" \
-                                                                                               "}"
+    "}"                                                                                            \
+    "}"
 
 static bay_server *server_of(bay_handler handler, void *user)
 {

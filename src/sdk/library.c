@@ -1,0 +1,28 @@
+/* The two things that belong to the process: its allocator, and the sink of lines that belong to no
+ * object. */
+#include "patchbay/library.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+/* As much of the struct as this version knows. */
+enum { ALLOCATOR_BYTES = sizeof(bay_allocator) };
+
+bay_err bay_set_allocator(const bay_allocator *allocator)
+{
+    if (allocator == NULL || allocator->size < ALLOCATOR_BYTES || allocator->alloc == NULL ||
+        allocator->resize == NULL || allocator->release == NULL) {
+        return BAY_INVALID;
+    }
+    if (mem_was_used()) {
+        return BAY_STATE;
+    }
+    mem_set_hooks(
+        &(mem_hooks){allocator->alloc, allocator->resize, allocator->release, allocator->user});
+    return BAY_OK;
+}
+
+void bay_set_log(bay_log_sink sink, void *user, bay_log_level most_verbose)
+{
+    log_set_sink(sink, user, most_verbose);
+}
