@@ -220,19 +220,24 @@ void request_refuse(request *self, int status, int code, const char *text, bay_s
     end_finish(self);
 }
 
+static void write_result(request *self, json_val result)
+{
+    if (dress_result(server_out(self->shown.server), self, result) == BAY_OK) {
+        return;
+    }
+    bool asks = json_str_eq(json_get(result, STR("resultType")), STR("input_required"));
+    write_refusal(self, RPC_INTERNAL_ERROR,
+                  asks ? STR("The call needs input from the client, which this protocol revision "
+                             "cannot ask for in a result")
+                       : STR("The result is not valid"),
+                  STR(""));
+}
+
 void mcp_request_result(mcp_request *shown, json_val result)
 {
     request *self = request_of(shown);
     if (begin_finish(self)) {
-        buf *out = server_out(shown->server);
-        if (dress_result(out, self, result) != BAY_OK) {
-            bool asks = json_str_eq(json_get(result, STR("resultType")), STR("input_required"));
-            write_refusal(self, RPC_INTERNAL_ERROR,
-                          asks ? STR("The call needs input from the client, which this protocol "
-                                     "revision cannot ask for in a result")
-                               : STR("The result is not valid"),
-                          STR(""));
-        }
+        write_result(self, result);
         send_answer(self, 200);
     }
     end_finish(self);
@@ -319,6 +324,47 @@ void request_abandon(request *self, int status, const char *text)
         send_answer(self, status);
     }
     tell_cancelled(self);
+}
+
+/* What was asked of the client for this request ends first: it hears of that before the answer.
+ * Then the request is cancelled but for its answer. */
+static bool begin_part(request *self)
+{
+    if (self->shown.is_cancelled || self->is_finished) {
+        return false;
+    }
+    self->hold++;
+    asks_end(self, BAY_CANCELLED);
+    if (self->shown.is_cancelled || self->is_finished) {
+        let_go(self);
+        return false;
+    }
+    self->shown.is_cancelled = true;
+    return true;
+}
+
+void mcp_request_part_result(mcp_request *shown, json_val result)
+{
+    request *self = request_of(shown);
+    if (begin_part(self)) {
+        if (self->outlet != NULL) {
+            write_result(self, result);
+            send_answer(self, 200);
+        }
+        tell_cancelled(self);
+    }
+}
+
+void mcp_request_part_error(mcp_request *shown, int code, bay_str message, bay_str data)
+{
+    request *self = request_of(shown);
+    if (begin_part(self)) {
+        if (self->outlet != NULL) {
+            write_refusal(self, code, message, data);
+            send_answer(self, dress_status(shown->revision, dress_code(shown->revision, code)));
+        }
+        tell_cancelled(self);
+    }
 }
 
 void request_drop(request *self)

@@ -178,6 +178,12 @@ void mcp_request_resource_not_found(mcp_request *self);
 /* An upstream's error object, byte for byte, but for codes the revision must not emit. */
 void mcp_request_error_object(mcp_request *self, json_val error);
 
+/* The client gets its answer now, and nothing after it; the request itself lasts, cancelled (the
+ * service hears of it), until it is finished like any other: somebody still reads it. Nothing
+ * happens to one that was cancelled before. */
+void mcp_request_part_result(mcp_request *self, json_val result);
+void mcp_request_part_error(mcp_request *self, int code, bay_str message, bay_str data);
+
 /* A notification that belongs to this request (progress, message), on its own stream. `params` is a
  * raw object. BAY_AGAIN: taken, wait for `drained`. BAY_CANCELLED: the peer is gone. Log messages
  * below the wanted level are dropped here. */

@@ -12,7 +12,26 @@
 
 enum { CALL_MEMORY = 64 << 20, MOST_IDLE = 64 };
 
-/* Calls are made on the loop, and mostly end there: those are used again. */
+static void call_woken(void *argument);
+
+static bay_call *call_make(void)
+{
+    bay_call *self = mem_zalloc(sizeof(*self));
+    if (self != NULL) {
+        arena_init(&self->memory, CALL_MEMORY);
+        list_init(&self->asked);
+        list_init(&self->questions);
+        list_init(&self->answering);
+        list_init(&self->keys);
+        buf_init(&self->state, CALL_MAX_STATE);
+        buf_init(&self->answered, CALL_MAX_ANSWER);
+        self->wake = (loop_message){.function = call_woken, .argument = self};
+    }
+    return self;
+}
+
+/* Calls are made on the loop, and mostly end there: those are used again. What only few calls have
+ * (questions, a timer, state) was put back when the last one ended. */
 bay_err sdk_call_new(bay_server *server, const entry *item, mcp_request *request, bay_call **out)
 {
     bay_call *self = server->idle_calls;
@@ -20,24 +39,27 @@ bay_err sdk_call_new(bay_server *server, const entry *item, mcp_request *request
         server->idle_calls = self->next_idle;
         server->idle_count--;
     } else {
-        self = mem_zalloc(sizeof(*self));
+        self = call_make();
         if (self == NULL) {
             return BAY_NOMEM;
         }
-        arena_init(&self->memory, CALL_MEMORY);
     }
     atomic_init(&self->references, 1);
     atomic_init(&self->is_finished, false);
     atomic_init(&self->is_cancelled, request->is_cancelled);
     atomic_init(&self->is_slow, false);
+    atomic_init(&self->is_deferred, false);
     atomic_init(&self->notes, 0);
     atomic_init(&self->note_bytes, 0);
-    self->is_deferred = false;
-    self->is_delivered = false;
+    self->is_delivered = self->is_parted = self->is_running = false;
     self->server = server;
     self->entry = item;
+    self->sink = &sdk_request_sink;
     self->request = request;
     self->arguments = JSON_NONE;
+    self->started_ms = loop_now_ms(server->loop);
+    self->round = NULL;
+    self->has_state = false;
     request->user = self;
     server->calls_under_way++;
     *out = self;
@@ -51,6 +73,8 @@ void sdk_call_unref(bay_call *self)
     }
     bay_server *server = self->server;
     arena_fini(&self->memory);
+    buf_fini(&self->state);
+    buf_fini(&self->answered);
     if (sdk_call_on_loop(self) && server->idle_count < MOST_IDLE) {
         self->next_idle = server->idle_calls;
         server->idle_calls = self;
@@ -74,14 +98,46 @@ bool sdk_call_on_loop(const bay_call *self)
     return loop_is_here(self->server->loop);
 }
 
+/* ---- running */
+
 /* A handler that neither answers nor defers would leave its client waiting for ever. */
-static void call_settle(bay_call *self)
+static void call_end_unanswered(bay_call *self)
 {
-    if (!atomic_load(&self->is_finished) && !self->is_deferred) {
+    if (!self->is_parted) {
         LOG(LOG_ERROR, "server", "the handler of \"%.*s\" returned without an answer",
             BAY_STR(self->entry->key));
-        bay_call_error(self, RPC_INTERNAL_ERROR, "The handler returned without an answer");
     }
+    bay_call_error(self, RPC_INTERNAL_ERROR, "The handler returned without an answer");
+}
+
+static void call_settle(bay_call *self)
+{
+    self->is_running = false;
+    if (atomic_load(&self->is_finished)) {
+        if (self->is_delivered) {
+            sdk_call_questions_forget(self);
+        } /* else its answer is on its way to the loop */
+    } else if (self->is_short && !self->is_parted) {
+        sdk_call_give_up(self, &(call_note){.kind = NOTE_ERROR,
+                                            .code = RPC_INTERNAL_ERROR,
+                                            .text = STR("Out of memory for a question")});
+    } else if (sdk_call_questions_has(self, QUESTION_OPEN) && !self->is_parted) {
+        self->sink->pause(self);
+    } else if (atomic_load(&self->is_deferred) || sdk_call_questions_has(self, QUESTION_ASKED)) {
+        sdk_deadline_start(self);
+    } else {
+        call_end_unanswered(self);
+    }
+}
+
+void sdk_call_returned(bay_call *self)
+{
+    while (!atomic_load(&self->is_finished) && sdk_call_questions_pending(self)) {
+        if (!sdk_call_questions_answer(self)) {
+            return; /* the pool has the run's reference now */
+        }
+    }
+    call_settle(self);
     sdk_call_unref(self);
 }
 
@@ -89,33 +145,51 @@ static void call_work(void *argument)
 {
     bay_call *self = argument;
     self->entry->handler(self, self->entry->user);
-    call_settle(self);
 }
 
 static void call_worked(void *argument)
 {
-    (void)argument; /* the worker let go of the call itself */
+    sdk_call_returned(argument);
 }
 
 void sdk_call_run(bay_call *self)
 {
-    atomic_fetch_add(&self->references, 1); /* the handler's, until call_settle */
+    atomic_fetch_add(&self->references, 1); /* the run's, until it has settled */
+    self->is_running = true;
     if (!self->entry->is_blocking) {
-        call_work(self);
+        self->entry->handler(self, self->entry->user);
+        sdk_call_returned(self);
         return;
     }
+    sdk_deadline_start(self);
     bay_err err = loop_work(self->server->loop, call_work, call_worked, self);
     if (err != BAY_OK) {
         LOG(LOG_ERROR, "server", "\"%.*s\" cannot be run: %s", BAY_STR(self->entry->key),
             bay_err_text(err));
+        self->is_running = false;
         bay_call_error(self, RPC_INTERNAL_ERROR, "The server has no room for the call now");
         sdk_call_unref(self);
     }
 }
 
+/* Something was asked while no run of the handler was there to see to it. */
+static void call_woken(void *argument)
+{
+    bay_call *self = argument;
+    pthread_mutex_lock(&self->server->asking);
+    self->is_woken = false;
+    pthread_mutex_unlock(&self->server->asking);
+    if (self->is_running) {
+        sdk_call_unref(self); /* the run sees it */
+        return;
+    }
+    self->is_running = true;
+    sdk_call_returned(self);
+}
+
 bay_call *bay_call_defer(bay_call *self)
 {
-    self->is_deferred = true;
+    atomic_store(&self->is_deferred, true);
     return self;
 }
 
@@ -176,6 +250,27 @@ bay_str bay_call_name(bay_call *self)
 bay_str bay_call_revision(bay_call *self)
 {
     return self->request->revision->text;
+}
+
+bay_str bay_call_principal(bay_call *self)
+{
+    return self->request->principal;
+}
+
+bool bay_call_client_has(bay_call *self, const char *capability)
+{
+    return json_is(mcp_capability(self->request->client_capabilities, str_of(capability)),
+                   JSON_OBJECT);
+}
+
+bay_str bay_call_client_info(bay_call *self)
+{
+    return json_raw(self->request->client_info);
+}
+
+bay_str bay_call_meta(bay_call *self)
+{
+    return json_raw(self->request->meta);
 }
 
 /* Where `literal` stands in `text`, leaving at least one byte before it; text.len: nowhere. */

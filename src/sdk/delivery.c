@@ -10,34 +10,180 @@
 #include "base/str.h"
 #include "sdk/server_parts.h"
 
+enum { LOG_MOST_BYTES = 1 << 20 };
+
 static const bay_str no_memory = STR_INIT("The result does not fit into memory or its bound");
+
+/* ---- to the request, on the loop */
+
+/* The object stands in our own text: what it names twice or badly is our own mistake. */
+static bool read_object(bay_str text, arena *memory, json_doc *out)
+{
+    static const json_limits limits = {SERVER_MAX_RESULT, 64, 1 << 20};
+    return json_parse(out, text, &limits, memory, NULL) == BAY_OK;
+}
+
+static void request_answer(bay_call *call, const call_note *note)
+{
+    arena memory;
+    json_doc doc;
+    switch (note->kind) {
+    case NOTE_RESULT:
+        mcp_request_result_members(call->request, note->text);
+        return;
+    case NOTE_ERROR:
+        mcp_request_error(call->request, note->code, note->text, note->data);
+        return;
+    case NOTE_NOT_FOUND:
+        mcp_request_resource_not_found(call->request);
+        return;
+    default:
+        arena_init(&memory, SIZE_MAX);
+        if (read_object(note->text, &memory, &doc)) {
+            mcp_request_result(call->request, json_root(&doc));
+        } else {
+            mcp_request_error(call->request, RPC_INTERNAL_ERROR, no_memory, (bay_str){NULL, 0});
+        }
+        arena_fini(&memory);
+    }
+}
+
+static void request_part(bay_call *call, const call_note *note)
+{
+    arena memory;
+    json_doc doc;
+    if (note->kind == NOTE_ERROR) {
+        mcp_request_part_error(call->request, note->code, note->text, note->data);
+        return;
+    }
+    arena_init(&memory, SIZE_MAX);
+    if (read_object(note->text, &memory, &doc)) {
+        mcp_request_part_result(call->request, json_root(&doc));
+    } else {
+        mcp_request_part_error(call->request, RPC_INTERNAL_ERROR, no_memory, (bay_str){NULL, 0});
+    }
+    arena_fini(&memory);
+}
+
+static bay_err request_message(bay_call *call, const call_note *note)
+{
+    switch (note->kind) {
+    case NOTE_PROGRESS:
+        return mcp_request_progress(call->request, note->progress, note->text);
+    case NOTE_LOG:
+        return mcp_request_notify(call->request, MCP_N_MESSAGE, note->text);
+    default:
+        return mcp_request_notify(call->request, MCP_N_ELICITATION_COMPLETE, note->text);
+    }
+}
+
+static void request_answered(void *user, bay_err err, const rpc_message *response)
+{
+    question *one = user;
+    bool is_result = response != NULL && response->kind == RPC_RESULT;
+    sdk_call_question_answered(one, err == BAY_OK && !is_result ? BAY_REMOTE : err,
+                               is_result ? response->result : JSON_NONE);
+}
+
+/* A session is asked by a request of ours; a modern client by rounds, so that the answer is there
+ * already or comes with another call. */
+static void request_ask(bay_call *call, question *one)
+{
+    if (call->request->revision->era == MCP_MODERN) {
+        sdk_call_round_ask(call, one);
+        return;
+    }
+    one->state = QUESTION_ASKED;
+    bay_err err = mcp_request_ask(call->request, sdk_call_question_method(one)->id, one->params,
+                                  request_answered, one, loop_now_ms(call->server->loop));
+    if (err != BAY_OK) {
+        sdk_call_question_answered(one, err, JSON_NONE);
+    }
+}
+
+static void request_pause(bay_call *call)
+{
+    buf object;
+    buf_init(&object, SERVER_MAX_RESULT);
+    bay_err err = sdk_call_round_write(call, &object);
+    if (err == BAY_OK) {
+        sdk_call_pass(call, &(call_note){.kind = NOTE_OBJECT, .text = buf_view(&object)});
+    } else {
+        LOG(LOG_ERROR, "server", "\"%.*s\" cannot ask its client: %s", BAY_STR(call->entry->key),
+            bay_err_text(err));
+        sdk_call_pass(call, &(call_note){.kind = NOTE_ERROR,
+                                         .code = RPC_INTERNAL_ERROR,
+                                         .text = err == BAY_LIMIT
+                                                     ? STR("The call asked its client for more "
+                                                           "than can be carried over rounds")
+                                                     : no_memory});
+    }
+    buf_fini(&object);
+}
+
+const call_sink sdk_request_sink = {
+    .answer = request_answer,
+    .part = request_part,
+    .message = request_message,
+    .ask = request_ask,
+    .pause = request_pause,
+};
 
 /* ---- on the loop */
 
-static void deliver_message(bay_call *call, note_kind kind, double progress, bay_str bytes)
+static void deliver_message(bay_call *call, const call_note *note)
 {
-    if (call->is_delivered) {
-        return; /* the request is gone */
+    if (call->is_delivered || call->is_parted) {
+        return; /* the client has its answer */
     }
-    bay_err err = kind == NOTE_PROGRESS ? mcp_request_progress(call->request, progress, bytes)
-                                        : mcp_request_notify(call->request, MCP_N_MESSAGE, bytes);
-    if (err == BAY_AGAIN) {
+    if (call->sink->message(call, note) == BAY_AGAIN) {
         atomic_store(&call->is_slow, true);
     }
 }
 
-static void deliver_answer(bay_call *call, note_kind kind, int code, bay_str bytes)
+static void deliver_answer(bay_call *call, const call_note *note)
 {
     call->is_delivered = true;
-    if (kind == NOTE_RESULT) {
-        mcp_request_result_members(call->request, bytes);
-    } else if (kind == NOTE_ERROR) {
-        mcp_request_error(call->request, code, bytes, (bay_str){NULL, 0});
-    } else {
-        mcp_request_resource_not_found(call->request);
+    if (call->is_parted) {
+        LOG(LOG_INFO, "server", "\"%.*s\" ended after its client had been answered; dropped",
+            BAY_STR(call->entry->key));
+    }
+    sdk_deadline_stop(call);
+    call->sink->answer(call, note);
+    if (!call->is_running) {
+        sdk_call_questions_forget(call);
     }
     call->server->calls_under_way--;
     sdk_call_unref(call); /* the engine's side */
+}
+
+void sdk_call_give_up(bay_call *call, const call_note *note)
+{
+    if (call->is_parted || call->is_delivered) {
+        return;
+    }
+    bool was_running = call->is_running;
+    call->is_parted = true;
+    call->is_running = true; /* what was asked is answered by nobody now: one after the other */
+    atomic_fetch_add(&call->references, 1);
+    sdk_deadline_stop(call);
+    atomic_store(&call->is_cancelled, true);
+    call->sink->part(call, note);
+    if (was_running) {
+        sdk_call_unref(call);
+    } else {
+        sdk_call_returned(call);
+    }
+}
+
+void sdk_call_pass(bay_call *call, const call_note *note)
+{
+    if (atomic_load(&call->is_deferred)) {
+        sdk_call_questions_drop(call);
+        sdk_call_give_up(call, note);
+    } else if (!atomic_exchange(&call->is_finished, true)) {
+        deliver_answer(call, note);
+    }
 }
 
 /* ---- from anywhere */
@@ -47,22 +193,20 @@ static void answer_arrived(void *argument)
     bay_call *call = argument;
     buf bytes = call->answer_bytes;
     call->answer_bytes = (buf){0};
-    deliver_answer(call, call->answer, call->answer_code, call->answer_text);
+    deliver_answer(call, &call->answer);
     buf_fini(&bytes);
 }
 
-/* `text` stands in `owned`, which is taken, or is static; on the loop it may stand anywhere. Until
- * it is delivered the engine's reference keeps the call; afterwards the call is not the caller's.
- */
-static void answer(bay_call *call, note_kind kind, int code, bay_str text, buf *owned)
+/* What `note` points to stands in `owned`, which is taken, or is static; on the loop it may stand
+ * anywhere. Until it is delivered the engine's reference keeps the call; afterwards the call is not
+ * the caller's. */
+static void answer(bay_call *call, const call_note *note, buf *owned)
 {
     if (sdk_call_on_loop(call)) {
-        deliver_answer(call, kind, code, text);
+        deliver_answer(call, note);
         return;
     }
-    call->answer = kind;
-    call->answer_code = code;
-    call->answer_text = text;
+    call->answer = *note;
     if (owned != NULL) {
         call->answer_bytes = *owned;
         *owned = (buf){0};
@@ -73,51 +217,51 @@ static void answer(bay_call *call, note_kind kind, int code, bay_str text, buf *
     }
 }
 
-typedef struct note {
+typedef struct posted {
     bay_call *call; /* holds a reference */
-    note_kind kind;
-    double progress;
-    size_t len;
+    call_note note;
     char bytes[];
-} note;
+} posted;
 
-static void note_let_go(note *self)
+static void posted_let_go(posted *self)
 {
     bay_call *call = self->call;
     atomic_fetch_sub(&call->notes, 1);
-    atomic_fetch_sub(&call->note_bytes, self->len);
+    atomic_fetch_sub(&call->note_bytes, self->note.text.len);
     sdk_call_unref(call);
     mem_free(self);
 }
 
-static void note_arrived(void *argument)
+static void posted_arrived(void *argument)
 {
-    note *self = argument;
-    deliver_message(self->call, self->kind, self->progress, (bay_str){self->bytes, self->len});
-    note_let_go(self);
+    posted *self = argument;
+    deliver_message(self->call, &self->note);
+    posted_let_go(self);
 }
 
 static void send(bay_call *call, note_kind kind, double progress, bay_str bytes)
 {
+    call_note note = {.kind = kind, .progress = progress, .text = bytes};
     if (sdk_call_on_loop(call)) {
-        deliver_message(call, kind, progress, bytes);
+        deliver_message(call, &note);
         return;
     }
     if (atomic_load(&call->notes) >= CALL_MAX_NOTES ||
         atomic_load(&call->note_bytes) + bytes.len > CALL_MAX_NOTE_BYTES) {
         return;
     }
-    note *self = mem_alloc(sizeof(*self) + bytes.len);
+    posted *self = mem_alloc(sizeof(*self) + bytes.len);
     if (self == NULL) {
         return;
     }
-    *self = (note){call, kind, progress, bytes.len};
+    *self = (posted){.call = call, .note = note};
     memcpy(self->bytes, bytes.at != NULL ? bytes.at : "", bytes.len);
+    self->note.text.at = self->bytes;
     atomic_fetch_add(&call->references, 1);
     atomic_fetch_add(&call->notes, 1);
     atomic_fetch_add(&call->note_bytes, bytes.len);
-    if (loop_post(call->server->loop, note_arrived, self) != BAY_OK) {
-        note_let_go(self);
+    if (loop_post(call->server->loop, posted_arrived, self) != BAY_OK) {
+        posted_let_go(self);
     }
 }
 
@@ -133,6 +277,11 @@ static bool call_claim(bay_call *call)
     return true;
 }
 
+static void answer_error(bay_call *call, int code, bay_str message)
+{
+    answer(call, &(call_note){.kind = NOTE_ERROR, .code = code, .text = message}, NULL);
+}
+
 void sdk_call_send(bay_call *call, const bay_result *result)
 {
     if (!call_claim(call)) {
@@ -140,7 +289,7 @@ void sdk_call_send(bay_call *call, const bay_result *result)
     }
     const char *fault = result != NULL ? sdk_result_fault(result) : no_memory.at;
     if (fault != NULL) {
-        answer(call, NOTE_ERROR, RPC_INTERNAL_ERROR, str_of(fault), NULL);
+        answer_error(call, RPC_INTERNAL_ERROR, str_of(fault));
         return;
     }
     bool is_on_loop = sdk_call_on_loop(call);
@@ -151,9 +300,10 @@ void sdk_call_send(bay_call *call, const bay_result *result)
     buf_clear(out);
     sdk_result_write_members(result, call->request->revision, out);
     if (out->err == BAY_OK) {
-        answer(call, NOTE_RESULT, 0, buf_view(out), is_on_loop ? NULL : out);
+        answer(call, &(call_note){.kind = NOTE_RESULT, .text = buf_view(out)},
+               is_on_loop ? NULL : out);
     } else {
-        answer(call, NOTE_ERROR, RPC_INTERNAL_ERROR, no_memory, NULL);
+        answer_error(call, RPC_INTERNAL_ERROR, no_memory);
     }
     buf_fini(&local);
     if (is_on_loop && server->scratch.cap > SERVER_SPARE_KEEPS) {
@@ -161,19 +311,69 @@ void sdk_call_send(bay_call *call, const bay_result *result)
     }
 }
 
-void bay_call_error(bay_call *call, int code, const char *message)
+/* From another thread the texts travel as copies, one after the other. */
+static void end_with(bay_call *call, call_note note)
 {
-    if (!call_claim(call)) {
-        return;
-    }
     if (sdk_call_on_loop(call)) {
-        answer(call, NOTE_ERROR, code, str_of(message), NULL);
+        answer(call, &note, NULL);
         return;
     }
     buf copy;
     buf_init(&copy, SERVER_MAX_RESULT);
-    buf_str(&copy, str_of(message));
-    answer(call, NOTE_ERROR, code, copy.err == BAY_OK ? buf_view(&copy) : no_memory, &copy);
+    buf_str(&copy, note.text);
+    buf_str(&copy, note.data);
+    if (copy.err == BAY_OK) {
+        note.data.at = copy.at + note.text.len;
+        note.text.at = copy.at;
+    } else {
+        note = (call_note){.kind = NOTE_ERROR, .code = RPC_INTERNAL_ERROR, .text = no_memory};
+    }
+    answer(call, &note, &copy);
+    buf_fini(&copy);
+}
+
+/* Is it JSON of that kind? What it says is taken as it stands, but for white space around it. */
+static bool is_json(const char *text, bool must_be_object, bay_str *out)
+{
+    static const json_limits limits = {SERVER_MAX_RESULT, 64, 1 << 20};
+    arena memory;
+    json_doc doc;
+    arena_init(&memory, SIZE_MAX);
+    bool is_good = json_parse(&doc, str_of(text), &limits, &memory, NULL) == BAY_OK &&
+                   (!must_be_object || json_is(json_root(&doc), JSON_OBJECT));
+    if (is_good) {
+        *out = json_raw(json_root(&doc)); /* a view into `text` */
+    }
+    arena_fini(&memory);
+    return is_good;
+}
+
+void bay_call_error_data(bay_call *call, int code, const char *message, const char *data)
+{
+    bay_str raw = {NULL, 0};
+    if (data != NULL && !is_json(data, false, &raw)) {
+        LOG(LOG_ERROR, "server", "the data of an error of \"%.*s\" is no JSON; it is left out",
+            BAY_STR(call->entry->key));
+    }
+    if (call_claim(call)) {
+        end_with(call, (call_note){
+                           .kind = NOTE_ERROR, .code = code, .text = str_of(message), .data = raw});
+    }
+}
+
+void bay_call_error(bay_call *call, int code, const char *message)
+{
+    bay_call_error_data(call, code, message, NULL);
+}
+
+void bay_call_finish_json(bay_call *call, const char *object)
+{
+    bay_str raw;
+    if (!is_json(object, true, &raw)) {
+        bay_call_error(call, RPC_INTERNAL_ERROR, "The handler's result is no JSON object");
+    } else if (call_claim(call)) {
+        end_with(call, (call_note){.kind = NOTE_OBJECT, .text = raw});
+    }
 }
 
 void bay_call_not_found(bay_call *call)
@@ -181,7 +381,7 @@ void bay_call_not_found(bay_call *call)
     if (call->entry->kind != ENTRY_RESOURCE && call->entry->kind != ENTRY_TEMPLATE) {
         bay_call_error(call, RPC_INVALID_PARAMS, "Not found");
     } else if (call_claim(call)) {
-        answer(call, NOTE_NOT_FOUND, 0, (bay_str){NULL, 0}, NULL);
+        answer(call, &(call_note){.kind = NOTE_NOT_FOUND}, NULL);
     }
 }
 
@@ -214,7 +414,8 @@ void bay_call_progress(bay_call *call, double progress, double total, const char
     buf_fini(&members);
 }
 
-void bay_call_log(bay_call *call, const char *level, const char *text)
+/* `data`: raw JSON. */
+static void send_log(bay_call *call, const char *level, bay_str logger, bay_str data, bool is_text)
 {
     mcp_log_level severity;
     if (!mcp_log_level_find(str_of(level), &severity) || severity < call->request->log_level ||
@@ -222,16 +423,49 @@ void bay_call_log(bay_call *call, const char *level, const char *text)
         return;
     }
     buf params;
-    buf_init(&params, 1 << 20);
+    buf_init(&params, LOG_MOST_BYTES);
     buf_lit(&params, "{\"level\":");
     json_quote(&params, str_of(level));
     buf_lit(&params, ",\"logger\":");
-    json_quote(&params, call->entry->key);
+    json_quote(&params, logger);
     buf_lit(&params, ",\"data\":");
-    json_quote(&params, str_of(text));
+    if (is_text) {
+        json_quote(&params, data);
+    } else {
+        buf_str(&params, data);
+    }
     buf_char(&params, '}');
     if (params.err == BAY_OK) {
         send(call, NOTE_LOG, 0, buf_view(&params));
+    }
+    buf_fini(&params);
+}
+
+void bay_call_log(bay_call *call, const char *level, const char *text)
+{
+    send_log(call, level, call->entry->key, str_of(text), true);
+}
+
+void bay_call_log_json(bay_call *call, const char *level, const char *logger, const char *data)
+{
+    bay_str raw;
+    if (is_json(data, false, &raw)) {
+        send_log(call, level, logger != NULL ? str_of(logger) : call->entry->key, raw, false);
+    }
+}
+
+void bay_call_elicit_complete(bay_call *call, const char *elicitation_id)
+{
+    if (call->request->revision->id != MCP_REV_2025_11_25) {
+        return;
+    }
+    buf params;
+    buf_init(&params, LOG_MOST_BYTES);
+    buf_lit(&params, "{\"elicitationId\":");
+    json_quote(&params, str_of(elicitation_id));
+    buf_char(&params, '}');
+    if (params.err == BAY_OK) {
+        send(call, NOTE_ELICITATION_COMPLETE, 0, buf_view(&params));
     }
     buf_fini(&params);
 }

@@ -48,6 +48,11 @@ bay_server *bay_server_new(const char *name, const char *version)
         mem_free(self);
         return NULL;
     }
+    if (pthread_mutex_init(&self->asking, NULL) != 0) {
+        sdk_announcements_fini(&self->announcements);
+        mem_free(self);
+        return NULL;
+    }
     arena_init(&self->memory, SIZE_MAX);
     buf_init(&self->scratch, SERVER_MAX_RESULT);
     self->newest = MCP_LATEST;
@@ -82,6 +87,8 @@ void bay_server_free(bay_server *self)
         mem_free(self->lists[i].items);
     }
     sdk_calls_free(self);
+    sdk_rounds_free(self->rounds);
+    pthread_mutex_destroy(&self->asking);
     buf_fini(&self->scratch);
     buf_fini(&self->spares[0]);
     buf_fini(&self->spares[1]);
@@ -112,20 +119,20 @@ void bay_server_instructions(bay_server *self, const char *text)
     }
 }
 
-static bay_err list_push_entry(entry_list *list, entry *item)
+static bay_err list_push_entry(entry_list *among, entry *item)
 {
-    if (list->len == list->cap) {
-        size_t cap = list->cap == 0 ? 8 : list->cap * 2;
-        entry **items = mem_resize(list->items, cap * sizeof(*items));
+    if (among->len == among->cap) {
+        size_t cap = among->cap == 0 ? 8 : among->cap * 2;
+        entry **items = mem_resize(among->items, cap * sizeof(*items));
         if (items == NULL) {
             return BAY_NOMEM;
         }
-        list->items = items;
-        list->cap = cap;
+        among->items = items;
+        among->cap = cap;
     }
-    bay_err err = map_put(&list->by_key, item->key, item, NULL);
+    bay_err err = map_put(&among->by_key, item->key, item, NULL);
     if (err == BAY_OK) {
-        list->items[list->len++] = item;
+        among->items[among->len++] = item;
     }
     return err;
 }

@@ -51,7 +51,7 @@ static void render_entry(json_writer *writer, const entry *item)
 
 static bay_err render_list(bay_server *self, entry_kind kind, bay_str key)
 {
-    entry_list *list = &self->lists[kind];
+    entry_list *among = &self->lists[kind];
     buf out;
     buf_init(&out, SERVER_MAX_RESULT);
     json_quote(&out, key);
@@ -59,13 +59,13 @@ static bay_err render_list(bay_server *self, entry_kind kind, bay_str key)
     json_writer writer;
     json_writer_init(&writer, &out);
     json_open_array(&writer);
-    for (size_t i = 0; i < list->len; i++) {
-        render_entry(&writer, list->items[i]);
+    for (size_t i = 0; i < among->len; i++) {
+        render_entry(&writer, among->items[i]);
     }
     json_close_array(&writer);
     bay_err err = out.err;
     if (err == BAY_OK) {
-        err = arena_dup(&self->memory, buf_view(&out), &list->rendered);
+        err = arena_dup(&self->memory, buf_view(&out), &among->rendered);
     }
     buf_fini(&out);
     return err;

@@ -1,10 +1,7 @@
 /* The inside of a bay_server: what was registered, rendered once for the lists, and the calls under
  * way. Shared by the sdk's server files only.
  *
- * Lifetimes: entries live as long as the server. A bay_call is counted: the engine's side holds one
- * reference until the call is finished, a handler on another thread holds one until it returns or
- * finishes. The mcp_request behind it lives until the loop has finished it, so its views stay good
- * while any thread still works on the call. */
+ * Lifetimes: entries live as long as the server; for those of calls see call_parts.h. */
 #ifndef SDK_SERVER_PARTS_H
 #define SDK_SERVER_PARTS_H
 
@@ -17,6 +14,7 @@
 #include "net/bell.h"
 #include "net/loop.h"
 #include "patchbay/server.h"
+#include "sdk/call_parts.h"
 #include "json/writer.h"
 
 enum {
@@ -28,8 +26,6 @@ enum {
     SERVER_SETTINGS = 16,          /* room for bay_setting */
     SERVER_SPARE_KEEPS = 64 << 10, /* larger buffers are not kept between calls */
     SERVER_MAX_UPDATES = 10000,    /* resources whose change is not told yet */
-    CALL_MAX_NOTES = 1024,         /* messages of one call on their way to the loop ... */
-    CALL_MAX_NOTE_BYTES = 4 << 20, /* ... and their bytes; what is above is dropped */
 };
 
 typedef enum entry_kind {
@@ -70,6 +66,7 @@ struct bay_tool {
     size_t rule_count;
     bay_handler handler;
     void *user;
+    uint32_t timeout_ms; /* 0: the server's */
     bool is_blocking;
 };
 typedef struct bay_tool entry;
@@ -119,39 +116,10 @@ struct bay_server {
     size_t calls_under_way; /* loop only */
     bay_call *idle_calls;   /* loop only: to be used again, bounded */
     size_t idle_count;
-    buf scratch;   /* the loop's, for results */
-    buf spares[2]; /* the loop's: memory of texts and items, lent from call to call */
-};
-
-typedef enum note_kind {
-    NOTE_RESULT,
-    NOTE_ERROR,
-    NOTE_NOT_FOUND,
-    NOTE_PROGRESS,
-    NOTE_LOG,
-} note_kind;
-
-struct bay_call {
-    atomic_int references;
-    atomic_bool is_cancelled;
-    atomic_bool is_finished; /* answered; earlier messages may still be on their way to the loop */
-    bool is_delivered;       /* loop only: the answer is with the engine, the request is gone */
-    atomic_bool is_slow;     /* the client does not keep up: nothing but the answer is sent */
-    atomic_size_t notes;     /* on their way to the loop */
-    atomic_size_t note_bytes;
-    bool is_deferred;
-    bay_call *next_idle;
-    bay_server *server;
-    const entry *entry;
-    mcp_request *request;
-    json_val arguments;
-    arena memory; /* decoded strings: the thread that has the call */
-    /* The answer of another thread, on its way to the loop without allocating. */
-    loop_message message;
-    note_kind answer;
-    int answer_code;
-    bay_str answer_text; /* in answer_bytes, or static */
-    buf answer_bytes;
+    pthread_mutex_t asking; /* guards what calls have just asked */
+    struct rounds *rounds;  /* NULL: nothing was sealed yet, and no key given */
+    buf scratch;            /* the loop's, for results */
+    buf spares[2];          /* the loop's: memory of texts and items, lent from call to call */
 };
 
 struct bay_result {
@@ -188,18 +156,6 @@ void sdk_server_write_capabilities(void *self, const mcp_revision *revision, jso
 /* server_service.c: what the engine calls. */
 extern const mcp_service sdk_server_service;
 
-/* call.c */
-bay_err sdk_call_new(bay_server *server, const entry *entry, mcp_request *request,
-                     bay_call **out) BAY_MUST_CHECK;
-void sdk_call_run(bay_call *self);
-void sdk_call_unref(bay_call *self);
-void sdk_calls_free(bay_server *server);
-bool sdk_call_on_loop(const bay_call *self);
-
-/* An empty buffer: on the loop with memory that was used before, which is returned there. */
-void sdk_buf_borrow(bay_call *call, buf *out);
-void sdk_buf_return(bay_server *server, buf *used); /* on the loop only */
-
 /* arguments.c: a first check of required members and primitive types against the top level of the
  * input schema. On failure writes a text a model can act on (if it fits) and returns false. */
 bay_err sdk_arguments_compile(entry *tool) BAY_MUST_CHECK;
@@ -214,7 +170,5 @@ void sdk_result_write_members(const bay_result *self, const mcp_revision *revisi
 const char *sdk_result_fault(const bay_result *self); /* NULL: it can be sent */
 void sdk_result_init(bay_result *self, bay_call *call);
 void sdk_result_fini(bay_result *self);
-/* Sends it, from whatever thread, exactly once; the call is gone afterwards. NULL: no memory. */
-void sdk_call_send(bay_call *call, const bay_result *result);
 
 #endif

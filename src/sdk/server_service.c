@@ -36,7 +36,11 @@ static void start(bay_server *self, const entry *item, mcp_request *request, jso
         return;
     }
     call->arguments = arguments;
-    sdk_call_run(call);
+    bool has_rounds = request->revision->era == MCP_MODERN && request->method != NULL &&
+                      (request->method->flags & MCP_FLAG_MRTR) != 0;
+    if (!has_rounds || sdk_call_round_open(call)) {
+        sdk_call_run(call);
+    }
 }
 
 /* A failure the model can act on, without a handler. */
@@ -50,15 +54,35 @@ static void fail_tool(bay_server *self, const entry *tool, mcp_request *request,
     bay_call_fail(call, text);
 }
 
+/* {"elicitation":{"url":{}}} */
+static void write_capability(buf *out, bay_str path)
+{
+    bool is_extension = str_starts(path, STR("extensions."));
+    size_t dot = str_find(path, '.');
+    buf_char(out, '{');
+    json_quote(out, str_head(path, dot));
+    buf_char(out, ':');
+    if (dot == path.len) {
+        buf_lit(out, "{}");
+    } else if (is_extension) {
+        buf_char(out, '{');
+        json_quote(out, str_from(path, dot + 1));
+        buf_lit(out, ":{}}");
+    } else {
+        write_capability(out, str_from(path, dot + 1));
+    }
+    buf_char(out, '}');
+}
+
 /* mcp 2026-07-28 basic: a missing client capability is -32021 with data.requiredCapabilities */
 static void refuse_capability(bay_server *self, const entry *tool, mcp_request *request)
 {
     buf text;
     buf_init(&text, 4096);
     if (request->revision->era == MCP_MODERN) {
-        buf_lit(&text, "{\"requiredCapabilities\":{");
-        json_quote(&text, tool->requires);
-        buf_lit(&text, ":{}}}");
+        buf_lit(&text, "{\"requiredCapabilities\":");
+        write_capability(&text, tool->requires);
+        buf_char(&text, '}');
         mcp_request_error(request, MCP_MISSING_CAPABILITY,
                           STR("Missing required client capability"), buf_view(&text));
     } else {
@@ -78,7 +102,7 @@ static void call_tool(bay_server *self, mcp_request *request)
         return;
     }
     if (tool->requires.len > 0 &&
-        json_is(json_get(request->client_capabilities, tool->requires), JSON_MISSING)) {
+        json_is(mcp_capability(request->client_capabilities, tool->requires), JSON_MISSING)) {
         refuse_capability(self, tool, request);
         return;
     }

@@ -19,6 +19,7 @@ typedef struct rig {
     bench on; /* only its engine and its clock */
     wire way;
     const char *revision;
+    const char *capabilities; /* members, of a modern client's requests */
     int next_id;
 } rig;
 
@@ -109,6 +110,7 @@ static inline void rig_client_with(rig *self, const char *revision, const char *
     char text[1024];
     rig_hang_up(self);
     self->revision = revision;
+    self->capabilities = capabilities;
     duplex_open(&self->on, &self->way);
     if (!rig_is_modern(self)) {
         (void)snprintf(text, sizeof(text),
@@ -131,15 +133,17 @@ static inline void rig_client(rig *self, const char *revision)
 static inline void rig_send(rig *self, const char *method, const char *params, const char *meta)
 {
     static char text[64 * 1024];
+    char modern[1024];
     bool is_modern = rig_is_modern(self);
+    (void)snprintf(modern, sizeof(modern),
+                   "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+                   "\"io.modelcontextprotocol/clientCapabilities\":{%s}",
+                   self->capabilities != NULL ? self->capabilities : "");
     int len = snprintf(
         text, sizeof(text),
         "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"%s\",\"params\":{\"_meta\":{%s%s%s}%s%s}}",
-        ++self->next_id, method,
-        is_modern ? "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
-                    "\"io.modelcontextprotocol/clientCapabilities\":{}"
-                  : "",
-        is_modern && meta[0] != '\0' ? "," : "", meta, params[0] != '\0' ? "," : "", params);
+        ++self->next_id, method, is_modern ? modern : "", is_modern && meta[0] != '\0' ? "," : "",
+        meta, params[0] != '\0' ? "," : "", params);
     assert_true(len > 0 && (size_t)len < sizeof(text));
     rig_say(self, text);
 }

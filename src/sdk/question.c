@@ -1,0 +1,555 @@
+/* Questions of a handler to its client: asked on any thread, placed on the loop, answered where the
+ * handler runs. Each is answered once: by the client, by the lack of one, or not at all when the
+ * run of the handler ended meanwhile.
+ *
+ *   new ──ask──► asked (a session's client works on it) ──► ready ──`answered` runs──► gone
+ *          ├───► open (a client that is asked by rounds: this run ends with it)
+ *          └───► ready (it was answered before, or cannot be asked) */
+#include <string.h>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "sdk/server_parts.h"
+
+/* What `answered` is given: lives as long as it runs. */
+struct bay_answer {
+    question *about;
+    bay_err err;
+    bay_action action;
+    json_doc doc;
+    json_val result; /* missing: there is none */
+};
+
+/* ---- asking: the handler's thread */
+
+static const json_limits question_limits = {4 << 20, 64, 1 << 17};
+
+static question *question_new(bay_call *call, question_kind kind, bay_str params)
+{
+    question *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        return NULL;
+    }
+    self->call = call;
+    self->kind = kind;
+    arena_init(&self->memory, CALL_MAX_ANSWER);
+    if (arena_dup(&self->memory, params, &self->params) != BAY_OK) {
+        arena_fini(&self->memory);
+        mem_free(self);
+        return NULL;
+    }
+    return self;
+}
+
+static void question_free(question *self)
+{
+    pthread_mutex_lock(&self->call->server->asking);
+    list_remove(&self->link);
+    self->call->open_count--;
+    pthread_mutex_unlock(&self->call->server->asking);
+    arena_fini(&self->memory);
+    mem_free(self);
+}
+
+static bool key_is_taken(const bay_call *call, bay_str key)
+{
+    LIST_EACH(link, &call->keys)
+    {
+        if (str_eq(CONTAINER_OF(link, question_key, link)->text, key)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The key that was said, or the question's number in the order of this run. Kept for as long as the
+ * run lasts: what was answered is found by it. */
+static bay_err take_key(bay_call *call, question *one)
+{
+    char number[16];
+    buf digits = {.at = number, .cap = sizeof(number), .max = sizeof(number)};
+    buf_uint(&digits, ++call->asked_count);
+    bay_str text = call->next_key.len > 0 ? call->next_key : buf_view(&digits);
+    call->next_key = (bay_str){NULL, 0};
+    if (key_is_taken(call, text)) {
+        LOG(LOG_ERROR, "server", "\"%.*s\" asks two questions under the key \"%.*s\"",
+            BAY_STR(call->entry->key), BAY_STR(text));
+        return BAY_DUPLICATE;
+    }
+    question_key *kept = mem_alloc(sizeof(*kept) + text.len);
+    if (kept == NULL) {
+        return BAY_NOMEM;
+    }
+    memcpy(kept->bytes, text.at, text.len);
+    kept->text = (bay_str){kept->bytes, text.len};
+    list_push(&call->keys, &kept->link);
+    one->key = kept->text;
+    return BAY_OK;
+}
+
+/* A run of the handler sees to what is asked in it; otherwise the loop has to be told. */
+static void wake(bay_call *call)
+{
+    if (call->is_woken || (sdk_call_on_loop(call) && call->is_running)) {
+        return;
+    }
+    atomic_fetch_add(&call->references, 1);
+    call->is_woken = loop_post_message(call->server->loop, &call->wake) == BAY_OK;
+    if (!call->is_woken) {
+        atomic_fetch_sub(&call->references, 1); /* the loop has ended, and so will the call */
+    }
+}
+
+/* `err`: why it cannot be asked; its `answered` runs all the same. */
+static void ask(bay_call *call, question_kind kind, const buf *params, bay_err err,
+                bay_answered answered, void *user)
+{
+    err = err == BAY_OK ? params->err : err;
+    question *one = question_new(call, kind, err == BAY_OK ? buf_view(params) : STR("{}"));
+    pthread_mutex_lock(&call->server->asking);
+    if (one != NULL) {
+        one->answered = answered;
+        one->user = user;
+        bay_err key_err = take_key(call, one);
+        err = err == BAY_OK ? key_err : err;
+        if (call->open_count >= CALL_MAX_QUESTIONS) {
+            err = BAY_LIMIT;
+        }
+        one->err = err;
+        call->open_count++;
+        list_push(&call->asked, &one->link);
+    } else {
+        call->has_lost = true;
+    }
+    wake(call);
+    pthread_mutex_unlock(&call->server->asking);
+}
+
+static bay_err check_object(bay_call *call, const char *what, const char *json, bay_str *out)
+{
+    arena memory;
+    json_doc doc;
+    arena_init(&memory, CALL_MAX_ANSWER);
+    bay_err err = json_parse(&doc, str_of(json), &question_limits, &memory, NULL);
+    if (err == BAY_OK && json_is(json_root(&doc), JSON_OBJECT)) {
+        err = json_check_duplicates(json_root(&doc), NULL);
+        *out = json_raw(json_root(&doc)); /* a view into `json` */
+    } else if (err != BAY_NOMEM) {
+        err = BAY_INVALID;
+    }
+    if (err != BAY_OK && err != BAY_NOMEM) {
+        LOG(LOG_ERROR, "server", "\"%.*s\": %s is no JSON object", BAY_STR(call->entry->key), what);
+    }
+    arena_fini(&memory);
+    return err;
+}
+
+void bay_call_elicit(bay_call *call, const char *message, const char *schema, bay_answered answered,
+                     void *user)
+{
+    buf params;
+    bay_str raw = {NULL, 0};
+    bay_err err = check_object(call, "the requestedSchema of a question", schema, &raw);
+    buf_init(&params, question_limits.max_bytes);
+    buf_lit(&params, "{\"message\":");
+    json_quote(&params, str_of(message));
+    buf_lit(&params, ",\"requestedSchema\":");
+    buf_str(&params, raw);
+    buf_char(&params, '}');
+    ask(call, QUESTION_FORM, &params, err, answered, user);
+    buf_fini(&params);
+}
+
+void bay_call_elicit_url(bay_call *call, const char *message, const char *url,
+                         const char *elicitation_id, bay_answered answered, void *user)
+{
+    buf params;
+    buf_init(&params, question_limits.max_bytes);
+    buf_lit(&params, "{\"mode\":\"url\",\"message\":");
+    json_quote(&params, str_of(message));
+    buf_lit(&params, ",\"url\":");
+    json_quote(&params, str_of(url));
+    if (call->request->revision->era == MCP_LEGACY) {
+        buf_lit(&params, ",\"elicitationId\":"); /* 2026-07-28 has none: its state says as much */
+        json_quote(&params, str_of(elicitation_id));
+    }
+    buf_char(&params, '}');
+    ask(call, QUESTION_URL, &params, BAY_OK, answered, user);
+    buf_fini(&params);
+}
+
+void bay_call_sample(bay_call *call, const char *prompt, int max_tokens, bay_answered answered,
+                     void *user)
+{
+    buf params;
+    buf_init(&params, question_limits.max_bytes);
+    buf_lit(&params, "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":");
+    json_quote(&params, str_of(prompt));
+    buf_lit(&params, "}}],\"maxTokens\":");
+    buf_int(&params, max_tokens);
+    buf_char(&params, '}');
+    ask(call, QUESTION_SAMPLE, &params, BAY_OK, answered, user);
+    buf_fini(&params);
+}
+
+void bay_call_sample_json(bay_call *call, const char *params, bay_answered answered, void *user)
+{
+    buf copy;
+    bay_str raw = {NULL, 0};
+    bay_err err = check_object(call, "what it wants sampled", params, &raw);
+    buf_init(&copy, question_limits.max_bytes);
+    buf_str(&copy, raw);
+    ask(call, QUESTION_SAMPLE, &copy, err, answered, user);
+    buf_fini(&copy);
+}
+
+void bay_call_roots(bay_call *call, bay_answered answered, void *user)
+{
+    buf params;
+    buf_init(&params, question_limits.max_bytes);
+    buf_lit(&params, "{}");
+    ask(call, QUESTION_ROOTS, &params, BAY_OK, answered, user);
+    buf_fini(&params);
+}
+
+void bay_call_key(bay_call *call, const char *key)
+{
+    bay_str text = str_of(key);
+    call->next_key = (bay_str){NULL, 0};
+    if (text.len > CALL_MAX_KEY) {
+        LOG(LOG_ERROR, "server", "\"%.*s\": the key of a question has more than %d bytes",
+            BAY_STR(call->entry->key), CALL_MAX_KEY);
+    } else if (text.len > 0) {
+        memcpy(call->key_bytes, text.at, text.len);
+        call->next_key = (bay_str){call->key_bytes, text.len};
+    }
+}
+
+/* ---- placing: the loop */
+
+const mcp_method *sdk_call_question_method(const question *self)
+{
+    static const mcp_method_id methods[] = {[QUESTION_FORM] = MCP_ELICITATION,
+                                            [QUESTION_URL] = MCP_ELICITATION,
+                                            [QUESTION_SAMPLE] = MCP_SAMPLING,
+                                            [QUESTION_ROOTS] = MCP_ROOTS_LIST};
+    return mcp_method_of(methods[self->kind]);
+}
+
+/* Sampling with tools is a capability of its own (mcp 2025-11-25 client/sampling). */
+static bool wants_tools(const question *self, arena *memory)
+{
+    json_doc doc;
+    if (json_parse(&doc, self->params, &question_limits, memory, NULL) != BAY_OK) {
+        return true;
+    }
+    json_val root = json_root(&doc);
+    return !json_is(json_get(root, STR("tools")), JSON_MISSING) ||
+           !json_is(json_get(root, STR("toolChoice")), JSON_MISSING);
+}
+
+/* mcp 2025-11-25 client/elicitation, Capabilities: an empty object stands for forms alone. */
+static bool question_is_supported(question *self)
+{
+    const mcp_request *request = self->call->request;
+    mcp_revision_id revision = request->revision->id;
+    json_val has = request->client_capabilities;
+    json_val elicitation = mcp_capability(has, STR("elicitation"));
+    bool has_url = json_is(json_get(elicitation, STR("url")), JSON_OBJECT);
+    switch (self->kind) {
+    case QUESTION_FORM:
+        return revision >= MCP_REV_2025_06_18 && json_is(elicitation, JSON_OBJECT) &&
+               (!has_url || json_is(json_get(elicitation, STR("form")), JSON_OBJECT));
+    case QUESTION_URL:
+        return revision >= MCP_REV_2025_11_25 && has_url;
+    case QUESTION_SAMPLE:
+        return json_is(mcp_capability(has, STR("sampling")), JSON_OBJECT) &&
+               (!wants_tools(self, &self->memory) ||
+                (revision >= MCP_REV_2025_11_25 &&
+                 json_is(mcp_capability(has, STR("sampling.tools")), JSON_OBJECT)));
+    default:
+        return json_is(mcp_capability(has, STR("roots")), JSON_OBJECT);
+    }
+}
+
+static void place(bay_call *call, question *one)
+{
+    bay_err err = one->err;
+    if (err == BAY_OK && (call->is_parted || atomic_load(&call->is_cancelled))) {
+        err = BAY_CANCELLED;
+    } else if (err == BAY_OK && !question_is_supported(one)) {
+        err = BAY_UNSUPPORTED;
+    }
+    if (err != BAY_OK) {
+        sdk_call_question_answered(one, err, JSON_NONE);
+    } else {
+        call->sink->ask(call, one);
+    }
+}
+
+static void collect(bay_call *call)
+{
+    list_link *link;
+    pthread_mutex_lock(&call->server->asking);
+    call->is_short = call->is_short || call->has_lost;
+    while ((link = list_pop(&call->asked)) != NULL) {
+        list_push(&call->questions, link);
+    }
+    pthread_mutex_unlock(&call->server->asking);
+}
+
+static question *find(const bay_call *call, question_state state)
+{
+    LIST_EACH(link, &call->questions)
+    {
+        question *one = CONTAINER_OF(link, question, link);
+        if (one->state == state) {
+            return one;
+        }
+    }
+    return NULL;
+}
+
+bool sdk_call_questions_has(const bay_call *call, question_state state)
+{
+    return find(call, state) != NULL;
+}
+
+bool sdk_call_questions_pending(bay_call *call)
+{
+    question *one;
+    collect(call);
+    while ((one = find(call, QUESTION_NEW)) != NULL) {
+        place(call, one);
+    }
+    return sdk_call_questions_has(call, QUESTION_READY);
+}
+
+void sdk_call_questions_drop(bay_call *call)
+{
+    list_link *link;
+    collect(call);
+    while ((link = list_first(&call->questions)) != NULL) {
+        question_free(CONTAINER_OF(link, question, link));
+    }
+}
+
+void sdk_call_questions_forget(bay_call *call)
+{
+    list_link *link;
+    if (call->asked_count == 0 && !call->has_lost) {
+        return; /* as nearly every call */
+    }
+    sdk_call_questions_drop(call);
+    while ((link = list_pop(&call->keys)) != NULL) {
+        mem_free(CONTAINER_OF(link, question_key, link));
+    }
+    call->asked_count = 0;
+    call->has_lost = call->is_short = false;
+    call->next_key = (bay_str){NULL, 0};
+}
+
+/* ---- answers: the loop takes them … */
+
+static bool is_action(json_val action)
+{
+    return json_str_eq(action, STR("accept")) || json_str_eq(action, STR("decline")) ||
+           json_str_eq(action, STR("cancel"));
+}
+
+static bool are_roots(json_val roots)
+{
+    json_iter each = json_iter_of(roots);
+    while (json_next(&each)) {
+        if (!json_is(json_get(each.value, STR("uri")), JSON_STRING)) {
+            return false;
+        }
+    }
+    return json_is(roots, JSON_ARRAY);
+}
+
+bay_err sdk_call_question_check(question *self, json_val result)
+{
+    bool is_good = json_is(result, JSON_OBJECT);
+    json_val content = json_get(result, STR("content"));
+    switch (self->kind) {
+    case QUESTION_FORM:
+        is_good = is_good && is_action(json_get(result, STR("action"))) &&
+                  (json_is(content, JSON_MISSING) || json_is(content, JSON_OBJECT));
+        break;
+    case QUESTION_URL:
+        is_good = is_good && is_action(json_get(result, STR("action")));
+        break;
+    case QUESTION_SAMPLE:
+        is_good = is_good && json_is(json_get(result, STR("role")), JSON_STRING) &&
+                  (json_is(content, JSON_OBJECT) || json_is(content, JSON_ARRAY));
+        break;
+    default:
+        is_good = is_good && are_roots(json_get(result, STR("roots")));
+    }
+    return is_good ? BAY_OK : BAY_PROTOCOL;
+}
+
+void sdk_call_question_answered(question *self, bay_err err, json_val result)
+{
+    bay_call *call = self->call;
+    if (call->request->is_cancelled) {
+        atomic_store(&call->is_cancelled, true); /* the engine says so after its questions ended */
+    }
+    if (err == BAY_OK) {
+        err = sdk_call_question_check(self, result);
+    }
+    if (err == BAY_OK) {
+        err = arena_dup(&self->memory, json_raw(result), &self->answer);
+    }
+    self->err = err;
+    self->state = QUESTION_READY;
+    if (call->is_running || atomic_load(&call->is_finished)) {
+        return; /* the run sees it, or nobody wants it any more */
+    }
+    atomic_fetch_add(&call->references, 1);
+    call->is_running = true;
+    sdk_call_returned(call);
+}
+
+/* … and where the handler runs, they are given to it. */
+
+static void run_one(question *one)
+{
+    bay_call *call = one->call;
+    bay_answer answer = {.about = one, .err = one->err, .action = BAY_NO_ANSWER};
+    if (one->err == BAY_OK) {
+        answer.err = json_parse(&answer.doc, one->answer, NULL, &one->memory, NULL);
+    }
+    if (answer.err == BAY_OK) {
+        answer.result = json_root(&answer.doc);
+        json_val action = json_get(answer.result, STR("action"));
+        answer.action = json_str_eq(action, STR("decline"))  ? BAY_DECLINE
+                        : json_str_eq(action, STR("cancel")) ? BAY_CANCEL
+                                                             : BAY_ACCEPT;
+    }
+    if (one->answered != NULL && !atomic_load(&call->is_finished)) {
+        one->answered(call, &answer, one->user);
+    }
+}
+
+static void answer_work(void *argument)
+{
+    bay_call *call = argument;
+    LIST_EACH(link, &call->answering)
+    {
+        run_one(CONTAINER_OF(link, question, link));
+    }
+}
+
+static void answered_free(bay_call *call)
+{
+    list_link *link;
+    while ((link = list_first(&call->answering)) != NULL) {
+        question_free(CONTAINER_OF(link, question, link));
+    }
+}
+
+static void answer_worked(void *argument)
+{
+    answered_free(argument);
+    sdk_call_returned(argument);
+}
+
+bool sdk_call_questions_answer(bay_call *call)
+{
+    question *one;
+    bool is_blocking = call->entry->is_blocking;
+    while ((one = find(call, QUESTION_READY)) != NULL) {
+        list_remove(&one->link);
+        list_push(&call->answering, &one->link);
+    }
+    if (is_blocking && loop_work(call->server->loop, answer_work, answer_worked, call) == BAY_OK) {
+        return false;
+    }
+    if (is_blocking) {
+        call->is_short = true;
+    } else {
+        answer_work(call);
+    }
+    answered_free(call);
+    return true;
+}
+
+/* ---- what an answer says */
+
+bay_action bay_answer_action(const bay_answer *self)
+{
+    return self->action;
+}
+
+bay_err bay_answer_error(const bay_answer *self)
+{
+    return self->err;
+}
+
+static bay_str text_of(const bay_answer *self, json_val value)
+{
+    bay_str text = {NULL, 0};
+    if (!json_is(value, JSON_STRING)) {
+        return json_is(value, JSON_MISSING) ? text : json_raw(value);
+    }
+    return json_str(value, &self->about->memory, &text) == BAY_OK ? text : (bay_str){NULL, 0};
+}
+
+bay_str bay_answer_str(const bay_answer *self, const char *field)
+{
+    return text_of(self, json_get(json_get(self->result, STR("content")), str_of(field)));
+}
+
+bay_str bay_answer_content(const bay_answer *self)
+{
+    return self->about->kind == QUESTION_FORM ? json_raw(json_get(self->result, STR("content")))
+                                              : (bay_str){NULL, 0};
+}
+
+static bay_str block_text(const bay_answer *self, json_val block)
+{
+    return json_str_eq(json_get(block, STR("type")), STR("text"))
+               ? text_of(self, json_get(block, STR("text")))
+               : (bay_str){NULL, 0};
+}
+
+bay_str bay_answer_text(const bay_answer *self)
+{
+    json_val content = json_get(self->result, STR("content"));
+    if (self->about->kind != QUESTION_SAMPLE || !json_is(content, JSON_ARRAY)) {
+        return self->about->kind == QUESTION_SAMPLE ? block_text(self, content)
+                                                    : (bay_str){NULL, 0};
+    }
+    buf all;
+    bay_str text = {NULL, 0};
+    buf_init(&all, CALL_MAX_ANSWER);
+    json_iter each = json_iter_of(content);
+    while (json_next(&each)) {
+        buf_str(&all, block_text(self, each.value));
+    }
+    if (all.err != BAY_OK || arena_dup(&self->about->memory, buf_view(&all), &text) != BAY_OK) {
+        text = (bay_str){NULL, 0};
+    }
+    buf_fini(&all);
+    return text;
+}
+
+size_t bay_answer_root_count(const bay_answer *self)
+{
+    return json_count(json_get(self->result, STR("roots")));
+}
+
+bay_str bay_answer_root(const bay_answer *self, size_t index)
+{
+    json_val root = json_item(json_get(self->result, STR("roots")), index);
+    return text_of(self, json_get(root, STR("uri")));
+}
+
+bay_str bay_answer_json(const bay_answer *self)
+{
+    return json_raw(self->result);
+}
