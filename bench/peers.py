@@ -10,84 +10,19 @@ connections have one each. A peer whose toolchain or registry is not there is le
 Their code is in bench/peers, what is built of it in build/peers."""
 import os
 import re
-import shutil
 import socket
 import statistics
 import subprocess
 import sys
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), os.pardir, "tools"))
+import toolchains  # noqa: E402  (it is beside neither)
+
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
 LOAD_ID = 100000000
 STDIO_CALLS = 1
 EXPECTED = "Hello, Tokyo"
-BUILD_SECONDS = 900
-
-
-def run_tool(missing, what, command, **options):
-    try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=BUILD_SECONDS, check=False, **options)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise missing(f"{what}: {error}") from None
-    if done.returncode != 0:
-        last = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["no word why"]
-        raise missing(f"{what} failed: {last[0][:160]}")
-
-
-def is_current(stamp, sources):
-    return os.path.exists(stamp) and all(
-        os.path.getmtime(one) < os.path.getmtime(stamp) for one in sources)
-
-
-class Builder:
-    """How each peer is made; a method returns the command of its server."""
-
-    def __init__(self, root, missing):
-        self.root, self.missing = root, missing
-        self.source = os.path.join(root, "bench", "peers")
-        self.into = os.path.join(root, "build", "peers")
-        os.makedirs(self.into, exist_ok=True)
-
-    def needs(self, tool):
-        if not shutil.which(tool):
-            raise self.missing(f"{tool} is not installed")
-
-    def go(self):
-        self.needs("go")
-        out = os.path.join(self.into, "go", "hello")
-        run_tool(self.missing, "go build", ["go", "build", "-o", out, "."],
-                 cwd=os.path.join(self.source, "go"))
-        return [out]
-
-    def rust(self):
-        self.needs("cargo")
-        into = os.path.join(self.into, "rust")
-        run_tool(self.missing, "cargo build",
-                 ["cargo", "build", "--release", "--locked", "--target-dir", into, "--manifest-path",
-                  os.path.join(self.source, "rust", "Cargo.toml")])
-        return [os.path.join(into, "release", "hello")]
-
-    def python(self, script):
-        self.needs("python3")
-        into = os.path.join(self.into, "python")
-        program, stamp = os.path.join(into, "bin", "python"), os.path.join(into, ".installed")
-        wanted = os.path.join(self.source, "python", "requirements.txt")
-        if not is_current(stamp, [wanted]):
-            run_tool(self.missing, "python3 -m venv", ["python3", "-m", "venv", into])
-            run_tool(self.missing, "pip install", [program, "-m", "pip", "install", "-q",
-                                                   "--disable-pip-version-check", "-r", wanted])
-            with open(stamp, "w", encoding="utf-8"):
-                pass
-        return [program, os.path.join(self.source, "python", script)]
-
-    def node(self):
-        self.needs("npm")
-        into, source = os.path.join(self.into, "node"), os.path.join(self.source, "node")
-        run_tool(self.missing, "npm install",
-                 [os.path.join(self.root, "tools", "npm-install"), source, into])
-        shutil.copy(os.path.join(source, "hello.mjs"), into)
-        return [os.path.join(into, "node_modules", ".bin", "node"), os.path.join(into, "hello.mjs")]
 
 
 class Taken:
@@ -192,16 +127,17 @@ class Peers:
     # ---- measuring
 
     def measure(self):
-        build = Builder(self.run.ROOT, self.run.Missing)
+        build = toolchains.Toolchains(os.path.join(self.run.ROOT, "bench", "peers"),
+                                      os.path.join(self.run.ROOT, "build", "peers"), self.run.Missing)
         self.prepare(OURS, lambda: [self.run.program("bench_peer_hello_whole")])
         if OURS in self.taken["stdio"]:
             self.prepare(OURS_SHARED, lambda: [self.run.program("bench_peer_hello")])
         else:
             print("the archives of our libraries are not here: shared ones are measured", file=sys.stderr)
             self.prepare(OURS, lambda: [self.run.program("bench_peer_hello")])
-        self.prepare("rmcp", build.rust)
-        self.prepare("go-sdk", build.go)
-        self.prepare("@modelcontextprotocol/server", build.node)
+        self.prepare("rmcp", lambda: build.rust("hello"))
+        self.prepare("go-sdk", lambda: build.go("hello"))
+        self.prepare("@modelcontextprotocol/server", lambda: build.node("hello.mjs"))
         self.prepare("mcp (PyPI)", lambda: build.python("mcp_hello.py"))
         self.prepare("fastmcp", lambda: build.python("fastmcp_hello.py"))
         for name in self.taken["http"]:
