@@ -5,7 +5,7 @@ include(CTest)
 
 # The tests of the rooms that run threads; what ThreadSanitizer is for.
 add_custom_target(threaded_tests)
-set(bay_threaded net store transport sdk gateway contract scenario)
+set(bay_threaded net auth store transport sdk gateway contract scenario)
 
 # What the gateway's tests put behind it: a server that breaks the rules as it is told.
 add_executable(bad_server ${CMAKE_SOURCE_DIR}/tests/support/bad_server.c)
@@ -58,6 +58,7 @@ if(CMOCKA)
 endif()
 
 add_test(NAME house/limits COMMAND ${CMAKE_SOURCE_DIR}/tools/check-limits ${CMAKE_SOURCE_DIR})
+add_test(NAME house/reference COMMAND ${CMAKE_SOURCE_DIR}/tools/reference --check)
 add_test(NAME house/symbols COMMAND ${CMAKE_SOURCE_DIR}/tools/check-symbols
     $<TARGET_FILE:patchbay_shared> ${bay_archive})
 

@@ -8,9 +8,14 @@ build_configure() {
     debug) options+=(-DCMAKE_BUILD_TYPE=Debug) ;;
     test) options+=(-DCMAKE_BUILD_TYPE=Debug -DBAY_SANITIZE=address,undefined) ;;
     tsan) options+=(-DCMAKE_BUILD_TYPE=Debug -DBAY_SANITIZE=thread) ;;
+    bare) options+=(-DCMAKE_BUILD_TYPE=Debug -DBAY_SANITIZE=address,undefined -DBAY_TLS=OFF
+        -DBAY_SQLITE=OFF) ;;
+    small) options=(-DCMAKE_BUILD_TYPE=MinSizeRel -DBAY_TESTS=OFF -DBAY_TLS=OFF -DBAY_SQLITE=OFF) ;;
+    package) options=(-DCMAKE_BUILD_TYPE=Release -DBAY_TESTS=OFF -DBAY_PACKAGE=ON
+        -DCMAKE_INSTALL_PREFIX=/usr) ;;
     fuzz) options+=(-DCMAKE_BUILD_TYPE=Debug -DBAY_SANITIZE=address,undefined -DBAY_FUZZ=ON
         -DCMAKE_C_COMPILER=clang) ;;
-    *) die "build: '$1' is none of debug, release, tsan, fuzz" ;;
+    *) die "build: '$1' is none of debug, release, small, package, bare, tsan, fuzz" ;;
     esac
     cmake -G Ninja -S . -B "build/$1" "${options[@]}" >"build/$1.configure.log" 2>&1 || {
         cat "build/$1.configure.log" >&2
