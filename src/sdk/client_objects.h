@@ -32,8 +32,9 @@ enum {
     CLIENT_MAX_LIST = 64 << 20,    /* bytes of a list */
     CLIENT_MAX_REPLY = 64 << 20,   /* bytes of a result */
     CLIENT_MAX_PARSED = 256 << 20, /* memory of what is read from a reply or a list */
-    CLIENT_MAX_ABOUTS = 16,        /* descriptions of the server whose views are still good */
-    CLIENT_MAX_TTL_MS = 86400000,  /* a list is kept for a day at most */
+    CLIENT_MAX_SUBSCRIPTIONS = 1024,
+    CLIENT_MAX_ABOUTS = 16,       /* descriptions of the server whose views are still good */
+    CLIENT_MAX_TTL_MS = 86400000, /* a list is kept for a day at most */
     CLIENT_KINDS = 5,
 };
 
@@ -150,8 +151,8 @@ struct bay_client {
     mcp_log_level level;
     buf roots; /* raw: {"roots":[…]} */
     buf remote_error;
-    buf parked_error; /* of the request that is ending */
     bool wants_changes;
+    log_target log; /* its own loop's */
     list questions; /* client_questions.c: open ones */
 };
 
@@ -171,25 +172,26 @@ struct bay_request {
     list_link link; /* of client->requests or client->ended */
     bay_client *client;
     request_phase phase;
-    bool is_out_of_memory;
     bool keeps_task;
     bool follows_task; /* its results are looks at a task */
     bool is_internal;  /* a page of a list: no tool, no rounds */
     bool has_fetched;  /* the list of tools was asked for on its behalf */
     bool was_refetched;
-    uint32_t repeats; /* after it may have been executed */
+    bool waits_for_tools;
+    bool has_bad_level;
+    size_t arguments_len; /* of the text given for them; SIZE_MAX: none was */
+    uint32_t losses;      /* of the link, in this round ... */
+    uint32_t repeats;     /* ... after which it may have been executed */
     uint32_t idle_ms, total_ms;
-    uint64_t end_ms;    /* of the loop: no later than this */
-    uint64_t wait_ends; /* no longer without a link than this */
-    buf method;         /* as first given … */
-    buf params;         /* raw object, or empty */
-    buf round_method;   /* … and of the round under way; empty: the first */
+    uint64_t end_ms;  /* of the loop: no later than this */
+    buf method;       /* as first given … */
+    buf params;       /* raw object, or empty */
+    buf round_method; /* … and of the round under way; empty: the first */
     buf round_params;
     buf meta; /* raw object, or empty */
     mcp_log_level log_level;
     mcp_call *call;   /* CALLING */
-    loop_timer timer; /* WAITING: give up; PAUSING: go on; BETWEEN: give up */
-    uint64_t pause_ends;
+    loop_timer timer; /* WAITING, BETWEEN: give up; PAUSING: go on */
     void (*progressed)(bay_request *request, double progress, double total, bay_str message,
                        void *user);
     void *progressed_user;

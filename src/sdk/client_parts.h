@@ -48,15 +48,19 @@ void sdk_task_abandon(bay_request *self);
 /* client_questions.c: a request of a legacy server, within `during` or (NULL) outside any. True:
  * it will be answered through mcp_client_answer; false: refused with a clear error. */
 bool sdk_question_arrived(bay_client *client, bay_request *during, const rpc_message *request);
+/* The server took it back, or it is unknown. */
+void sdk_question_withdrawn(bay_client *client, bay_str id);
 /* One input request of a round, asked of the same handlers. `answered` runs exactly once, in a
  * later turn or inside; `result` is a raw object, or empty and `code` and `message` say why there
- * is none. The returned question may be dropped with sdk_question_drop until then (NULL: no memory,
- * and `answered` does not run). */
+ * is none. BAY_NOMEM: it does not run. `*out` is the question until it is answered, then NULL (so
+ * `out` has to stay where it is); until then it may be dropped with sdk_question_drop. */
 typedef void (*sdk_question_answered)(void *user, bay_str result, int code, bay_str message);
-bay_question *sdk_question_ask(bay_client *client, bay_str method, json_val params,
-                               sdk_question_answered answered, void *user);
+bay_err sdk_question_ask(bay_client *client, bay_str method, json_val params,
+                         sdk_question_answered answered, void *user,
+                         bay_question **out) BAY_MUST_CHECK;
 void sdk_question_drop(bay_question *self);
-/* Every question still open at the end of the client, or of the link it came by. */
+/* Every question of a legacy server still open at the end of the client, or of the link it came by.
+ * (Those of rounds end with their request.) */
 void sdk_questions_end(bay_client *client);
 
 /* From now on every result of this request goes to sdk_task_go_on. (sdk_request_again and _later
@@ -69,8 +73,76 @@ const char *sdk_client_where(const bay_client *self);
 /* The engine of the link there is now; NULL: there is none. */
 mcp_client *sdk_client_engine(bay_client *self);
 
+/* ---- client.c ---------------------------------------------------------------------------------
+ */
+
+/* The loop looks after the client before it waits again. */
+void sdk_client_settle_soon(bay_client *self);
+/* Something waits for the server. */
+void sdk_client_need(bay_client *self);
+/* It answered; or nobody did, though the link still stands. */
+void sdk_client_alive(bay_client *self);
+void sdk_client_unreachable(bay_client *self, bay_err err, const char *text);
+/* Something is about to be started or timed. */
+void sdk_client_touch(bay_client *self);
+/* BAY_STATE inside a callback. */
+bay_err sdk_client_check_waiting(const bay_client *self, bay_diag *diag) BAY_MUST_CHECK;
+
+/* ---- client_target.c --------------------------------------------------------------------------
+ */
+
+bay_err sdk_target_copy_words(const char *const *argv, char ***out, bay_diag *diag) BAY_MUST_CHECK;
+bay_err sdk_target_words(const char *command, char ***out, bay_diag *diag) BAY_MUST_CHECK;
+void sdk_target_show(const char *url, const char *const *argv, char *out, size_t size);
+
+/* ---- client_service.c -------------------------------------------------------------------------
+ */
+
+/* {"roots":[…]} from uri, name, uri, name …, NULL ("" : no name). */
+bay_err sdk_client_render_roots(const char *const *pairs, buf *out) BAY_MUST_CHECK;
+void sdk_client_forget_subscriptions(bay_client *self);
+
+/* ---- client_request.c -------------------------------------------------------------------------
+ */
+
+/* A request whose params are a name and, unless NULL, arguments; NULL: no memory. */
+bay_request *sdk_request_named(bay_client *client, const char *method, const char *name,
+                               const char *arguments);
+/* "METHOD NAME at WHERE: TEXT". Returns err. */
+bay_err sdk_request_diag(const bay_request *self, bay_diag *diag, bay_err err, const char *text);
+bay_str sdk_request_round_method(const bay_request *self);
+bay_str sdk_request_round_params(const bay_request *self);
+void sdk_request_wait_for_tools(bay_request *self);
+bool sdk_requests_waiting(const bay_client *client);
+void sdk_requests_hand_over(bay_client *client);
+void sdk_requests_tools_arrived(bay_client *client);
+void sdk_requests_fail_waiting(bay_client *client, const bay_diag *fault);
+void sdk_requests_finish(bay_client *client); /* runs what is due of `done` */
+void sdk_requests_end(bay_client *client);    /* all of them are cancelled */
+
+/* ---- client_lists.c ---------------------------------------------------------------------------
+ */
+
+void sdk_lists_changed(bay_client *self, bay_kind kind);
+void sdk_lists_fini(bay_client *self);
+/* Must the tools be known before this request may be sent, and are they not? */
+bool sdk_lists_needs_tools(const bay_request *request);
+/* Fetches them (again) while the request waits; false: not possible, it goes on without. */
+bool sdk_lists_fetch_tools_for(bay_request *request);
+/* What the known list says of the tool a request calls. */
+bool sdk_lists_tool_may_repeat(const bay_request *request);
+bay_err sdk_lists_tool_params(bay_client *self, json_val name, const mcp_param_table **out,
+                              bay_diag *diag) BAY_MUST_CHECK;
+
+/* ---- client_options.c -------------------------------------------------------------------------
+ */
+
+/* A deep copy (NULL: the defaults); the first fault of filling is told here. */
+bay_err sdk_options_copy(bay_client_options *self, const bay_client_options *from,
+                         bay_diag *diag) BAY_MUST_CHECK;
+void sdk_options_fini(bay_client_options *self);
 /* The capabilities object the client declares (raw), from its options: elicitation, sampling,
- * roots, extensions. client_options.c. */
+ * roots, extensions. */
 bay_err sdk_options_write_capabilities(const bay_client_options *options, buf *out) BAY_MUST_CHECK;
 
 #endif

@@ -1,0 +1,662 @@
+/* Lists: fetched page by page, kept as immutable snapshots, given out while they are fresh.
+ *
+ * A list is fresh until its first page's time to live is over (2026-07-28), or for as long as a
+ * change would be heard of (sessions); a list_changed ends both. Whatever its age, the latest list
+ * of tools also says which arguments travel in header fields (Mcp-Param-*) and which tools may be
+ * called twice. Over HTTP with 2026-07-28 it is fetched before the first call of a tool, because
+ * the header fields of annotated arguments are a MUST there and nothing else tells of them.
+ *
+ * One fetch of a kind is under way at a time; it belongs to its cache. */
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "sdk/client_parts.h"
+#include "json/writer.h"
+
+/* What one sync caller waits for. */
+typedef struct list_wait {
+    bool is_done;
+    bay_list *list; /* its own reference */
+    bay_diag diag;
+} list_wait;
+
+typedef struct fetch {
+    bay_client *client;
+    client_cache *cache;
+    bay_kind kind;
+    buf text;    /* "[" and the entries so far */
+    map cursors; /* that led to a page: a server that repeats one would never end */
+    size_t pages;
+    size_t count;
+    uint64_t fresh_until;
+    uint64_t hearing;
+    uint32_t generation;
+    list_wait *waiter; /* NULL: requests only */
+} fetch;
+
+static const struct {
+    bay_kind kind;
+    const char *method;
+    bay_str member;
+    mcp_change change;
+} kinds[CLIENT_KINDS] = {
+    {BAY_TOOLS, "tools/list", STR_INIT("tools"), MCP_CHANGE_TOOLS},
+    {BAY_PROMPTS, "prompts/list", STR_INIT("prompts"), MCP_CHANGE_PROMPTS},
+    {BAY_RESOURCES, "resources/list", STR_INIT("resources"), MCP_CHANGE_RESOURCES},
+    {BAY_TEMPLATES, "resources/templates/list", STR_INIT("resourceTemplates"),
+     MCP_CHANGE_RESOURCES},
+    {BAY_SKILLS, "skills/list", STR_INIT("skills"), MCP_CHANGE_RESOURCES},
+};
+
+static int kind_index(bay_kind kind)
+{
+    for (int i = 0; i < CLIENT_KINDS; i++) {
+        if (kinds[i].kind == kind) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* ---- snapshots --------------------------------------------------------------------------------
+ */
+
+static bay_list *list_ref(bay_list *self)
+{
+    atomic_fetch_add(&self->references, 1);
+    return self;
+}
+
+void bay_list_free(bay_list *self)
+{
+    if (self != NULL && atomic_fetch_sub(&self->references, 1) == 1) {
+        arena_fini(&self->memory);
+        buf_fini(&self->text);
+        mem_free(self);
+    }
+}
+
+static bay_err take_text(bay_list *self, json_val value, bay_str *out)
+{
+    bay_err err = json_str(value, &self->memory, out);
+    if (err == BAY_TYPE) {
+        *out = (bay_str){NULL, 0};
+        err = BAY_OK;
+    }
+    return err;
+}
+
+static bay_err reject(bay_list *self, bay_str name, const char *why)
+{
+    buf text;
+    buf_init(&text, CLIENT_MAX_TEXT);
+    buf_str(&text, name.len > 0 ? str_head(name, 200) : STR("(without a name)"));
+    buf_lit(&text, ": ");
+    buf_str(&text, str_of(why));
+    bay_err err = text.err;
+    if (err == BAY_OK) {
+        err = arena_dup(&self->memory, buf_view(&text), &self->rejected[self->rejected_count]);
+    }
+    buf_fini(&text);
+    if (err == BAY_OK) {
+        bay_str told = self->rejected[self->rejected_count];
+        LOG(LOG_WARN, "client", "left out of the list: %.*s", BAY_STR(str_head(told, 400)));
+        self->rejected_names[self->rejected_count++] = name;
+    }
+    return err;
+}
+
+/* The name, title and so on of one entry. */
+static bay_err read_texts(bay_list *self, json_val value, list_entry *out)
+{
+    bool is_skill = self->kind == BAY_SKILLS;
+    bool is_template = self->kind == BAY_TEMPLATES;
+    json_val about = is_skill ? json_get(value, STR("frontmatter")) : value;
+    json_val title = json_get(value, STR("title"));
+    if (self->kind == BAY_TOOLS && !json_is(title, JSON_STRING)) {
+        title = json_get(json_get(value, STR("annotations")), STR("title"));
+    }
+    json_val meta = json_get(value, STR("_meta"));
+    json_val ui = json_get(json_get(meta, STR("ui")), STR("resourceUri"));
+    if (!json_is(ui, JSON_STRING)) {
+        ui = json_get(meta, STR("ui/resourceUri")); /* as earlier drafts of the extension had it */
+    }
+    bay_err err = take_text(self, json_get(about, STR("name")), &out->name);
+    err = err == BAY_OK ? take_text(self, title, &out->title) : err;
+    err = err == BAY_OK ? take_text(self, json_get(about, STR("description")), &out->description)
+                        : err;
+    err = err == BAY_OK
+              ? take_text(self, json_get(value, is_template ? STR("uriTemplate") : STR("uri")),
+                          &out->uri)
+              : err;
+    err = err == BAY_OK ? take_text(self, ui, &out->ui) : err;
+    out->title = out->title.len > 0 ? out->title : out->name;
+    out->json = json_raw(value);
+    out->value = value;
+    return err;
+}
+
+/* mcp 2026-07-28 server/tools, x-mcp-header: a tool that breaks the rules is left out */
+static bay_err read_entry(bay_list *self, json_val value, bool checks_headers)
+{
+    bay_diag diag = {0};
+    list_entry *entry = &self->entries[self->count];
+    bay_err err = read_texts(self, value, entry);
+    if (err != BAY_OK) {
+        return err;
+    }
+    if (!json_is(value, JSON_OBJECT) || (entry->name.len == 0 && entry->uri.len == 0)) {
+        return reject(self, entry->name, "it has neither a name nor a URI");
+    }
+    if (self->kind == BAY_TOOLS) {
+        json_val hints = json_get(value, STR("annotations"));
+        entry->may_repeat = json_true(json_get(hints, STR("readOnlyHint"))) ||
+                            json_true(json_get(hints, STR("idempotentHint")));
+    }
+    if (checks_headers) {
+        err = mcp_param_table_read(&entry->params, json_get(value, STR("inputSchema")),
+                                   &self->memory, &diag);
+        if (err == BAY_PROTOCOL) {
+            return reject(self, entry->name, diag.text);
+        }
+    }
+    self->count += err == BAY_OK;
+    return err;
+}
+
+/* Takes the text. */
+static bay_err list_new(bay_kind kind, buf *text, bool checks_headers, bay_list **out)
+{
+    bay_list *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        buf_fini(text);
+        return BAY_NOMEM;
+    }
+    atomic_init(&self->references, 1);
+    self->kind = kind;
+    self->text = *text;
+    *text = (buf){0};
+    arena_init(&self->memory, CLIENT_MAX_PARSED);
+    bay_err err = self->text.err;
+    err = err == BAY_OK ? json_parse(&self->doc, buf_view(&self->text), NULL, &self->memory, NULL)
+                        : err;
+    json_val root = err == BAY_OK ? json_root(&self->doc) : JSON_NONE;
+    size_t count = json_count(root);
+    if (count > 0) {
+        self->entries = arena_array(&self->memory, count, sizeof(*self->entries));
+        self->rejected = arena_array(&self->memory, count, sizeof(*self->rejected));
+        self->rejected_names = arena_array(&self->memory, count, sizeof(*self->rejected_names));
+        if (self->entries == NULL || self->rejected == NULL || self->rejected_names == NULL) {
+            err = self->memory.is_full ? BAY_LIMIT : BAY_NOMEM;
+        }
+    }
+    json_iter iter = json_iter_of(root);
+    while (err == BAY_OK && json_next(&iter)) {
+        err = read_entry(self, iter.value, checks_headers);
+    }
+    if (err != BAY_OK) {
+        bay_list_free(self);
+        return err;
+    }
+    *out = self;
+    return BAY_OK;
+}
+
+/* ---- fetching ---------------------------------------------------------------------------------
+ */
+
+static void fetch_free(fetch *self)
+{
+    size_t cursor = 0;
+    bay_str key;
+    void *value;
+    while (map_next(&self->cursors, &cursor, &key, &value)) {
+        mem_free(value);
+    }
+    map_fini(&self->cursors);
+    buf_fini(&self->text);
+    mem_free(self);
+}
+
+/* The end of a fetch: a list (taken) or a diag. */
+static void fetch_end(fetch *self, bay_list *made, const bay_diag *diag)
+{
+    bay_client *client = self->client;
+    client_cache *cache = self->cache;
+    list_wait *waiter = self->waiter;
+    cache->fetching = NULL;
+    if (made != NULL) {
+        bay_list_free(cache->list);
+        cache->list = made;
+        cache->fresh_until = self->fresh_until;
+        cache->hearing = self->hearing;
+        cache->is_stale = cache->generation != self->generation;
+    } else {
+        cache->is_stale = true;
+    }
+    if (waiter != NULL) {
+        waiter->is_done = true;
+        waiter->diag = *diag;
+        waiter->list = made != NULL ? list_ref(made) : NULL;
+    }
+    bool is_tools = self->kind == BAY_TOOLS;
+    fetch_free(self);
+    if (is_tools) {
+        sdk_requests_tools_arrived(client);
+    }
+}
+
+static void fetch_fail(fetch *self, bay_err err, const char *text)
+{
+    bay_diag diag = {0};
+    (void)diag_set(&diag, err, "%s at %.100s: %s", kinds[kind_index(self->kind)].method,
+                   self->client->shown, text);
+    fetch_end(self, NULL, &diag);
+}
+
+static void fetch_done(fetch *self)
+{
+    bay_list *made = NULL;
+    bay_diag diag = {0};
+    const bay_client *client = self->client;
+    mcp_client *engine = sdk_client_engine(self->client);
+    /* other carriers have no header fields, earlier revisions no annotations */
+    bool checks_headers = self->kind == BAY_TOOLS && engine != NULL &&
+                          mcp_client_link_kind(engine) == MCP_LINK_HTTP &&
+                          client->about->revision->era == MCP_MODERN;
+    buf_char(&self->text, ']');
+    bay_err err = list_new(self->kind, &self->text, checks_headers, &made);
+    if (err != BAY_OK) {
+        fetch_fail(self, err, bay_err_text(err));
+        return;
+    }
+    fetch_end(self, made, &diag);
+}
+
+static bay_err take_entries(fetch *self, json_val entries, const char **out_why)
+{
+    json_iter iter = json_iter_of(entries);
+    if (!json_is(entries, JSON_ARRAY)) {
+        *out_why = "the result has no such list";
+        return BAY_PROTOCOL;
+    }
+    while (json_next(&iter)) {
+        if (++self->count > CLIENT_MAX_ENTRIES) {
+            *out_why = "too many entries";
+            return BAY_LIMIT;
+        }
+        if (self->text.len > 1) {
+            buf_char(&self->text, ',');
+        }
+        buf_str(&self->text, json_raw(iter.value));
+    }
+    *out_why = self->text.err == BAY_LIMIT ? "the list is too large" : "out of memory";
+    return self->text.err;
+}
+
+/* mcp 2026-07-28 server/utilities/caching: absent or negative is 0; each page has its own clock */
+static void take_ttl(fetch *self, json_val result)
+{
+    int64_t ttl = 0;
+    if (json_int64(json_get(result, STR("ttlMs")), &ttl) != BAY_OK || ttl < 0) {
+        ttl = 0;
+    }
+    ttl = ttl < CLIENT_MAX_TTL_MS ? ttl : CLIENT_MAX_TTL_MS;
+    uint64_t until = ttl > 0 ? loop_now_ms(self->client->loop) + (uint64_t)ttl : 0;
+    if (self->pages == 1 || until < self->fresh_until) {
+        self->fresh_until = until;
+    }
+}
+
+/* The params of the next page in `out`; left empty after the last one. */
+static bay_err take_cursor(fetch *self, json_val cursor, buf *out, const char **out_why)
+{
+    bay_str raw = json_raw(cursor);
+    if (json_is(cursor, JSON_MISSING) || json_is(cursor, JSON_NULL)) {
+        return BAY_OK;
+    }
+    *out_why = "nextCursor is no string";
+    if (!json_is(cursor, JSON_STRING)) {
+        return BAY_PROTOCOL;
+    }
+    *out_why = "a cursor came back that had led to a page before: the list would never end";
+    if (map_get(&self->cursors, raw) != NULL) {
+        return BAY_PROTOCOL;
+    }
+    *out_why = "too many pages";
+    if (self->pages >= CLIENT_MAX_PAGES) {
+        return BAY_LIMIT;
+    }
+    *out_why = "out of memory";
+    char *copy = mem_dup(raw.at, raw.len);
+    bay_err err =
+        copy != NULL ? map_put(&self->cursors, (bay_str){copy, raw.len}, copy, NULL) : BAY_NOMEM;
+    if (err != BAY_OK) {
+        mem_free(copy);
+        return err;
+    }
+    buf_lit(out, "{\"cursor\":");
+    buf_str(out, raw);
+    buf_char(out, '}');
+    return out->err;
+}
+
+static bay_err fetch_page(fetch *self, const char *params, bay_diag *diag);
+
+static void page_done(bay_request *request, bay_reply *reply, const bay_diag *diag, void *user)
+{
+    fetch *self = user;
+    const char *why = "";
+    buf params;
+    (void)request;
+    if (diag->code != BAY_OK) {
+        bay_reply_free(reply);
+        fetch_end(self, NULL, diag);
+        return;
+    }
+    self->pages++;
+    buf_init(&params, CLIENT_MAX_TEXT);
+    take_ttl(self, reply->root);
+    bay_err err =
+        take_entries(self, json_get(reply->root, kinds[kind_index(self->kind)].member), &why);
+    if (err == BAY_OK) {
+        err = take_cursor(self, json_get(reply->root, STR("nextCursor")), &params, &why);
+    }
+    bay_reply_free(reply);
+    buf_char(&params, '\0');
+    bay_diag next = {0};
+    if (err == BAY_OK && params.len > 1) {
+        err = fetch_page(self, params.at, &next);
+        why = next.text;
+        if (err != BAY_OK) {
+            fetch_end(self, NULL, &next);
+        }
+    } else if (err == BAY_OK && params.err == BAY_OK) {
+        fetch_done(self);
+    } else {
+        fetch_fail(self, err != BAY_OK ? err : params.err, why);
+    }
+    buf_fini(&params);
+}
+
+static bay_err fetch_page(fetch *self, const char *params, bay_diag *diag)
+{
+    bay_request *request =
+        bay_request_new(self->client, kinds[kind_index(self->kind)].method, params);
+    if (request != NULL) {
+        request->is_internal = true;
+    }
+    return bay_request_start(request, page_done, self, diag);
+}
+
+static uint64_t hearing_now(bay_client *self, int index)
+{
+    mcp_client *engine = self->phase == CLIENT_READY ? sdk_client_engine(self) : NULL;
+    uint64_t hearing = engine != NULL ? mcp_client_hearing(engine, kinds[index].change) : 0;
+    return hearing != 0 ? (uint64_t)self->links << 48 | (hearing & 0xffffffffffff) : 0;
+}
+
+/* From now on it is worth to hear of changes. */
+static void watch(bay_client *self)
+{
+    mcp_client *engine = self->phase == CLIENT_READY ? sdk_client_engine(self) : NULL;
+    bool is_legacy = self->about != NULL && self->about->revision->era == MCP_LEGACY;
+    if (self->options.has_no_cache || (!is_legacy && self->options.changed == NULL)) {
+        return;
+    }
+    self->wants_changes = true;
+    if (engine != NULL) {
+        mcp_client_watch(engine, loop_now_ms(self->loop));
+    }
+}
+
+/* Joins the fetch under way, or starts one. */
+static bay_err fetch_start(bay_client *self, int index, list_wait *waiter, bay_diag *diag)
+{
+    client_cache *cache = &self->caches[index];
+    if (cache->fetching != NULL) {
+        CHECK(waiter == NULL || cache->fetching->waiter == NULL);
+        cache->fetching->waiter = waiter != NULL ? waiter : cache->fetching->waiter;
+        return BAY_OK;
+    }
+    fetch *made = mem_zalloc(sizeof(*made));
+    if (made == NULL) {
+        return diag_set(diag, BAY_NOMEM, "out of memory");
+    }
+    *made = (fetch){.client = self,
+                    .cache = cache,
+                    .kind = kinds[index].kind,
+                    .generation = cache->generation,
+                    .hearing = hearing_now(self, index),
+                    .waiter = waiter};
+    buf_init(&made->text, CLIENT_MAX_LIST);
+    map_init(&made->cursors, CLIENT_MAX_PAGES);
+    buf_char(&made->text, '[');
+    cache->fetching = made;
+    bay_err err = fetch_page(made, NULL, diag);
+    if (err != BAY_OK) {
+        cache->fetching = NULL;
+        fetch_free(made);
+    }
+    return err;
+}
+
+void sdk_lists_changed(bay_client *self, bay_kind kind)
+{
+    for (int i = 0; i < CLIENT_KINDS; i++) {
+        bool is_meant = kinds[i].kind == kind ||
+                        (kind == BAY_RESOURCES && kinds[i].change == MCP_CHANGE_RESOURCES);
+        if (is_meant) {
+            self->caches[i].is_stale = true;
+            self->caches[i].generation++;
+        }
+    }
+}
+
+void sdk_lists_fini(bay_client *self)
+{
+    for (int i = 0; i < CLIENT_KINDS; i++) {
+        bay_list_free(self->caches[i].list);
+        self->caches[i].list = NULL;
+    }
+}
+
+/* ---- asking for a list ------------------------------------------------------------------------
+ */
+
+static bool is_fresh(bay_client *self, int index)
+{
+    const client_cache *cache = &self->caches[index];
+    if (cache->list == NULL || cache->is_stale || self->options.has_no_cache) {
+        return false;
+    }
+    if (cache->fresh_until > 0) {
+        return loop_now_ms(self->loop) < cache->fresh_until;
+    }
+    return cache->hearing != 0 && cache->hearing == hearing_now(self, index);
+}
+
+bay_err bay_client_list(bay_client *client, bay_kind kind, bay_list **out, bay_diag *diag)
+{
+    int index = kind_index(kind);
+    if (client == NULL || index < 0 || out == NULL) {
+        return diag_set(diag, BAY_INVALID, "a list of one kind is asked for");
+    }
+    if (!loop_is_turning(client->loop)) {
+        (void)loop_turn(client->loop, 0); /* a change may have been told meanwhile */
+    }
+    sdk_client_touch(client);
+    if (is_fresh(client, index)) {
+        *out = list_ref(client->caches[index].list);
+        return BAY_OK;
+    }
+    list_wait waiter = {0};
+    bay_err err = sdk_client_check_waiting(client, diag);
+    if (err != BAY_OK) {
+        return err;
+    }
+    watch(client);
+    err = fetch_start(client, index, &waiter, diag);
+    while (err == BAY_OK && !waiter.is_done) {
+        (void)loop_turn(client->loop, -1);
+    }
+    if (err != BAY_OK) {
+        return err;
+    }
+    if (waiter.list == NULL) {
+        if (diag != NULL) {
+            *diag = waiter.diag;
+        }
+        return waiter.diag.code;
+    }
+    *out = waiter.list;
+    return BAY_OK;
+}
+
+/* ---- what the tools say of a call -------------------------------------------------------------
+ */
+
+static bool is_modern_http(bay_client *self)
+{
+    mcp_client *engine = sdk_client_engine(self);
+    return engine != NULL && self->about != NULL && self->about->revision->era == MCP_MODERN &&
+           mcp_client_link_kind(engine) == MCP_LINK_HTTP;
+}
+
+bool sdk_lists_needs_tools(const bay_request *request)
+{
+    bay_client *client = request->client;
+    const client_cache *cache = &client->caches[kind_index(BAY_TOOLS)];
+    return cache->list == NULL && str_eq(sdk_request_round_method(request), STR("tools/call")) &&
+           is_modern_http(client) && bay_client_has(client, "tools");
+}
+
+bool sdk_lists_fetch_tools_for(bay_request *request)
+{
+    bay_client *client = request->client;
+    if (!str_eq(sdk_request_round_method(request), STR("tools/call")) || !is_modern_http(client)) {
+        return false;
+    }
+    if (fetch_start(client, kind_index(BAY_TOOLS), NULL, NULL) != BAY_OK) {
+        return false;
+    }
+    sdk_request_wait_for_tools(request);
+    return true;
+}
+
+static const list_entry *known_tool(const bay_client *self, json_val name)
+{
+    const bay_list *known = self->caches[kind_index(BAY_TOOLS)].list;
+    for (size_t i = 0; known != NULL && i < known->count; i++) {
+        if (json_str_eq(name, known->entries[i].name)) {
+            return &known->entries[i];
+        }
+    }
+    return NULL;
+}
+
+bool sdk_lists_tool_may_repeat(const bay_request *request)
+{
+    arena memory;
+    json_doc doc;
+    bool may = false;
+    arena_init(&memory, CLIENT_MAX_PARSED);
+    if (json_parse(&doc, sdk_request_round_params(request), NULL, &memory, NULL) == BAY_OK) {
+        const list_entry *tool =
+            known_tool(request->client, json_get(json_root(&doc), STR("name")));
+        may = tool != NULL && tool->may_repeat;
+    }
+    arena_fini(&memory);
+    return may;
+}
+
+bay_err sdk_lists_tool_params(bay_client *self, json_val name, const mcp_param_table **out,
+                              bay_diag *diag)
+{
+    const bay_list *known = self->caches[kind_index(BAY_TOOLS)].list;
+    if (!is_modern_http(self)) {
+        return BAY_OK;
+    }
+    const list_entry *tool = known_tool(self, name);
+    if (tool != NULL) {
+        *out = tool->params.count > 0 ? &tool->params : NULL;
+        return BAY_OK;
+    }
+    for (size_t i = 0; known != NULL && i < known->rejected_count; i++) {
+        if (json_str_eq(name, known->rejected_names[i])) {
+            return diag_set(diag, BAY_PROTOCOL, "the server must mend this tool. %.*s",
+                            BAY_STR(str_head(known->rejected[i], 180)));
+        }
+    }
+    return BAY_OK;
+}
+
+/* ---- reading a list ---------------------------------------------------------------------------
+ */
+
+static const list_entry *entry_at(const bay_list *self, size_t index)
+{
+    static const list_entry none = {0};
+    return self != NULL && index < self->count ? &self->entries[index] : &none;
+}
+
+size_t bay_list_count(const bay_list *self)
+{
+    return self != NULL ? self->count : 0;
+}
+
+bay_str bay_list_name(const bay_list *self, size_t index)
+{
+    return entry_at(self, index)->name;
+}
+
+bay_str bay_list_title(const bay_list *self, size_t index)
+{
+    return entry_at(self, index)->title;
+}
+
+bay_str bay_list_description(const bay_list *self, size_t index)
+{
+    return entry_at(self, index)->description;
+}
+
+bay_str bay_list_uri(const bay_list *self, size_t index)
+{
+    return entry_at(self, index)->uri;
+}
+
+bay_str bay_list_json(const bay_list *self, size_t index)
+{
+    return entry_at(self, index)->json;
+}
+
+bay_str bay_list_ui(const bay_list *self, size_t index)
+{
+    return entry_at(self, index)->ui;
+}
+
+size_t bay_list_find(const bay_list *self, const char *name)
+{
+    size_t count = bay_list_count(self);
+    for (size_t i = 0; name != NULL && i < count; i++) {
+        if (str_eq(self->entries[i].name, str_of(name)) ||
+            str_eq(self->entries[i].uri, str_of(name))) {
+            return i;
+        }
+    }
+    return count;
+}
+
+size_t bay_list_rejected_count(const bay_list *self)
+{
+    return self != NULL ? self->rejected_count : 0;
+}
+
+bay_str bay_list_rejected(const bay_list *self, size_t index)
+{
+    return self != NULL && index < self->rejected_count ? self->rejected[index]
+                                                        : (bay_str){NULL, 0};
+}

@@ -1,0 +1,311 @@
+/* What came back, as views: read once when it is made, never changed again, so that any thread may
+ * read it. Everything in it is a peer's: a member of another type than expected reads as absent. */
+#include "base/mem.h"
+#include "base/str.h"
+#include "sdk/client_parts.h"
+#include "wire/base64.h"
+
+/* A member whose text had to be decoded. */
+typedef struct reply_member {
+    bay_str raw; /* the value in the reply's text: what it is found by */
+    bay_str text;
+} reply_member;
+
+/* ---- making -----------------------------------------------------------------------------------
+ */
+
+/* Decoded; empty for anything but a string. */
+static bay_err take_text(bay_reply *self, json_val value, bay_str *out)
+{
+    bay_err err = json_str(value, &self->memory, out);
+    if (err == BAY_TYPE) {
+        *out = (bay_str){NULL, 0};
+        err = BAY_OK;
+    }
+    return err;
+}
+
+static bay_content content_of(json_val item)
+{
+    static const struct {
+        bay_str type;
+        bay_content kind;
+    } types[] = {
+        {STR_INIT("text"), BAY_CONTENT_TEXT},         {STR_INIT("image"), BAY_CONTENT_IMAGE},
+        {STR_INIT("audio"), BAY_CONTENT_AUDIO},       {STR_INIT("resource_link"), BAY_CONTENT_LINK},
+        {STR_INIT("resource"), BAY_CONTENT_RESOURCE},
+    };
+    json_val type = json_get(item, STR("type"));
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        if (json_str_eq(type, types[i].type)) {
+            return types[i].kind;
+        }
+    }
+    return BAY_CONTENT_OTHER;
+}
+
+static bay_err read_content(bay_reply *self, json_val value, reply_item *out)
+{
+    out->kind = content_of(value);
+    json_val from = out->kind == BAY_CONTENT_RESOURCE ? json_get(value, STR("resource")) : value;
+    bay_str data_key = out->kind == BAY_CONTENT_RESOURCE ? STR("blob") : STR("data");
+    bay_err err = take_text(self, json_get(from, STR("text")), &out->text);
+    err = err == BAY_OK ? take_text(self, json_get(from, STR("mimeType")), &out->mime_type) : err;
+    err = err == BAY_OK ? take_text(self, json_get(from, STR("uri")), &out->uri) : err;
+    return err == BAY_OK ? take_text(self, json_get(from, data_key), &out->data) : err;
+}
+
+/* An item of resources/read stands for itself, without a type. */
+static bay_err read_contents(bay_reply *self, json_val value, reply_item *out)
+{
+    out->kind = BAY_CONTENT_RESOURCE;
+    bay_err err = take_text(self, json_get(value, STR("text")), &out->text);
+    err = err == BAY_OK ? take_text(self, json_get(value, STR("mimeType")), &out->mime_type) : err;
+    err = err == BAY_OK ? take_text(self, json_get(value, STR("uri")), &out->uri) : err;
+    return err == BAY_OK ? take_text(self, json_get(value, STR("blob")), &out->data) : err;
+}
+
+static bay_err read_message(bay_reply *self, json_val value, reply_item *out)
+{
+    bay_err err = read_content(self, json_get(value, STR("content")), out);
+    return err == BAY_OK ? take_text(self, json_get(value, STR("role")), &out->role) : err;
+}
+
+static bay_err read_value(bay_reply *self, json_val value, reply_item *out)
+{
+    out->kind = BAY_CONTENT_VALUE;
+    return take_text(self, value, &out->text);
+}
+
+static bay_err read_items(bay_reply *self)
+{
+    static bay_err (*const readers[])(bay_reply *, json_val, reply_item *) = {
+        read_content, read_contents, read_message, read_value};
+    json_val lists[] = {
+        json_get(self->root, STR("content")),
+        json_get(self->root, STR("contents")),
+        json_get(self->root, STR("messages")),
+        json_get(json_get(self->root, STR("completion")), STR("values")),
+    };
+    size_t which = 0;
+    while (which < ARRAY_LEN(lists) && !json_is(lists[which], JSON_ARRAY)) {
+        which++;
+    }
+    size_t count = which < ARRAY_LEN(lists) ? json_count(lists[which]) : 0;
+    if (count == 0) {
+        return BAY_OK;
+    }
+    self->items = arena_array(&self->memory, count, sizeof(*self->items));
+    if (self->items == NULL) {
+        return self->memory.is_full ? BAY_LIMIT : BAY_NOMEM;
+    }
+    json_iter iter = json_iter_of(lists[which]);
+    while (json_next(&iter)) {
+        reply_item *item = &self->items[self->count];
+        item->raw = json_raw(iter.value);
+        bay_err err = readers[which](self, iter.value, item);
+        if (err != BAY_OK) {
+            return err;
+        }
+        self->count++;
+    }
+    return BAY_OK;
+}
+
+static size_t count_escaped(json_val object)
+{
+    size_t count = 0;
+    bay_str plain;
+    json_iter iter = json_iter_of(object);
+    while (json_is(object, JSON_OBJECT) && json_next(&iter)) {
+        count += json_is(iter.value, JSON_STRING) && !json_str_plain(iter.value, &plain);
+    }
+    return count;
+}
+
+static bay_err decode_escaped(bay_reply *self, json_val object)
+{
+    bay_str plain;
+    json_iter iter = json_iter_of(object);
+    while (json_is(object, JSON_OBJECT) && json_next(&iter)) {
+        if (!json_is(iter.value, JSON_STRING) || json_str_plain(iter.value, &plain)) {
+            continue;
+        }
+        reply_member *member = &self->members[self->member_count];
+        member->raw = json_raw(iter.value);
+        bay_err err = json_str(iter.value, &self->memory, &member->text);
+        if (err != BAY_OK) {
+            return err;
+        }
+        self->member_count++;
+    }
+    return BAY_OK;
+}
+
+static bay_err read_members(bay_reply *self)
+{
+    size_t count = count_escaped(self->structured) + count_escaped(self->root);
+    if (count == 0) {
+        return BAY_OK;
+    }
+    self->members = arena_array(&self->memory, count, sizeof(*self->members));
+    if (self->members == NULL) {
+        return self->memory.is_full ? BAY_LIMIT : BAY_NOMEM;
+    }
+    bay_err err = decode_escaped(self, self->structured);
+    return err == BAY_OK ? decode_escaped(self, self->root) : err;
+}
+
+bay_err sdk_reply_new(bay_str result, bay_reply **out)
+{
+    if (result.len > CLIENT_MAX_REPLY) {
+        return BAY_LIMIT;
+    }
+    bay_reply *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        return BAY_NOMEM;
+    }
+    arena_init(&self->memory, CLIENT_MAX_PARSED);
+    self->len = result.len;
+    self->text = mem_dup(result.at, result.len);
+    bay_err err = self->text != NULL ? BAY_OK : BAY_NOMEM;
+    if (err == BAY_OK) {
+        err = json_parse(&self->doc, (bay_str){self->text, self->len}, NULL, &self->memory, NULL);
+    }
+    if (err == BAY_OK) {
+        self->root = json_root(&self->doc);
+        self->structured = json_get(self->root, STR("structuredContent"));
+        self->is_error = json_true(json_get(self->root, STR("isError")));
+        err = read_items(self);
+    }
+    err = err == BAY_OK ? read_members(self) : err;
+    if (err != BAY_OK) {
+        bay_reply_free(self);
+        return err;
+    }
+    *out = self;
+    return BAY_OK;
+}
+
+void bay_reply_free(bay_reply *reply)
+{
+    if (reply != NULL) {
+        arena_fini(&reply->memory);
+        mem_free(reply->text);
+        mem_free(reply);
+    }
+}
+
+/* ---- reading ----------------------------------------------------------------------------------
+ */
+
+static const reply_item *item_at(const bay_reply *reply, size_t index)
+{
+    static const reply_item none = {.kind = BAY_CONTENT_NONE};
+    return reply != NULL && index < reply->count ? &reply->items[index] : &none;
+}
+
+bool bay_reply_is_error(const bay_reply *reply)
+{
+    return reply != NULL && reply->is_error;
+}
+
+size_t bay_reply_count(const bay_reply *reply)
+{
+    return reply != NULL ? reply->count : 0;
+}
+
+bay_content bay_reply_kind(const bay_reply *reply, size_t index)
+{
+    return item_at(reply, index)->kind;
+}
+
+bay_str bay_reply_text(const bay_reply *reply, size_t index)
+{
+    return item_at(reply, index)->text;
+}
+
+bay_str bay_reply_mime_type(const bay_reply *reply, size_t index)
+{
+    return item_at(reply, index)->mime_type;
+}
+
+bay_str bay_reply_uri(const bay_reply *reply, size_t index)
+{
+    return item_at(reply, index)->uri;
+}
+
+bay_str bay_reply_role(const bay_reply *reply, size_t index)
+{
+    return item_at(reply, index)->role;
+}
+
+bay_err bay_reply_bytes(const bay_reply *reply, size_t index, void **out, size_t *out_len)
+{
+    const reply_item *item = item_at(reply, index);
+    if (item->kind == BAY_CONTENT_NONE) {
+        return BAY_NOTFOUND;
+    }
+    if (item->data.at == NULL) { /* text is bytes, too */
+        void *copy = item->text.at != NULL ? mem_dup(item->text.at, item->text.len) : NULL;
+        if (copy != NULL) {
+            *out = copy;
+            *out_len = item->text.len;
+        }
+        return item->text.at == NULL ? BAY_TYPE : copy != NULL ? BAY_OK : BAY_NOMEM;
+    }
+    buf bytes;
+    buf_init(&bytes, CLIENT_MAX_REPLY);
+    bay_err err = base64_decode(&bytes, item->data, BASE64_STANDARD);
+    if (err == BAY_OK && bytes.at == NULL && !buf_reserve(&bytes, 1)) {
+        err = bytes.err;
+    }
+    if (err != BAY_OK) {
+        buf_fini(&bytes);
+        return err;
+    }
+    *out = buf_take(&bytes, out_len);
+    return BAY_OK;
+}
+
+void bay_bytes_free(void *bytes)
+{
+    mem_free(bytes);
+}
+
+bay_str bay_reply_item(const bay_reply *reply, size_t index)
+{
+    return item_at(reply, index)->raw;
+}
+
+bay_str bay_reply_structured(const bay_reply *reply)
+{
+    return reply != NULL ? json_raw(reply->structured) : (bay_str){NULL, 0};
+}
+
+bay_str bay_reply_json(const bay_reply *reply)
+{
+    return reply != NULL ? (bay_str){reply->text, reply->len} : (bay_str){NULL, 0};
+}
+
+bay_str bay_reply_member(const bay_reply *reply, const char *name)
+{
+    bay_str text = {NULL, 0};
+    if (reply == NULL || name == NULL) {
+        return text;
+    }
+    json_val value = json_get(reply->structured, str_of(name));
+    if (json_is(value, JSON_MISSING)) {
+        value = json_get(reply->root, str_of(name));
+    }
+    if (json_str_plain(value, &text)) {
+        return text;
+    }
+    bay_str raw = json_raw(value);
+    for (size_t i = 0; i < reply->member_count; i++) {
+        if (reply->members[i].raw.at == raw.at) {
+            return reply->members[i].text;
+        }
+    }
+    return raw;
+}

@@ -1,0 +1,407 @@
+/* What a client is asked to do in one word: call, read, complete, subscribe … Each is a request
+ * that is waited for, written in the way of the server's revision. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "sdk/client_parts.h"
+#include "json/writer.h"
+
+static bay_err no_client(bay_diag *diag)
+{
+    return diag_set(diag, BAY_INVALID, "no client");
+}
+
+/* ---- requests ---------------------------------------------------------------------------------
+ */
+
+bay_err bay_client_call(bay_client *client, const char *tool, const char *arguments,
+                        bay_reply **out, bay_diag *diag)
+{
+    if (client == NULL || tool == NULL) {
+        return client == NULL ? no_client(diag) : diag_set(diag, BAY_INVALID, "no tool is named");
+    }
+    return bay_request_run(bay_request_tool(client, tool, arguments), out, diag);
+}
+
+/* `{"uri":…}` */
+static bay_request *request_uri(bay_client *client, const char *method, const char *uri)
+{
+    bay_request *request = bay_request_new(client, method, NULL);
+    if (request != NULL) {
+        json_writer out;
+        json_writer_init(&out, &request->params);
+        json_open_object(&out);
+        json_key_lit(&out, "uri");
+        json_put_str(&out, str_of(uri));
+        json_close_object(&out);
+    }
+    return request;
+}
+
+bay_err bay_client_read(bay_client *client, const char *uri, bay_reply **out, bay_diag *diag)
+{
+    if (client == NULL || uri == NULL) {
+        return client == NULL ? no_client(diag) : diag_set(diag, BAY_INVALID, "no URI");
+    }
+    return bay_request_run(request_uri(client, "resources/read", uri), out, diag);
+}
+
+bay_err bay_client_prompt(bay_client *client, const char *prompt, const char *arguments,
+                          bay_reply **out, bay_diag *diag)
+{
+    if (client == NULL || prompt == NULL) {
+        return client == NULL ? no_client(diag) : diag_set(diag, BAY_INVALID, "no prompt is named");
+    }
+    return bay_request_run(sdk_request_named(client, "prompts/get", prompt, arguments), out, diag);
+}
+
+bay_err bay_client_complete(bay_client *client, const char *reference, const char *argument,
+                            const char *value, bay_reply **out, bay_diag *diag)
+{
+    if (client == NULL) {
+        return no_client(diag);
+    }
+    if (reference == NULL || argument == NULL || value == NULL) {
+        return diag_set(diag, BAY_INVALID, "a completion needs a reference, an argument, a value");
+    }
+    bool is_template = strstr(reference, "://") != NULL;
+    bay_request *request = bay_request_new(client, "completion/complete", NULL);
+    if (request != NULL) {
+        json_writer writer;
+        json_writer_init(&writer, &request->params);
+        json_open_object(&writer);
+        json_key_lit(&writer, "ref");
+        json_open_object(&writer);
+        json_key_lit(&writer, "type");
+        json_put_str(&writer, is_template ? STR("ref/resource") : STR("ref/prompt"));
+        json_key(&writer, is_template ? STR("uri") : STR("name"));
+        json_put_str(&writer, str_of(reference));
+        json_close_object(&writer);
+        json_key_lit(&writer, "argument");
+        json_open_object(&writer);
+        json_key_lit(&writer, "name");
+        json_put_str(&writer, str_of(argument));
+        json_key_lit(&writer, "value");
+        json_put_str(&writer, str_of(value));
+        json_close_object(&writer);
+        json_close_object(&writer);
+    }
+    return bay_request_run(request, out, diag);
+}
+
+bay_err bay_client_request(bay_client *client, const char *method, const char *params,
+                           bay_reply **out, bay_diag *diag)
+{
+    if (client == NULL || method == NULL) {
+        return client == NULL ? no_client(diag) : diag_set(diag, BAY_INVALID, "no method");
+    }
+    return bay_request_run(bay_request_new(client, method, params), out, diag);
+}
+
+/* ---- being there ------------------------------------------------------------------------------
+ */
+
+/* Until the server can be spoken to, as a request would wait for it. */
+static bay_err await_ready(bay_client *self, bay_diag *diag)
+{
+    sdk_client_touch(self);
+    if (self->phase == CLIENT_READY && sdk_client_engine(self) != NULL) {
+        return BAY_OK;
+    }
+    bay_err err = sdk_client_check_waiting(self, diag);
+    if (err != BAY_OK) {
+        return err;
+    }
+    /* server/discover and ping are answered by whoever is there; their absence is an answer, too */
+    bay_diag why = {0};
+    err = bay_client_ping(self, &why);
+    if (err != BAY_OK && err != BAY_REMOTE && err != BAY_UNSUPPORTED) {
+        return diag_set(diag, err, "%s", why.text);
+    }
+    return self->phase == CLIENT_READY && sdk_client_engine(self) != NULL
+               ? BAY_OK
+               : diag_set(diag, BAY_CLOSED, "%s: the connection was lost", self->shown);
+}
+
+static bool is_modern(const bay_client *self)
+{
+    return self->about != NULL && self->about->revision->era == MCP_MODERN;
+}
+
+bay_err bay_client_ping(bay_client *client, bay_diag *diag)
+{
+    if (client == NULL) {
+        return no_client(diag);
+    }
+    /* mcp 2026-07-28 has no ping; server/discover every server answers. Before it is known which of
+     * the two it will be, the link is waited for by a request that fits both. */
+    bay_err err = sdk_client_check_waiting(client, diag);
+    while (err == BAY_OK && client->about == NULL && client->connected != NULL) {
+        (void)loop_turn(client->loop, -1);
+    }
+    if (err != BAY_OK) {
+        return err;
+    }
+    const char *method = is_modern(client) ? "server/discover" : "ping";
+    return bay_request_run(bay_request_new(client, method, NULL), NULL, diag);
+}
+
+bay_err bay_client_notify(bay_client *client, const char *method, const char *params,
+                          bay_diag *diag)
+{
+    arena memory;
+    json_doc doc;
+    if (client == NULL || method == NULL) {
+        return client == NULL ? no_client(diag) : diag_set(diag, BAY_INVALID, "no method");
+    }
+    bay_err err = BAY_OK;
+    if (params != NULL) {
+        arena_init(&memory, CLIENT_MAX_PARSED);
+        err = json_parse(&doc, str_of(params), NULL, &memory, diag);
+        if (err == BAY_OK && !json_is(json_root(&doc), JSON_OBJECT)) {
+            err = diag_set(diag, BAY_INVALID, "%s: the params are no JSON object", method);
+        }
+        arena_fini(&memory);
+    }
+    err = err == BAY_OK ? await_ready(client, diag) : err;
+    if (err != BAY_OK) {
+        return err;
+    }
+    return mcp_client_tell(sdk_client_engine(client), str_of(method), str_of(params),
+                           loop_now_ms(client->loop), diag);
+}
+
+/* ---- subscriptions ----------------------------------------------------------------------------
+ */
+
+void sdk_client_forget_subscriptions(bay_client *self)
+{
+    size_t cursor = 0;
+    bay_str uri;
+    void *value;
+    while (map_next(&self->subscriptions, &cursor, &uri, &value)) {
+        mem_free(value);
+    }
+    map_fini(&self->subscriptions);
+}
+
+static bay_err remember(bay_client *self, bay_str uri, bay_diag *diag)
+{
+    if (map_get(&self->subscriptions, uri) != NULL) {
+        return BAY_OK;
+    }
+    char *copy = mem_dup(uri.at, uri.len);
+    bay_err err = copy != NULL ? BAY_OK : BAY_NOMEM;
+    if (err == BAY_OK) {
+        err = map_put(&self->subscriptions, (bay_str){copy, uri.len}, copy, NULL);
+    }
+    if (err == BAY_OK) {
+        return BAY_OK;
+    }
+    mem_free(copy);
+    return diag_set(diag, err, "%.*s cannot be subscribed to: %s", BAY_STR(str_head(uri, 100)),
+                    bay_err_text(err));
+}
+
+static void forget(bay_client *self, bay_str uri)
+{
+    mem_free(map_remove(&self->subscriptions, uri));
+}
+
+/* A listen names all that is subscribed to; it stands once the server acknowledged it. */
+static bay_err listen_for(bay_client *self, bay_str uri, bay_diag *diag)
+{
+    uint64_t end = loop_now_ms(self->loop) + self->options.idle_ms;
+    mcp_client *engine = sdk_client_engine(self);
+    bay_err err = mcp_client_subscribe(engine, uri, true, loop_now_ms(self->loop));
+    if (err != BAY_OK) {
+        return diag_set(diag, err, "%.*s at %s: %s", BAY_STR(str_head(uri, 100)), self->shown,
+                        err == BAY_UNSUPPORTED ? "the server has no subscriptions"
+                                               : bay_err_text(err));
+    }
+    for (;;) {
+        engine = sdk_client_engine(self);
+        mcp_listening state = engine != NULL ? mcp_client_listening(engine) : MCP_LISTENS_NOT;
+        uint64_t now = loop_now_ms(self->loop);
+        if (state == MCP_LISTENS) {
+            return BAY_OK;
+        }
+        if (state == MCP_LISTEN_REFUSED) {
+            return diag_set(diag, BAY_UNSUPPORTED, "%s: the server refuses subscriptions/listen",
+                            self->shown);
+        }
+        if (self->has_given_up) {
+            return diag_set(diag, self->fault.code, "%s", self->fault.text);
+        }
+        if (now >= end) {
+            return diag_set(diag, BAY_TIMEOUT, "%s: a subscription was not acknowledged in time",
+                            self->shown);
+        }
+        (void)loop_turn(self->loop, (int64_t)(end - now));
+    }
+}
+
+static bay_err subscribe_by_request(bay_client *self, const char *uri, bool is_wanted,
+                                    bay_diag *diag)
+{
+    const char *method = is_wanted ? "resources/subscribe" : "resources/unsubscribe";
+    if (is_wanted && !bay_client_has(self, "resources.subscribe")) {
+        return diag_set(diag, BAY_UNSUPPORTED, "%s has no subscriptions of resources", self->shown);
+    }
+    /* first the stream on which updates come, then the updates */
+    bay_err err = mcp_client_note_subscription(sdk_client_engine(self), str_of(uri), is_wanted,
+                                               loop_now_ms(self->loop));
+    if (err != BAY_OK) {
+        return diag_set(diag, err, "%.100s: %s", uri, bay_err_text(err));
+    }
+    return bay_request_run(request_uri(self, method, uri), NULL, diag);
+}
+
+bay_err bay_client_subscribe(bay_client *client, const char *uri, bay_diag *diag)
+{
+    if (client == NULL || uri == NULL || uri[0] == '\0') {
+        return client == NULL ? no_client(diag) : diag_set(diag, BAY_INVALID, "no URI");
+    }
+    bay_err err = sdk_client_check_waiting(client, diag);
+    err = err == BAY_OK ? await_ready(client, diag) : err;
+    bool is_known = map_get(&client->subscriptions, str_of(uri)) != NULL;
+    if (err != BAY_OK || is_known) {
+        return err;
+    }
+    err = remember(client, str_of(uri), diag);
+    if (err != BAY_OK) {
+        return err;
+    }
+    err = is_modern(client) ? listen_for(client, str_of(uri), diag)
+                            : subscribe_by_request(client, uri, true, diag);
+    if (err != BAY_OK) {
+        mcp_client *engine = sdk_client_engine(client);
+        forget(client, str_of(uri));
+        if (engine != NULL && is_modern(client)) {
+            err_ignore(mcp_client_subscribe(engine, str_of(uri), false, loop_now_ms(client->loop)));
+        } else if (engine != NULL) {
+            err_ignore(mcp_client_note_subscription(engine, str_of(uri), false, 0));
+        }
+    }
+    return err;
+}
+
+bay_err bay_client_unsubscribe(bay_client *client, const char *uri, bay_diag *diag)
+{
+    if (client == NULL || uri == NULL || uri[0] == '\0') {
+        return client == NULL ? no_client(diag) : diag_set(diag, BAY_INVALID, "no URI");
+    }
+    bay_err err = sdk_client_check_waiting(client, diag);
+    if (err != BAY_OK || map_get(&client->subscriptions, str_of(uri)) == NULL) {
+        return err;
+    }
+    forget(client, str_of(uri));
+    sdk_client_touch(client);
+    mcp_client *engine = client->phase == CLIENT_READY ? sdk_client_engine(client) : NULL;
+    if (engine == NULL) {
+        return BAY_OK; /* the next link will not know of it */
+    }
+    if (is_modern(client)) {
+        return mcp_client_subscribe(engine, str_of(uri), false, loop_now_ms(client->loop));
+    }
+    return subscribe_by_request(client, uri, false, diag);
+}
+
+/* ---- the level of log messages ----------------------------------------------------------------
+ */
+
+bay_err bay_client_log_level(bay_client *client, const char *level, bay_diag *diag)
+{
+    mcp_log_level wanted = MCP_LOG_NONE;
+    if (client == NULL) {
+        return no_client(diag);
+    }
+    if (level != NULL && !mcp_log_level_find(str_of(level), &wanted)) {
+        return diag_set(diag, BAY_INVALID,
+                        "\"%.40s\" is no level: debug, info, notice, warning, error, critical, "
+                        "alert, emergency",
+                        level);
+    }
+    bay_err err = sdk_client_check_waiting(client, diag);
+    err = err == BAY_OK ? await_ready(client, diag) : err;
+    if (err != BAY_OK) {
+        return err;
+    }
+    if (!is_modern(client)) {
+        if (!bay_client_has(client, "logging")) {
+            return diag_set(diag, BAY_UNSUPPORTED, "%s sends no log messages", client->shown);
+        }
+        /* sessions have no level for "none": the least there is */
+        char params[40];
+        bay_str text = mcp_log_level_text(level != NULL ? wanted : MCP_LOG_EMERGENCY);
+        snprintf(params, sizeof(params), "{\"level\":\"%.*s\"}", BAY_STR(text));
+        err = bay_client_request(client, "logging/setLevel", params, NULL, diag);
+    }
+    if (err == BAY_OK) {
+        mcp_client *engine = sdk_client_engine(client);
+        client->level = wanted;
+        if (engine != NULL) {
+            mcp_client_note_level(engine, wanted);
+        }
+    }
+    return err;
+}
+
+/* ---- roots ------------------------------------------------------------------------------------
+ */
+
+bay_err sdk_client_render_roots(const char *const *pairs, buf *out)
+{
+    json_writer writer;
+    json_writer_init(&writer, out);
+    json_open_object(&writer);
+    json_key_lit(&writer, "roots");
+    json_open_array(&writer);
+    for (size_t i = 0; pairs != NULL && pairs[i] != NULL; i += 2) {
+        json_open_object(&writer);
+        json_key_lit(&writer, "uri");
+        json_put_str(&writer, str_of(pairs[i]));
+        if (pairs[i + 1] != NULL && pairs[i + 1][0] != '\0') {
+            json_key_lit(&writer, "name");
+            json_put_str(&writer, str_of(pairs[i + 1]));
+        }
+        json_close_object(&writer);
+        if (pairs[i + 1] == NULL) {
+            break;
+        }
+    }
+    json_close_array(&writer);
+    json_close_object(&writer);
+    return out->err;
+}
+
+bay_err bay_client_roots(bay_client *client, const char *const *pairs, bay_diag *diag)
+{
+    if (client == NULL) {
+        return no_client(diag);
+    }
+    if (!client->options.has_roots) {
+        return diag_set(diag, BAY_STATE,
+                        "this client declared no roots: give it one with bay_client_options_root "
+                        "before it connects");
+    }
+    buf roots;
+    buf_init(&roots, CLIENT_MAX_REPLY);
+    bay_err err = sdk_client_render_roots(pairs, &roots);
+    if (err != BAY_OK) {
+        buf_fini(&roots);
+        return diag_set(diag, err, "the roots: %s", bay_err_text(err));
+    }
+    buf_fini(&client->roots);
+    client->roots = roots;
+    sdk_client_touch(client);
+    mcp_client *engine = client->phase == CLIENT_READY ? sdk_client_engine(client) : NULL;
+    if (engine == NULL || is_modern(client)) {
+        return BAY_OK; /* asked for when they are needed */
+    }
+    return mcp_client_tell(engine, STR("notifications/roots/list_changed"), (bay_str){NULL, 0},
+                           loop_now_ms(client->loop), diag);
+}
