@@ -1,0 +1,573 @@
+/* What the server asks. A question comes by a request of a legacy server or as one input of a
+ * round, is shown to the handler of its kind, and is answered exactly once:
+ *
+ *   made --handler--> running --answered--> gone when the handler returns
+ *                        |  \--returned without an answer--> declined
+ *                        \--deferred--> waits for the program --answered--> gone
+ *
+ * A question becomes pointless when nobody waits for it any more: the server took it back, its link
+ * or its client ended, its request was cancelled. Then `client` is NULL and an answer goes nowhere;
+ * one that was deferred stays until the program has answered it all the same.
+ *
+ * Invariant: a question with a client is in client->questions until it is answered. */
+#include <stdio.h>
+
+#include "base/check.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "sdk/client_form.h"
+#include "sdk/client_parts.h"
+
+enum {
+    QUESTIONS_MAX = 64,              /* open at one time, of one client */
+    QUESTION_MAX_BYTES = 64 << 20,   /* of one answer */
+    QUESTION_MAX_PARSED = 256 << 20, /* memory of what is read from a question */
+    QUESTION_REJECTED = -1,          /* mcp client/sampling: the person said no */
+};
+
+typedef enum question_kind { QUESTION_FORM, QUESTION_PAGE, QUESTION_SAMPLING } question_kind;
+
+struct bay_question {
+    list_link link;
+    bay_client *client; /* NULL: pointless */
+    question_kind kind;
+    bool is_running; /* inside the handler */
+    bool is_deferred;
+    bool is_answered;
+    char *id; /* of a legacy request, raw; NULL: an input of a round */
+    size_t id_len;
+    sdk_question_answered answered; /* of a round */
+    void *user;
+    bay_question **place; /* where its asker knows it by, until it is answered */
+    arena memory;
+    bay_str method;
+    bay_str params;
+    json_doc doc;
+    bay_str message, url;
+    json_val form;
+    schema *compiled; /* of a form; NULL: anything goes */
+};
+
+/* Why a question is not even shown. */
+typedef struct refusal {
+    int code; /* 0: it is shown */
+    char text[200];
+} refusal;
+
+/* ---- life -------------------------------------------------------------------------------------
+ */
+
+static void question_free(bay_question *self)
+{
+    list_remove(&self->link);
+    schema_free(self->compiled);
+    arena_fini(&self->memory);
+    mem_free(self->id);
+    mem_free(self);
+}
+
+/* Sends the answer: a result, or (empty) an error. `self` may be gone afterwards. */
+static void question_answer(bay_question *self, bay_str result, int code, bay_str message)
+{
+    bay_client *client = self->client;
+    self->is_answered = true;
+    self->client = NULL;
+    list_remove(&self->link);
+    if (self->place != NULL) {
+        *self->place = NULL;
+    }
+    if (client != NULL && self->id != NULL) {
+        mcp_client *engine = sdk_client_engine(client);
+        if (engine != NULL) {
+            mcp_client_answer(engine, (bay_str){self->id, self->id_len}, result, code, message);
+        }
+    } else if (client != NULL) {
+        self->answered(self->user, result, code, message);
+    }
+    if (!self->is_running) {
+        question_free(self);
+    }
+}
+
+/* False, and a line in the log, when there was an answer before. */
+static bool question_is_open(const bay_question *self)
+{
+    if (self != NULL && self->is_answered) {
+        LOG(LOG_WARN, "client", "a second answer to %.*s is dropped", BAY_STR(self->method));
+    }
+    return self != NULL && !self->is_answered;
+}
+
+/* Nobody waits for it any more. */
+static void question_orphan(bay_question *self)
+{
+    self->client = NULL;
+    list_remove(&self->link);
+    if (!self->is_running && !self->is_deferred) {
+        question_free(self);
+    }
+}
+
+/* ---- reading what is asked --------------------------------------------------------------------
+ */
+
+static bay_err read_text(bay_question *self, const char *member, bay_str *out)
+{
+    json_val value = json_get(json_root(&self->doc), str_of(member));
+    bay_err err = json_str(value, &self->memory, out);
+    return err == BAY_TYPE ? BAY_OK : err;
+}
+
+static bay_err refuse(refusal *out, int code, const char *format, ...) BAY_PRINTF(3, 4);
+
+static bay_err refuse(refusal *out, int code, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(out->text, sizeof(out->text), format, arguments);
+    va_end(arguments);
+    out->code = code;
+    return BAY_OK;
+}
+
+/* The schema of a form has to be one: what cannot be checked is not sent. */
+static bay_err read_form(bay_question *self, refusal *out)
+{
+    bay_diag diag = {0};
+    self->form = json_get(json_root(&self->doc), STR("requestedSchema"));
+    if (json_is(self->form, JSON_MISSING)) {
+        return BAY_OK;
+    }
+    bay_err err = schema_compile(self->form, NULL, &self->compiled, &diag);
+    if (err == BAY_NOMEM || err == BAY_OK) {
+        return err;
+    }
+    return refuse(out, RPC_INVALID_PARAMS, "requestedSchema: %s", diag.text);
+}
+
+/* mcp 2025-11-25 client/elicitation: without a mode it is a form; a mode that was not declared is
+ * refused as invalid parameters */
+static bay_err read_elicitation(bay_question *self, unsigned modes, refusal *out)
+{
+    json_val mode = json_get(json_root(&self->doc), STR("mode"));
+    bool is_form = json_is(mode, JSON_MISSING) || json_str_eq(mode, STR("form"));
+    bool is_page = json_str_eq(mode, STR("url"));
+    self->kind = is_page ? QUESTION_PAGE : QUESTION_FORM;
+    if ((!is_form && !is_page) || (is_form && (modes & BAY_ELICIT_FORM) == 0) ||
+        (is_page && (modes & BAY_ELICIT_URL) == 0)) {
+        return refuse(out, RPC_INVALID_PARAMS,
+                      "this client did not declare this mode of elicitation");
+    }
+    bay_err err = read_text(self, "message", &self->message);
+    if (err == BAY_OK && is_page) {
+        err = read_text(self, "url", &self->url);
+    }
+    if (err == BAY_OK && is_page && self->url.len == 0) {
+        return refuse(out, RPC_INVALID_PARAMS, "a page to visit needs its url");
+    }
+    return err == BAY_OK && is_form ? read_form(self, out) : err;
+}
+
+/* mcp 2025-11-25 client/sampling: tools are refused unless sampling.tools was declared */
+static bay_err read_sampling(bay_question *self, const bay_client_options *options, refusal *out)
+{
+    json_val root = json_root(&self->doc);
+    self->kind = QUESTION_SAMPLING;
+    if (json_is(json_get(root, STR("tools")), JSON_MISSING) &&
+        json_is(json_get(root, STR("toolChoice")), JSON_MISSING)) {
+        return BAY_OK;
+    }
+    const char *capability = options->sampling_capability;
+    json_doc doc;
+    bool has_tools = false;
+    if (capability != NULL) {
+        bay_err err = json_parse(&doc, str_of(capability), NULL, &self->memory, NULL);
+        if (err != BAY_OK) {
+            return err;
+        }
+        has_tools = !json_is(json_get(json_root(&doc), STR("tools")), JSON_MISSING);
+    }
+    return has_tools
+               ? BAY_OK
+               : refuse(out, RPC_INVALID_PARAMS, "this client did not declare sampling.tools");
+}
+
+typedef enum asked_method {
+    ASKED_NOTHING,
+    ASKED_ROOTS,
+    ASKED_ELICITATION,
+    ASKED_SAMPLING
+} asked_method;
+
+/* Which of the methods that this client declared; ASKED_NOTHING: none. */
+static asked_method method_of(const bay_client *client, bay_str method)
+{
+    const bay_client_options *options = &client->options;
+    if (str_eq(method, STR("roots/list")) && options->has_roots) {
+        return ASKED_ROOTS;
+    }
+    if (str_eq(method, STR("elicitation/create")) && options->elicitation_modes != 0) {
+        return ASKED_ELICITATION;
+    }
+    if (str_eq(method, STR("sampling/createMessage")) && options->sampling_asked != NULL) {
+        return ASKED_SAMPLING;
+    }
+    return ASKED_NOTHING;
+}
+
+static bay_question *question_new(bay_str method, json_val params)
+{
+    bay_question *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        return NULL;
+    }
+    arena_init(&self->memory, QUESTION_MAX_PARSED);
+    bay_str raw = json_is(params, JSON_MISSING) ? STR("{}") : json_raw(params);
+    if (arena_dup(&self->memory, method, &self->method) != BAY_OK ||
+        arena_dup(&self->memory, raw, &self->params) != BAY_OK ||
+        json_parse(&self->doc, self->params, NULL, &self->memory, NULL) != BAY_OK) {
+        question_free(self);
+        return NULL;
+    }
+    return self;
+}
+
+/* Shows it to its handler. BAY_NOMEM: nothing happened. */
+static bay_err question_show(bay_question *self, bay_client *client, asked_method asked)
+{
+    const bay_client_options *options = &client->options;
+    bay_asked handler =
+        asked == ASKED_SAMPLING ? options->sampling_asked : options->elicitation_asked;
+    void *user = asked == ASKED_SAMPLING ? options->sampling_user : options->elicitation_user;
+    refusal why = {0};
+    bay_err err = asked == ASKED_SAMPLING
+                      ? read_sampling(self, options, &why)
+                      : read_elicitation(self, options->elicitation_modes, &why);
+    if (err != BAY_OK) {
+        return err;
+    }
+    self->client = client;
+    list_push(&client->questions, &self->link);
+    if (why.code != 0) {
+        LOG(LOG_INFO, "client", "%.*s is refused: %s", BAY_STR(self->method), why.text);
+        question_answer(self, (bay_str){0}, why.code, str_of(why.text));
+        return BAY_OK;
+    }
+    self->is_running = true;
+    handler(self, user);
+    if (!self->is_answered && !self->is_deferred) {
+        bay_question_decline(self);
+    }
+    self->is_running = false;
+    if (self->is_answered) {
+        question_free(self);
+    }
+    return BAY_OK;
+}
+
+static bool has_too_many(const bay_client *client)
+{
+    size_t count = 0;
+    LIST_EACH(link, &client->questions)
+    {
+        count++;
+    }
+    return count >= QUESTIONS_MAX;
+}
+
+/* ---- the two ways of asking -------------------------------------------------------------------
+ */
+
+bool sdk_question_arrived(bay_client *client, bay_request *during, const rpc_message *request)
+{
+    mcp_client *engine = sdk_client_engine(client);
+    asked_method asked = method_of(client, request->method);
+    (void)during; /* what is asked of the person does not depend on it */
+    if (asked == ASKED_NOTHING || engine == NULL) {
+        return false;
+    }
+    if (asked == ASKED_ROOTS) {
+        mcp_client_answer(engine, request->id, buf_view(&client->roots), 0, (bay_str){0});
+        return true;
+    }
+    bay_question *self = NULL;
+    bay_err err = has_too_many(client) ? BAY_BUSY : BAY_NOMEM;
+    if (err == BAY_NOMEM) {
+        self = question_new(request->method, request->params);
+    }
+    if (self != NULL) {
+        self->id = mem_dup(request->id.at, request->id.len);
+        self->id_len = request->id.len;
+        err = self->id != NULL ? question_show(self, client, asked) : BAY_NOMEM;
+        if (err == BAY_OK) {
+            return true;
+        }
+        question_free(self);
+    }
+    mcp_client_answer(engine, request->id, (bay_str){0}, RPC_INTERNAL_ERROR,
+                      err == BAY_BUSY ? STR("too many questions at once") : STR("out of memory"));
+    return true;
+}
+
+void sdk_question_withdrawn(bay_client *client, bay_str id)
+{
+    LIST_EACH(link, &client->questions)
+    {
+        bay_question *self = CONTAINER_OF(link, bay_question, link);
+        if (self->id != NULL && str_eq((bay_str){self->id, self->id_len}, id)) {
+            question_orphan(self);
+            return;
+        }
+    }
+}
+
+bay_err sdk_question_ask(bay_client *client, bay_str method, json_val params,
+                         sdk_question_answered answered, void *user, bay_question **out)
+{
+    asked_method asked = method_of(client, method);
+    bay_question *self = question_new(method, params);
+    if (self == NULL) {
+        return BAY_NOMEM;
+    }
+    *out = self;
+    self->place = out;
+    self->answered = answered;
+    self->user = user;
+    bool is_busy = has_too_many(client);
+    if (!is_busy && (asked == ASKED_ELICITATION || asked == ASKED_SAMPLING)) {
+        bay_err err = question_show(self, client, asked);
+        if (err != BAY_OK) {
+            *out = NULL;
+            question_free(self);
+        }
+        return err;
+    }
+    self->client = client;
+    if (asked == ASKED_ROOTS) {
+        question_answer(self, buf_view(&client->roots), 0, (bay_str){0});
+    } else if (is_busy) {
+        question_answer(self, (bay_str){0}, RPC_INTERNAL_ERROR, STR("too many questions at once"));
+    } else {
+        question_answer(self, (bay_str){0}, RPC_METHOD_NOT_FOUND,
+                        STR("this client did not offer to answer it"));
+    }
+    return BAY_OK;
+}
+
+void sdk_question_drop(bay_question *self)
+{
+    if (self != NULL) {
+        self->place = NULL;
+        question_orphan(self);
+    }
+}
+
+void sdk_questions_end(bay_client *client)
+{
+    LIST_EACH(link, &client->questions)
+    {
+        bay_question *self = CONTAINER_OF(link, bay_question, link);
+        if (self->id != NULL) {
+            question_orphan(self);
+        }
+    }
+}
+
+/* ---- what a handler sees ----------------------------------------------------------------------
+ */
+
+bay_str bay_question_method(const bay_question *question)
+{
+    return question != NULL ? question->method : (bay_str){0};
+}
+
+bay_str bay_question_params(const bay_question *question)
+{
+    return question != NULL ? question->params : (bay_str){0};
+}
+
+bay_str bay_question_message(const bay_question *question)
+{
+    return question != NULL ? question->message : (bay_str){0};
+}
+
+bay_str bay_question_schema(const bay_question *question)
+{
+    return question != NULL ? json_raw(question->form) : (bay_str){0};
+}
+
+bay_str bay_question_url(const bay_question *question)
+{
+    return question != NULL ? question->url : (bay_str){0};
+}
+
+bay_question *bay_question_defer(bay_question *question)
+{
+    if (question != NULL && !question->is_answered) {
+        question->is_deferred = true;
+    }
+    return question;
+}
+
+/* ---- answering --------------------------------------------------------------------------------
+ */
+
+/* `text` as an object, into `doc`. */
+static bay_err parse_object(const char *text, arena *memory, json_doc *doc, bay_diag *diag)
+{
+    bay_err err = json_parse(doc, str_of(text), NULL, memory, diag);
+    if (err == BAY_OK && !json_is(json_root(doc), JSON_OBJECT)) {
+        err = diag_set(diag, BAY_INVALID, "a JSON object was expected");
+    }
+    if (err == BAY_OK) {
+        err = json_check_duplicates(json_root(doc), diag);
+    }
+    if (err == BAY_OK || err == BAY_NOMEM) {
+        return err;
+    }
+    if (diag != NULL) {
+        diag->code = BAY_INVALID;
+    }
+    return BAY_INVALID;
+}
+
+/* Appends the result that accepts the form; `memory` is the caller's. */
+static bay_err write_form(const bay_question *self, const char *content, arena *memory, buf *out,
+                          bay_diag *diag)
+{
+    json_doc doc;
+    json_val given = JSON_NONE;
+    if (content != NULL) {
+        bay_err err = parse_object(content, memory, &doc, diag);
+        if (err != BAY_OK) {
+            return err;
+        }
+        given = json_root(&doc);
+    }
+    static const bay_str head = STR_INIT("{\"action\":\"accept\",\"content\":");
+    buf_str(out, head);
+    bay_err err = form_complete(self->form, given, memory, out);
+    if (err == BAY_OK && self->compiled != NULL) {
+        err = form_check(self->compiled, str_from(buf_view(out), head.len), diag);
+    } else if (err != BAY_OK) {
+        diag_set(diag, err, "the form: %s", bay_err_text(err));
+    }
+    buf_char(out, '}');
+    return err == BAY_OK ? out->err : err;
+}
+
+bay_err bay_question_accept(bay_question *question, const char *content, bay_diag *diag)
+{
+    if (!question_is_open(question)) {
+        return diag_set(diag, BAY_STATE, "the question has been answered");
+    }
+    if (question->kind == QUESTION_SAMPLING) {
+        return diag_set(diag, BAY_STATE, "sampling is answered with bay_question_reply");
+    }
+    if (question->kind == QUESTION_PAGE) {
+        question_answer(question, STR("{\"action\":\"accept\"}"), 0, (bay_str){0});
+        return BAY_OK;
+    }
+    arena memory;
+    buf result;
+    arena_init(&memory, QUESTION_MAX_PARSED);
+    buf_init(&result, QUESTION_MAX_BYTES);
+    bay_err err = write_form(question, content, &memory, &result, diag);
+    if (err == BAY_OK) {
+        question_answer(question, buf_view(&result), 0, (bay_str){0});
+    }
+    buf_fini(&result);
+    arena_fini(&memory);
+    return err;
+}
+
+static void answer_without(bay_question *self, bay_str result, const char *text)
+{
+    if (!question_is_open(self)) {
+        return;
+    }
+    if (self->kind == QUESTION_SAMPLING) {
+        question_answer(self, (bay_str){0}, QUESTION_REJECTED, str_of(text));
+    } else {
+        question_answer(self, result, 0, (bay_str){0});
+    }
+}
+
+void bay_question_decline(bay_question *question)
+{
+    answer_without(question, STR("{\"action\":\"decline\"}"), "User rejected sampling request");
+}
+
+void bay_question_cancel(bay_question *question)
+{
+    answer_without(question, STR("{\"action\":\"cancel\"}"), "The sampling request was dismissed");
+}
+
+/* An answer that could not be made, or makes no sense, still ends the question. */
+static void answer_fault(bay_question *self, const char *text)
+{
+    LOG(LOG_ERROR, "client", "the answer to %.*s cannot be sent: %s", BAY_STR(self->method), text);
+    question_answer(self, (bay_str){0}, RPC_INTERNAL_ERROR, str_of(text));
+}
+
+void bay_question_reply(bay_question *question, const char *model, const char *text)
+{
+    if (!question_is_open(question)) {
+        return;
+    }
+    if (question->kind != QUESTION_SAMPLING) {
+        answer_fault(question, "a model's reply was given to what is no sampling");
+        return;
+    }
+    buf result;
+    buf_init(&result, QUESTION_MAX_BYTES);
+    json_writer writer;
+    json_writer_init(&writer, &result);
+    json_open_object(&writer);
+    json_key_lit(&writer, "role");
+    json_put_str(&writer, STR("assistant"));
+    json_key_lit(&writer, "content");
+    json_open_object(&writer);
+    json_key_lit(&writer, "type");
+    json_put_str(&writer, STR("text"));
+    json_key_lit(&writer, "text");
+    json_put_str(&writer, str_of(text != NULL ? text : ""));
+    json_close_object(&writer);
+    json_key_lit(&writer, "model");
+    json_put_str(&writer, str_of(model != NULL ? model : "unknown"));
+    json_key_lit(&writer, "stopReason");
+    json_put_str(&writer, STR("endTurn"));
+    json_close_object(&writer);
+    if (result.err == BAY_OK) {
+        question_answer(question, buf_view(&result), 0, (bay_str){0});
+    } else {
+        answer_fault(question, bay_err_text(result.err));
+    }
+    buf_fini(&result);
+}
+
+void bay_question_result(bay_question *question, const char *object)
+{
+    if (!question_is_open(question)) {
+        return;
+    }
+    arena memory;
+    json_doc doc;
+    bay_diag diag = {0};
+    arena_init(&memory, QUESTION_MAX_PARSED);
+    bay_err err = parse_object(object != NULL ? object : "", &memory, &doc, &diag);
+    if (err == BAY_OK) {
+        question_answer(question, json_raw(json_root(&doc)), 0, (bay_str){0});
+    } else {
+        answer_fault(question, err == BAY_NOMEM ? "out of memory" : "it is no JSON object");
+    }
+    arena_fini(&memory);
+}
+
+void bay_question_error(bay_question *question, int code, const char *message)
+{
+    if (question_is_open(question)) {
+        question_answer(question, (bay_str){0}, code, str_of(message != NULL ? message : ""));
+    }
+}
