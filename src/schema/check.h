@@ -1,0 +1,123 @@
+/* One check under way. check.c walks nodes and composition, check_object.c and check_array.c the
+ * containers, check_scalar.c numbers and strings; report.c says what is wrong. Private to schema/.
+ *
+ * A check runs once without a word and stops at the first failure; only then, and only when the
+ * caller wants to hear, does it run again and report. */
+#ifndef SCHEMA_CHECK_H
+#define SCHEMA_CHECK_H
+
+#include "schema/place.h"
+#include "schema/program.h"
+
+typedef struct check {
+    const schema *schema;
+    json_val root; /* the instance */
+    schema_state *state;
+    schema_failures *out; /* NULL: no word */
+    uint64_t steps;       /* left */
+    uint32_t levels;      /* left */
+    bay_err err;          /* BAY_LIMIT or BAY_NOMEM: there is no verdict */
+    const char *bound;    /* which one, of BAY_LIMIT */
+    fixed_text sentence;  /* the one being written */
+} check;
+
+/* The resources around a node, innermost first; kept only when a dynamic reference may ask. */
+typedef struct scope {
+    const struct scope *outer;
+    uint32_t resource;
+} scope;
+
+/* Where a set of evaluated members or items begins in the state's words, plus 1; 0: nobody asks. */
+typedef size_t marks;
+
+/* What one value is checked within. */
+typedef struct frame {
+    const program_node *node;
+    json_val value;
+    marks marks;
+    const scope *scope;
+} frame;
+
+/* Does the value satisfy the node? False also after an error. */
+bool check_apply(check *self, uint32_t number, json_val value, marks into, const scope *outer);
+
+/* The same without a word. Marks what it evaluates only if it holds. */
+bool check_try(check *self, uint32_t number, json_val value, marks into, const scope *outer);
+
+bool check_number(check *self, const frame *at);
+bool check_string(check *self, const frame *at);
+bool check_array(check *self, const frame *at);
+bool check_object(check *self, const frame *at);
+bool check_unevaluated_items(check *self, const frame *at, const program_rule *one);
+bool check_unevaluated_members(check *self, const frame *at, const program_rule *one);
+
+/* Two values as JSON Schema compares them: 1 is 1.0, and members have no order. */
+bool check_equal(check *self, json_val a, json_val b);
+
+bool check_pattern(check *self, uint32_t which, json_val text, bool *out);
+
+/* The decoded text of a string, valid until the next call. False: it is no text (half of a pair of
+ * surrogates), or an error. */
+bool check_text(check *self, json_val value, bay_str *out);
+
+/* Takes from what is left; false (and an error) when that is not enough. */
+bool check_spend(check *self, uint64_t steps);
+bool check_fail(check *self, bay_err err, const char *bound); /* false */
+
+/* A fresh set for `count` members; 0 on error. Given back with check_pop, latest first. */
+marks check_push(check *self, size_t count);
+void check_pop(check *self, marks set);
+
+static inline void check_mark(check *self, marks set, size_t index)
+{
+    if (set != 0) {
+        self->state->words[set - 1 + index / 64] |= (uint64_t)1 << (index % 64);
+    }
+}
+
+static inline bool check_is_marked(const check *self, marks set, size_t index)
+{
+    return (self->state->words[set - 1 + index / 64] >> (index % 64) & 1) != 0;
+}
+
+static inline uint8_t check_type(json_kind kind)
+{
+    static const uint8_t types[] = {
+        [JSON_MISSING] = 0,         [JSON_NULL] = TYPE_NULL,     [JSON_FALSE] = TYPE_BOOLEAN,
+        [JSON_TRUE] = TYPE_BOOLEAN, [JSON_NUMBER] = TYPE_NUMBER, [JSON_STRING] = TYPE_STRING,
+        [JSON_ARRAY] = TYPE_ARRAY,  [JSON_OBJECT] = TYPE_OBJECT,
+    };
+    return types[kind];
+}
+
+/* Is nobody listening, so that the first failure ends it? */
+static inline bool check_is_silent(const check *self)
+{
+    return self->out == NULL;
+}
+
+static inline json_val check_keyword(const check *self, const frame *at, const program_rule *one)
+{
+    return schema_place(self->schema, at->node->document, one->keyword);
+}
+
+/* Reporting. Each does nothing when nobody listens, and returns false. */
+
+/* Opens a failure of `value` by `keyword` (a value of the schema); the sink for the rest of the
+ * sentence behind its subject, or NULL. */
+fixed_text *report_open(check *self, json_val value, json_val keyword);
+bool report_close(check *self);
+/* A whole sentence: the subject, then this. */
+bool report(check *self, json_val value, json_val keyword, const char *format, ...)
+    BAY_PRINTF(4, 5);
+bool report_type(check *self, json_val value, json_val keyword, uint8_t types);
+bool report_enum(check *self, json_val value, json_val keyword);
+bool report_unknown_member(check *self, const frame *at, const program_members *names,
+                           json_val key);
+bool report_alternatives(check *self, const frame *at, const program_rule *one);
+void report_error(check *self); /* which bound was reached */
+
+/* Words for a value: a string ("ten"). */
+void report_got(fixed_text *out, json_val value);
+
+#endif

@@ -1,0 +1,60 @@
+/* The place of pattern_match.c in a library that is built without PCRE2: a schema that needs a
+ * regular expression is refused when it is compiled, so none is ever checked without it. */
+#include "base/err.h"
+#include "base/mem.h"
+#include "schema/pattern.h"
+
+struct pattern_engine {
+    char nothing;
+};
+
+pattern_engine *pattern_engine_new(void)
+{
+    return mem_zalloc(sizeof(pattern_engine));
+}
+
+void pattern_engine_free(pattern_engine *self)
+{
+    mem_free(self);
+}
+
+bay_err pattern_new(const pattern_engine *engine, bay_str text, size_t max_bytes, pattern **out,
+                    bay_diag *diag)
+{
+    (void)engine;
+    (void)text;
+    (void)max_bytes;
+    (void)out;
+    return diag_set(diag, BAY_UNSUPPORTED,
+                    "this libpatchbay was built without regular expressions");
+}
+
+bay_err pattern_new_native(const pattern_engine *engine, bay_str text, pattern **out)
+{
+    (void)engine;
+    (void)text;
+    (void)out;
+    return BAY_UNSUPPORTED;
+}
+
+void pattern_free(pattern *self)
+{
+    (void)self; /* NULL: there is none */
+}
+
+bay_err pattern_matches(const pattern *self, const pattern_engine *engine, bay_str subject,
+                        void **match, uint64_t *steps, bool *out)
+{
+    (void)self;
+    (void)engine;
+    (void)subject;
+    (void)match;
+    (void)steps;
+    (void)out;
+    return BAY_UNSUPPORTED;
+}
+
+void pattern_match_free(void *match)
+{
+    (void)match;
+}
