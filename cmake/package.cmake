@@ -15,7 +15,10 @@ foreach(component library development program)
 endforeach()
 
 # What the archive and the pkg-config file need of others.
-set(bay_needs libuv1-dev libpcre2-dev)
+set(bay_needs libuv1-dev)
+if(BAY_PATTERNS)
+    list(APPEND bay_needs libpcre2-dev)
+endif()
 if(BAY_TLS)
     list(APPEND bay_needs libssl-dev)
 endif()
