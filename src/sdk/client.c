@@ -547,6 +547,7 @@ static void client_free(bay_client *self)
     loop_undefer(self->loop, &self->settle);
     mcp_link_free(self->link);
     http_client_free(self->http);
+    sdk_skills_end(self);
     sdk_lists_fini(self);
     if (self->attached != NULL) {
         loop_turn(self->loop, 0); /* buries the link */
@@ -597,6 +598,7 @@ static bay_err client_new(struct bay_server *attached, const bay_client_options 
     list_init(&self->requests);
     list_init(&self->ended);
     list_init(&self->questions);
+    list_init(&self->refused_skills);
     loop_timer_init(&self->retry, on_retry, self);
     self->settle = (loop_task){.function = settle, .argument = self};
     map_init(&self->subscriptions, CLIENT_MAX_SUBSCRIPTIONS);

@@ -152,8 +152,10 @@ struct bay_client {
     buf roots; /* raw: {"roots":[…]} */
     buf remote_error;
     bool wants_changes;
-    log_target log; /* its own loop's */
-    list questions; /* client_questions.c: open ones */
+    log_target log;      /* its own loop's */
+    list questions;      /* client_questions.c: open ones */
+    list refused_skills; /* client_skills.c */
+    size_t refused_skill_count;
 };
 
 /* ---- a request --------------------------------------------------------------------------------

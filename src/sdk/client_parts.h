@@ -63,6 +63,9 @@ void sdk_question_drop(bay_question *self);
  * (Those of rounds end with their request.) */
 void sdk_questions_end(bay_client *client);
 
+/* client_skills.c: forgets what was refused. */
+void sdk_skills_end(bay_client *client);
+
 /* From now on every result of this request goes to sdk_task_go_on. (sdk_request_again and _later
  * with a method of tasks imply it.) */
 void sdk_request_follow_task(bay_request *self);
