@@ -1,529 +1,21 @@
-/* A client: its link and the lives that follow each other on it, what the link tells, and the loop.
+/* A client: made, waited for, ended, asked about; and its place in an event loop. Its link is in
+ * client_link.c.
  *
- *   LOST --a request, a subscription--> OPENING --ready--> READY
- *     ^  \--too early after a failure--> PAUSING --time--> OPENING, READY
- *     |                                     ^                |
- *     \--given up: too often, or for good---+---broken, nobody answers
- *   any --bay_client_close--> CLOSING
- *
- * Invariants
- * - Nothing of the caller runs but from `settle`, which the loop runs at the end of a turn, from
- *   what the link tells while the loop turns, and from bay_client_close.
- * - A link lives one life: when it breaks it is freed in `settle`, never in its own callbacks.
- * - In PAUSING there may be a link (HTTP: the address did not answer, the session may still be
- *   good); in LOST there is none, or a broken one that `settle` frees.
- * - What is WAITING is handed to the engine in READY only, in the order in which it was started. */
+ * Invariant: nothing of the caller runs but from the end of a turn of the loop, from what the link
+ * tells while the loop turns, and from bay_client_close. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/rand.h"
 #include "base/str.h"
 #include "sdk/client_parts.h"
 #include "sdk/serving.h"
-#include "json/writer.h"
 
-enum { CLOSE_MS = 5000, TERM_MS = 2000, KILL_MS = 2000, PROBE_MS = 3000 };
+enum { CLOSE_MS = 5000 };
 
-/* ---- failures and pauses ----------------------------------------------------------------------
- */
-
-static uint64_t client_now(const bay_client *self)
-{
-    return loop_now_ms(self->loop);
-}
-
-/* ± a quarter, so that many clients of one server do not come back at once. */
-static uint64_t client_pause_ms(const bay_client *self)
-{
-    uint64_t pause = CLIENT_RECONNECT_FIRST_MS;
-    for (uint32_t i = 1; i < self->failures && pause < self->options.longest_ms; i++) {
-        pause *= 2;
-    }
-    pause = pause < self->options.longest_ms ? pause : self->options.longest_ms;
-    return pause - pause / 4 + rand_u64() % (pause / 2 + 1);
-}
-
-static void client_give_up(bay_client *self)
-{
-    self->phase = CLIENT_LOST;
-    self->has_given_up = true;
-    self->failures = 0;
-    sdk_requests_fail_waiting(self, &self->fault);
-}
-
-/* Is there a point in trying again? */
-static bool client_may_retry(const bay_client *self)
-{
-    return self->was_ready && self->failures <= self->options.attempts &&
-           bay_err_class_of(self->fault.code) == BAY_CLASS_RETRY;
-}
-
-static bool client_is_needed(const bay_client *self)
-{
-    bool is_listening = self->subscriptions.len > 0 || self->options.changed != NULL;
-    return sdk_requests_waiting(self) || (is_listening && !self->has_given_up);
-}
-
-static void client_open(bay_client *self);
-
-/* Goes on when the pause is over: at once, or by the timer. */
-static void client_plan(bay_client *self)
-{
-    uint64_t now = client_now(self);
-    if (self->failures > 0 && !client_may_retry(self)) {
-        client_give_up(self);
-        return;
-    }
-    if (self->failures == 0 || now >= self->retry_at_ms) {
-        client_open(self);
-        return;
-    }
-    self->phase = CLIENT_PAUSING;
-    bay_err err = loop_timer_start(self->loop, &self->retry, self->retry_at_ms - now);
-    if (err != BAY_OK) {
-        (void)diag_set(&self->fault, err, "%s: %s", self->shown, bay_err_text(err));
-        client_give_up(self);
-    }
-}
-
-static void client_fail(bay_client *self, bay_err err, const char *text)
-{
-    const char *hint = "";
-    if (err == BAY_CONNECT) {
-        hint = "; is the server running there?";
-    } else if (err == BAY_RESOLVE) {
-        hint = "; is its name right?";
-    }
-    (void)diag_set(&self->fault, err, "%.200s: %s%s", self->shown,
-                   text != NULL && text[0] != '\0' ? text : bay_err_text(err), hint);
-    self->failures++;
-    self->retry_at_ms = client_now(self) + client_pause_ms(self);
-}
-
-void sdk_client_unreachable(bay_client *self, bay_err err, const char *text)
-{
-    mcp_client *engine = sdk_client_engine(self);
-    bool is_breaking = engine == NULL || mcp_client_state_of(engine) == MCP_CLIENT_BROKEN;
-    if (self->phase != CLIENT_READY || is_breaking) {
-        return; /* told already by another request, or about to be told by the link */
-    }
-    client_fail(self, err, text);
-    if (loop_timer_start(self->loop, &self->retry, self->retry_at_ms - client_now(self)) ==
-        BAY_OK) {
-        self->phase = CLIENT_PAUSING;
-    }
-}
-
-void sdk_client_alive(bay_client *self)
-{
-    self->failures = 0;
-    self->has_given_up = false;
-}
-
-void sdk_client_need(bay_client *self)
-{
-    if (self->phase == CLIENT_LOST) {
-        self->has_given_up = false;
-    }
-    sdk_client_settle_soon(self);
-}
-
-/* ---- what the link tells ----------------------------------------------------------------------
- */
-
-static void about_free(client_about *self)
-{
-    while (self != NULL) {
-        client_about *older = self->older;
-        buf_fini(&self->text);
-        arena_fini(&self->memory);
-        mem_free(self);
-        self = older;
-    }
-}
-
-/* Views into an older one were given away: it stays, as long as there are not too many. */
-static void about_put(bay_client *self, client_about *made)
-{
-    size_t count = 0;
-    made->older = self->about;
-    self->about = made;
-    for (client_about *at = made; at != NULL; at = at->older) {
-        if (++count == CLIENT_MAX_ABOUTS) {
-            about_free(at->older);
-            at->older = NULL;
-        }
-    }
-}
-
-static bay_err about_learn(bay_client *self)
-{
-    mcp_client *engine = mcp_link_client(self->link);
-    bay_str info = json_raw(mcp_client_server_info(engine));
-    bay_str capabilities = json_raw(mcp_client_server_capabilities(engine));
-    bay_str instructions = mcp_client_instructions(engine);
-    capabilities = capabilities.len > 0 ? capabilities : STR("{}");
-    const client_about *known = self->about;
-    if (known != NULL && known->revision == mcp_client_revision(engine) &&
-        str_eq(known->info, info) && str_eq(known->capabilities, capabilities) &&
-        str_eq(known->instructions, instructions)) {
-        return BAY_OK;
-    }
-    client_about *made = mem_zalloc(sizeof(*made));
-    if (made == NULL) {
-        return BAY_NOMEM;
-    }
-    buf_init(&made->text, CLIENT_MAX_REPLY);
-    arena_init(&made->memory, CLIENT_MAX_PARSED);
-    buf_str(&made->text, info);
-    buf_str(&made->text, capabilities);
-    buf_str(&made->text, instructions);
-    bay_err err = made->text.err;
-    if (err == BAY_OK) {
-        bay_str rest = buf_view(&made->text);
-        made->info = str_head(rest, info.len);
-        rest = str_from(rest, info.len);
-        made->capabilities = str_head(rest, capabilities.len);
-        made->instructions = str_from(rest, capabilities.len);
-        made->revision = mcp_client_revision(engine);
-        err = json_parse(&made->doc, made->capabilities, NULL, &made->memory, NULL);
-    }
-    if (err != BAY_OK) {
-        about_free(made);
-        return err;
-    }
-    about_put(self, made);
-    return BAY_OK;
-}
-
-static void link_broken(void *user, bay_err err, const char *text)
-{
-    bay_client *self = user;
-    if (self->is_link_broken || self->phase == CLIENT_CLOSING) {
-        return;
-    }
-    self->is_link_broken = true;
-    loop_timer_stop(self->loop, &self->retry);
-    bool was_silent = !self->was_ready && self->argv != NULL && err == BAY_CLOSED;
-    client_fail(self, err, was_silent ? "it ended before it could be spoken to" : text);
-    self->phase = CLIENT_LOST;
-    sdk_client_settle_soon(self);
-}
-
-static void link_ready(void *user)
-{
-    bay_client *self = user;
-    if (self->is_link_broken || self->phase == CLIENT_CLOSING) {
-        return;
-    }
-    bay_err err = about_learn(self);
-    if (err != BAY_OK) {
-        link_broken(self, err, "what the server says of itself could not be kept");
-        return;
-    }
-    self->remembered = self->about->revision->era == MCP_LEGACY ? self->about->revision : NULL;
-    self->was_ready = true;
-    if (self->phase == CLIENT_OPENING) {
-        self->phase = CLIENT_READY;
-    }
-    sdk_client_settle_soon(self);
-}
-
-static void link_changed(void *user, mcp_change change)
-{
-    bay_client *self = user;
-    bay_kind kind = change == MCP_CHANGE_TOOLS     ? BAY_TOOLS
-                    : change == MCP_CHANGE_PROMPTS ? BAY_PROMPTS
-                                                   : BAY_RESOURCES;
-    sdk_lists_changed(self, kind);
-    if (self->options.changed != NULL && self->phase != CLIENT_CLOSING) {
-        self->options.changed(self, kind, self->options.changed_user);
-    }
-}
-
-static void link_updated(void *user, bay_str uri)
-{
-    bay_client *self = user;
-    if (self->options.updated != NULL && self->phase != CLIENT_CLOSING) {
-        self->options.updated(self, uri, self->options.updated_user);
-    }
-}
-
-static void link_logged(void *user, json_val params)
-{
-    bay_client *self = user;
-    if (self->options.logged != NULL && self->phase != CLIENT_CLOSING) {
-        self->options.logged(self, json_raw(params), self->options.logged_user);
-    }
-}
-
-static bool link_asked(void *user, const rpc_message *request)
-{
-    bay_client *self = user;
-    return self->phase != CLIENT_CLOSING && sdk_question_arrived(self, NULL, request);
-}
-
-static void link_withdrawn(void *user, bay_str id)
-{
-    sdk_question_withdrawn(user, id);
-}
-
-static void link_traced(void *user, bool is_outgoing, bay_str message, const mcp_field *fields,
-                        size_t count)
-{
-    bay_client *self = user;
-    (void)fields, (void)count;
-    if (self->options.traced != NULL) {
-        self->options.traced(self, is_outgoing, message, self->options.traced_user);
-    }
-}
-
-static const mcp_client_events link_events = {
-    .ready = link_ready,
-    .broken = link_broken,
-    .changed = link_changed,
-    .updated = link_updated,
-    .logged = link_logged,
-    .asked = link_asked,
-    .withdrawn = link_withdrawn,
-};
-
-static const mcp_client_events traced_events = {
-    .ready = link_ready,
-    .broken = link_broken,
-    .changed = link_changed,
-    .updated = link_updated,
-    .logged = link_logged,
-    .asked = link_asked,
-    .withdrawn = link_withdrawn,
-    .traced = link_traced,
-};
-
-/* ---- making a link ----------------------------------------------------------------------------
- */
-
-static uint32_t least(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
-static mcp_link_options link_options(bay_client *self, bay_str capabilities)
-{
-    const bay_client_options *options = &self->options;
-    bool is_http_only = self->url != NULL && options->transport == BAY_TRANSPORT_HTTP;
-    mcp_link_options out = {
-        .events = options->traced != NULL ? &traced_events : &link_events,
-        .user = self,
-        .term_ms = TERM_MS,
-        .kill_ms = KILL_MS,
-    };
-    out.client = (mcp_client_options){
-        .name = str_of(options->name != NULL ? options->name : "patchbay"),
-        .version = str_of(options->version != NULL ? options->version : bay_version()),
-        .capabilities = capabilities,
-        .oldest = options->oldest,
-        .newest = options->newest,
-        .remembered = self->remembered,
-        .probe_timeout_ms = least(PROBE_MS, options->idle_ms),
-        .call_timeout_ms = options->idle_ms,
-        .max_total_ms = options->total_ms,
-        .max_calls = CLIENT_MAX_REQUESTS,
-        .wants_changes = self->wants_changes,
-    };
-    /* Without 2024-11-05 there is nothing to fall back to: that is its only other transport. */
-    if (is_http_only && out.client.oldest < MCP_REV_2025_03_26 &&
-        out.client.newest >= MCP_REV_2025_03_26) {
-        out.client.oldest = MCP_REV_2025_03_26;
-    }
-    return out;
-}
-
-static bay_err open_url(bay_client *self, const mcp_link_options *options, bay_diag *diag)
-{
-    const client_settings *headers = &self->options.headers;
-    bay_err err = BAY_OK;
-    if (self->http == NULL) {
-        http_client_options http = {.limits = http_client_default_limits};
-        err = http_client_new(self->loop, &http, &self->http);
-    }
-    http_field *fields = NULL;
-    if (err == BAY_OK && headers->count > 0) {
-        fields = mem_array(headers->count, sizeof(*fields));
-        err = fields != NULL ? BAY_OK : BAY_NOMEM;
-    }
-    for (size_t i = 0; err == BAY_OK && i < headers->count; i++) {
-        const client_setting *one = &headers->at[i];
-        fields[i] = (http_field){str_of(one->name), {one->value, one->value_len}};
-    }
-    if (err == BAY_OK) {
-        bool is_sse = self->options.transport == BAY_TRANSPORT_SSE_2024;
-        err = mcp_link_open_http(self->loop, self->http, str_of(self->url), fields, headers->count,
-                                 is_sse, options, &self->link, diag);
-    }
-    mem_free(fields);
-    return err;
-}
-
-static bool is_replaced(const client_settings *env, const char *inherited)
-{
-    size_t len = strcspn(inherited, "=");
-    for (size_t i = 0; i < env->count; i++) {
-        if (strncmp(env->at[i].name, inherited, len) == 0 && env->at[i].name[len] == '=') {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The inherited variables; those given again replace them. NULL: no memory. */
-static const char **environment_of(const client_settings *given)
-{
-    extern char **environ;
-    size_t inherited = 0;
-    while (environ != NULL && environ[inherited] != NULL) {
-        inherited++;
-    }
-    const char **out = mem_array(inherited + given->count + 1, sizeof(*out));
-    size_t count = 0;
-    for (size_t i = 0; out != NULL && i < inherited; i++) {
-        if (!is_replaced(given, environ[i])) {
-            out[count++] = environ[i];
-        }
-    }
-    for (size_t i = 0; out != NULL && i < given->count; i++) {
-        out[count++] = given->at[i].name;
-    }
-    return out;
-}
-
-static bay_err open_command(bay_client *self, const mcp_link_options *options, bay_diag *diag)
-{
-    const char **env = environment_of(&self->options.env);
-    if (env == NULL) {
-        return BAY_NOMEM;
-    }
-    process_options child = {
-        .argv = (const char *const *)self->argv, .env = env, .cwd = self->options.directory};
-    bay_err err =
-        mcp_link_open_stdio(self->loop, &child, str_of(self->argv[0]), options, &self->link, diag);
-    mem_free(env);
-    return err;
-}
-
-static void renew_wishes(bay_client *self)
-{
-    mcp_client *engine = mcp_link_client(self->link);
-    size_t cursor = 0;
-    bay_str uri;
-    void *value;
-    mcp_client_note_level(engine, self->level);
-    while (map_next(&self->subscriptions, &cursor, &uri, &value)) {
-        if (mcp_client_note_subscription(engine, uri, true, client_now(self)) != BAY_OK) {
-            LOG(LOG_WARN, "client", "%s: out of memory: a subscription is lost", self->shown);
-        }
-    }
-}
-
-static void client_open(bay_client *self)
-{
-    bay_diag diag = {0};
-    buf capabilities;
-    self->phase = CLIENT_OPENING;
-    self->link = NULL;
-    buf_init(&capabilities, 4 * CLIENT_MAX_TEXT);
-    bay_err err = sdk_options_write_capabilities(&self->options, &capabilities);
-    if (err == BAY_OK) {
-        mcp_link_options options = link_options(self, buf_view(&capabilities));
-        if (self->attached != NULL) {
-            err = mcp_link_open_local(self->loop, sdk_serving_engine(self->attached), &options,
-                                      &self->link);
-        } else if (self->url != NULL) {
-            err = open_url(self, &options, &diag);
-        } else {
-            err = open_command(self, &options, &diag);
-        }
-    }
-    buf_fini(&capabilities);
-    if (err != BAY_OK) {
-        self->link = NULL;
-        client_fail(self, err, diag.text);
-        self->phase = CLIENT_LOST;
-        sdk_client_settle_soon(self);
-        return;
-    }
-    self->links++;
-    renew_wishes(self);
-}
-
-/* ---- the end of a turn ------------------------------------------------------------------------
- */
-
-static void reap_link(bay_client *self)
-{
-    if (self->is_link_broken) {
-        mcp_link *old = self->link;
-        self->link = NULL;
-        self->is_link_broken = false;
-        mcp_link_free(old);
-        sdk_questions_end(self);
-    }
-}
-
-static void tell_connected(bay_client *self)
-{
-    void (*connected)(bay_client * client, const bay_diag *diag, void *user) = self->connected;
-    bool is_known = self->phase == CLIENT_READY || self->has_given_up;
-    if (connected != NULL && is_known) {
-        bay_diag diag = {0};
-        if (self->phase != CLIENT_READY) {
-            diag = self->fault;
-        }
-        self->connected = NULL;
-        connected(self, &diag, self->connected_user);
-    }
-}
-
-static void settle(void *argument)
-{
-    bay_client *self = argument;
-    if (self->phase == CLIENT_CLOSING) {
-        return; /* bay_client_close sees to what is left */
-    }
-    reap_link(self);
-    if (self->phase == CLIENT_LOST && (client_is_needed(self) || self->connected != NULL)) {
-        client_plan(self);
-    }
-    tell_connected(self);
-    if (self->phase == CLIENT_READY) {
-        sdk_requests_hand_over(self);
-    }
-    sdk_requests_finish(self);
-}
-
-void sdk_client_settle_soon(bay_client *self)
-{
-    loop_defer(self->loop, &self->settle);
-}
-
-static void on_retry(void *argument)
-{
-    bay_client *self = argument;
-    if (self->phase != CLIENT_PAUSING) {
-        return;
-    }
-    if (self->link != NULL) {
-        self->phase = CLIENT_READY;
-    } else {
-        self->phase = CLIENT_LOST;
-    }
-    sdk_client_settle_soon(self);
-}
-
-/* ---- making a client --------------------------------------------------------------------------
- */
+/* ---- making a client ------------------------------------------------------------------------- */
 
 static bay_err render_roots(bay_client *self)
 {
@@ -560,7 +52,6 @@ static void client_free(bay_client *self)
     }
     mem_free(self->argv);
     mem_free(self->url);
-    about_free(self->about);
     sdk_client_forget_subscriptions(self);
     buf_fini(&self->roots);
     buf_fini(&self->remote_error);
@@ -599,8 +90,7 @@ static bay_err client_new(struct bay_server *attached, const bay_client_options 
     list_init(&self->ended);
     list_init(&self->questions);
     list_init(&self->refused_skills);
-    loop_timer_init(&self->retry, on_retry, self);
-    self->settle = (loop_task){.function = settle, .argument = self};
+    sdk_client_link_init(self);
     map_init(&self->subscriptions, CLIENT_MAX_SUBSCRIPTIONS);
     buf_init(&self->roots, CLIENT_MAX_REPLY);
     buf_init(&self->remote_error, CLIENT_MAX_REPLY);
@@ -637,7 +127,7 @@ static void client_begin(bay_client *self)
 {
     sdk_target_show(self->url, (const char *const *)self->argv, self->shown, sizeof(self->shown));
     loop_refresh(self->loop);
-    client_open(self);
+    sdk_client_open(self);
 }
 
 /* Takes the client. */
@@ -745,8 +235,7 @@ bay_err bay_client_begin(const char *target, const bay_client_options *options,
     return BAY_OK;
 }
 
-/* ---- ending -----------------------------------------------------------------------------------
- */
+/* ---- ending ---------------------------------------------------------------------------------- */
 
 static void link_left(void *user)
 {
@@ -760,10 +249,10 @@ static void link_end(bay_client *self)
         return;
     }
     loop_refresh(self->loop);
-    uint64_t end = client_now(self) + CLOSE_MS;
+    uint64_t end = loop_now_ms(self->loop) + CLOSE_MS;
     mcp_link_close(self->link, link_left, self);
-    while (!self->is_closed && client_now(self) < end) {
-        (void)loop_turn(self->loop, (int64_t)(end - client_now(self)));
+    while (!self->is_closed && loop_now_ms(self->loop) < end) {
+        (void)loop_turn(self->loop, (int64_t)(end - loop_now_ms(self->loop)));
     }
 }
 
@@ -786,8 +275,7 @@ void bay_client_close(bay_client *client)
     client_free(client);
 }
 
-/* ---- about it ---------------------------------------------------------------------------------
- */
+/* ---- about it -------------------------------------------------------------------------------- */
 
 bay_str bay_client_revision(const bay_client *client)
 {
@@ -838,8 +326,7 @@ mcp_client *sdk_client_engine(bay_client *self)
     return self->link != NULL && !self->is_link_broken ? mcp_link_client(self->link) : NULL;
 }
 
-/* ---- the loop ---------------------------------------------------------------------------------
- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 bay_err sdk_client_check_waiting(const bay_client *self, bay_diag *diag)
 {

@@ -61,8 +61,7 @@ static int kind_index(bay_kind kind)
     return -1;
 }
 
-/* ---- snapshots --------------------------------------------------------------------------------
- */
+/* ---- snapshots ------------------------------------------------------------------------------- */
 
 static bay_list *list_ref(bay_list *self)
 {
@@ -205,8 +204,7 @@ static bay_err list_new(bay_kind kind, buf *text, bool checks_headers, bay_list 
     return BAY_OK;
 }
 
-/* ---- fetching ---------------------------------------------------------------------------------
- */
+/* ---- fetching -------------------------------------------------------------------------------- */
 
 static void fetch_free(fetch *self)
 {
@@ -464,8 +462,7 @@ void sdk_lists_fini(bay_client *self)
     }
 }
 
-/* ---- asking for a list ------------------------------------------------------------------------
- */
+/* ---- asking for a list ----------------------------------------------------------------------- */
 
 static bool is_fresh(bay_client *self, int index)
 {
@@ -516,8 +513,7 @@ bay_err bay_client_list(bay_client *client, bay_kind kind, bay_list **out, bay_d
     return BAY_OK;
 }
 
-/* ---- what the tools say of a call -------------------------------------------------------------
- */
+/* ---- what the tools say of a call ------------------------------------------------------------ */
 
 static bool is_modern_http(bay_client *self)
 {
@@ -594,8 +590,7 @@ bay_err sdk_lists_tool_params(bay_client *self, json_val name, const mcp_param_t
     return BAY_OK;
 }
 
-/* ---- reading a list ---------------------------------------------------------------------------
- */
+/* ---- reading a list -------------------------------------------------------------------------- */
 
 static const list_entry *entry_at(const bay_list *self, size_t index)
 {

@@ -38,8 +38,7 @@ enum {
     CLIENT_KINDS = 5,
 };
 
-/* ---- options ----------------------------------------------------------------------------------
- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 typedef struct client_setting {
     char *name;  /* ends in NUL */
@@ -87,8 +86,7 @@ struct bay_client_options {
     bay_log_level log_level;
 };
 
-/* ---- the client -------------------------------------------------------------------------------
- */
+/* ---- the client ------------------------------------------------------------------------------ */
 
 typedef enum client_phase {
     CLIENT_LOST,    /* no link; the next need makes one */
@@ -158,8 +156,7 @@ struct bay_client {
     size_t refused_skill_count;
 };
 
-/* ---- a request --------------------------------------------------------------------------------
- */
+/* ---- a request ------------------------------------------------------------------------------- */
 
 typedef enum request_phase {
     REQUEST_NEW,     /* not started */
@@ -207,8 +204,7 @@ struct bay_request {
     bay_diag diag;
 };
 
-/* ---- what came back ---------------------------------------------------------------------------
- */
+/* ---- what came back -------------------------------------------------------------------------- */
 
 typedef struct reply_item {
     bay_content kind;

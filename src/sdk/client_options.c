@@ -11,8 +11,7 @@
 #include "wire/chars.h"
 #include "json/writer.h"
 
-/* ---- keeping ----------------------------------------------------------------------------------
- */
+/* ---- keeping --------------------------------------------------------------------------------- */
 
 static void options_fault(bay_client_options *self, bay_err err, const char *text)
 {
@@ -114,8 +113,7 @@ static void options_replace(bay_client_options *self, char **place, const char *
     *place = copy;
 }
 
-/* ---- making and copying -----------------------------------------------------------------------
- */
+/* ---- making and copying ---------------------------------------------------------------------- */
 
 static void options_init(bay_client_options *self)
 {
@@ -192,8 +190,7 @@ bay_err sdk_options_copy(bay_client_options *self, const bay_client_options *fro
     return err;
 }
 
-/* ---- the setters ------------------------------------------------------------------------------
- */
+/* ---- the setters ----------------------------------------------------------------------------- */
 
 void bay_client_options_name(bay_client_options *options, const char *name, const char *version)
 {
@@ -411,8 +408,7 @@ void bay_client_options_on_message(bay_client_options *options,
     }
 }
 
-/* ---- what the server is told ------------------------------------------------------------------
- */
+/* ---- what the server is told ----------------------------------------------------------------- */
 
 static void write_elicitation(const bay_client_options *options, json_writer *out)
 {

@@ -1,8 +1,12 @@
 /* The inside of the public client object, for the files of this room only.
  *
- *   client.c        connecting, the link and its lives, events, turning the loop
+ *   client.c        connecting, ending, turning the loop
+ *   client_link.c     its links, one after the other, and what they tell
+ *   client_target.c   URLs and commands
  *   client_options.c
- *   client_request.c  one request: its rounds on the wire, its end
+ *   client_request.c  one request: its settings, its start, its end
+ *   client_call.c     … and its rounds on the wire
+ *   client_service.c  everything that is one word: call, read, subscribe …
  *   client_reply.c    views into what came back
  *   client_lists.c    paging, caches, tools that break the rules
  *   client_questions.c  what the server asks, in either way
@@ -76,9 +80,14 @@ const char *sdk_client_where(const bay_client *self);
 /* The engine of the link there is now; NULL: there is none. */
 mcp_client *sdk_client_engine(bay_client *self);
 
-/* ---- client.c ---------------------------------------------------------------------------------
+/* ---- client_link.c
+ * ---------------------------------------------------------------------------------
  */
 
+void sdk_client_link_init(bay_client *self);
+void sdk_client_link_fini(bay_client *self);
+/* Makes a link; what comes of it is told later. */
+void sdk_client_open(bay_client *self);
 /* The loop looks after the client before it waits again. */
 void sdk_client_settle_soon(bay_client *self);
 /* Something waits for the server. */
@@ -86,33 +95,47 @@ void sdk_client_need(bay_client *self);
 /* It answered; or nobody did, though the link still stands. */
 void sdk_client_alive(bay_client *self);
 void sdk_client_unreachable(bay_client *self, bay_err err, const char *text);
+
+/* ---- client.c -------------------------------------------------------------------------------- */
+
 /* Something is about to be started or timed. */
 void sdk_client_touch(bay_client *self);
 /* BAY_STATE inside a callback. */
 bay_err sdk_client_check_waiting(const bay_client *self, bay_diag *diag) BAY_MUST_CHECK;
 
-/* ---- client_target.c --------------------------------------------------------------------------
- */
+/* ---- client_target.c ------------------------------------------------------------------------- */
 
 bay_err sdk_target_copy_words(const char *const *argv, char ***out, bay_diag *diag) BAY_MUST_CHECK;
 bay_err sdk_target_words(const char *command, char ***out, bay_diag *diag) BAY_MUST_CHECK;
 void sdk_target_show(const char *url, const char *const *argv, char *out, size_t size);
 
-/* ---- client_service.c -------------------------------------------------------------------------
- */
+/* ---- client_service.c ------------------------------------------------------------------------ */
 
 /* {"roots":[…]} from uri, name, uri, name …, NULL ("" : no name). */
 bay_err sdk_client_render_roots(const char *const *pairs, buf *out) BAY_MUST_CHECK;
 void sdk_client_forget_subscriptions(bay_client *self);
 
-/* ---- client_request.c -------------------------------------------------------------------------
- */
+/* ---- client_request.c ------------------------------------------------------------------------ */
 
 /* A request whose params are a name and, unless NULL, arguments; NULL: no memory. */
 bay_request *sdk_request_named(bay_client *client, const char *method, const char *name,
                                const char *arguments);
 /* "METHOD NAME at WHERE: TEXT". Returns err. */
 bay_err sdk_request_diag(const bay_request *self, bay_diag *diag, bay_err err, const char *text);
+/* The same with the text only, for whatever is not the server's own error. */
+void sdk_request_break(bay_request *self, bay_err err, const char *text);
+/* Ends what the server does for it. */
+void sdk_request_withdraw(bay_request *self, bay_str reason);
+void sdk_request_expire(bay_request *self);
+
+/* ---- client_call.c --------------------------------------------------------------------------- */
+
+/* Sends it, or lets it wait. On failure it is as it was. */
+bay_err sdk_request_go(bay_request *self, bay_diag *diag) BAY_MUST_CHECK;
+void sdk_request_on_timer(void *argument);
+/* `text` as an object; empty: missing. BAY_INVALID, BAY_NOMEM. */
+bay_err sdk_request_read(bay_str text, json_doc *doc, arena *memory, const char *what,
+                         json_val *out, bay_diag *diag) BAY_MUST_CHECK;
 bay_str sdk_request_round_method(const bay_request *self);
 bay_str sdk_request_round_params(const bay_request *self);
 void sdk_request_wait_for_tools(bay_request *self);
@@ -123,8 +146,7 @@ void sdk_requests_fail_waiting(bay_client *client, const bay_diag *fault);
 void sdk_requests_finish(bay_client *client); /* runs what is due of `done` */
 void sdk_requests_end(bay_client *client);    /* all of them are cancelled */
 
-/* ---- client_lists.c ---------------------------------------------------------------------------
- */
+/* ---- client_lists.c -------------------------------------------------------------------------- */
 
 void sdk_lists_changed(bay_client *self, bay_kind kind);
 void sdk_lists_fini(bay_client *self);
@@ -137,8 +159,7 @@ bool sdk_lists_tool_may_repeat(const bay_request *request);
 bay_err sdk_lists_tool_params(bay_client *self, json_val name, const mcp_param_table **out,
                               bay_diag *diag) BAY_MUST_CHECK;
 
-/* ---- client_options.c -------------------------------------------------------------------------
- */
+/* ---- client_options.c ------------------------------------------------------------------------ */
 
 /* A deep copy (NULL: the defaults); the first fault of filling is told here. */
 bay_err sdk_options_copy(bay_client_options *self, const bay_client_options *from,

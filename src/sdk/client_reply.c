@@ -11,8 +11,7 @@ typedef struct reply_member {
     bay_str text;
 } reply_member;
 
-/* ---- making -----------------------------------------------------------------------------------
- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 /* Decoded; empty for anything but a string. */
 static bay_err take_text(bay_reply *self, json_val value, bay_str *out)
@@ -196,8 +195,7 @@ void bay_reply_free(bay_reply *reply)
     }
 }
 
-/* ---- reading ----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static const reply_item *item_at(const bay_reply *reply, size_t index)
 {

@@ -14,8 +14,7 @@ static bay_err no_client(bay_diag *diag)
     return diag_set(diag, BAY_INVALID, "no client");
 }
 
-/* ---- requests ---------------------------------------------------------------------------------
- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 bay_err bay_client_call(bay_client *client, const char *tool, const char *arguments,
                         bay_reply **out, bay_diag *diag)
@@ -101,8 +100,7 @@ bay_err bay_client_request(bay_client *client, const char *method, const char *p
     return bay_request_run(bay_request_new(client, method, params), out, diag);
 }
 
-/* ---- being there ------------------------------------------------------------------------------
- */
+/* ---- being there ----------------------------------------------------------------------------- */
 
 /* Until the server can be spoken to, as a request would wait for it. */
 static bay_err await_ready(bay_client *self, bay_diag *diag)
@@ -174,8 +172,7 @@ bay_err bay_client_notify(bay_client *client, const char *method, const char *pa
                            loop_now_ms(client->loop), diag);
 }
 
-/* ---- subscriptions ----------------------------------------------------------------------------
- */
+/* ---- subscriptions --------------------------------------------------------------------------- */
 
 void sdk_client_forget_subscriptions(bay_client *self)
 {
@@ -310,8 +307,7 @@ bay_err bay_client_unsubscribe(bay_client *client, const char *uri, bay_diag *di
     return subscribe_by_request(client, uri, false, diag);
 }
 
-/* ---- the level of log messages ----------------------------------------------------------------
- */
+/* ---- the level of log messages --------------------------------------------------------------- */
 
 bay_err bay_client_log_level(bay_client *client, const char *level, bay_diag *diag)
 {
@@ -350,8 +346,7 @@ bay_err bay_client_log_level(bay_client *client, const char *level, bay_diag *di
     return err;
 }
 
-/* ---- roots ------------------------------------------------------------------------------------
- */
+/* ---- roots ----------------------------------------------------------------------------------- */
 
 bay_err sdk_client_render_roots(const char *const *pairs, buf *out)
 {
