@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "mcp/server_internal.h"
+#include "mcp/session.h"
 #include "mcp/stream.h"
 
 void carrier_take(holder *self, mcp_carrier *carrier)
@@ -37,6 +38,16 @@ void carrier_end(holder *self)
 {
     mcp_carrier *carrier = carrier_drop(self);
     carrier->ops->end(carrier);
+}
+
+void carrier_release(holder *self, uint32_t retry_ms)
+{
+    mcp_carrier *carrier = carrier_drop(self);
+    if (carrier->ops->release != NULL) {
+        carrier->ops->release(carrier, retry_ms);
+    } else {
+        carrier->ops->end(carrier);
+    }
 }
 
 void outlet_init(outlet *self, mcp_server *server)
@@ -157,6 +168,19 @@ bay_err outlet_event(outlet *self, buf *json)
     self->is_streaming = true;
     mcp_carrier *carrier = self->holder.carrier;
     return carrier->ops->event(carrier, buf_view(json), STR(""));
+}
+
+void outlet_release(outlet *self, uint32_t retry_ms)
+{
+    if (self->session == NULL || self->connection != NULL ||
+        (self->stream == NULL && (self->holder.carrier == NULL || open_stream(self) != BAY_OK))) {
+        return;
+    }
+    /* Opening may have found the client gone. */
+    if (self->stream != NULL && self->stream->holder.carrier != NULL) {
+        carrier_release(&self->stream->holder, retry_ms);
+        session_touch(self->session);
+    }
 }
 
 static void close_batch(outlet *self)

@@ -52,6 +52,16 @@ bay_err mcp_request_notify(mcp_request *shown, mcp_method_id method, bay_str par
     return notify(self, method, params);
 }
 
+/* mcp 2025-11-25 basic/transports, Sending Messages to the Server: a server may close the stream at
+ * any time once it sent an event with an id. */
+void mcp_request_release_stream(mcp_request *shown, uint32_t retry_ms)
+{
+    request *self = request_of(shown);
+    if (is_reachable(self) && shown->revision->id == MCP_REV_2025_11_25) {
+        outlet_release(self->outlet, retry_ms);
+    }
+}
+
 bay_err mcp_request_progress(mcp_request *shown, double progress, bay_str members)
 {
     request *self = request_of(shown);

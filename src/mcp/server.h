@@ -39,6 +39,9 @@ typedef struct mcp_carrier_ops {
     /* The stream ends after what was sent. Last call on the carrier. Duplex (may be NULL): the
      * server is being freed, its connection is closed already. */
     void (*end)(mcp_carrier *self);
+    /* `end`, after the client was told to come back for the rest in `retry_ms`. HTTP only; NULL:
+     * as `end`. */
+    void (*release)(mcp_carrier *self, uint32_t retry_ms);
 } mcp_carrier_ops;
 
 struct mcp_carrier {
@@ -191,6 +194,11 @@ bay_err mcp_request_notify(mcp_request *self, mcp_method_id method, bay_str para
 /* Progress with the client's own token; no-op without one or when it does not increase. `members`:
  * the notification's other members ("progress":1,"total":2), raw, without braces. */
 bay_err mcp_request_progress(mcp_request *self, double progress, bay_str members);
+
+/* Ends the exchange that carries this request, not the request: what is sent from now on waits for
+ * a client that comes back with Last-Event-ID. Sessions over HTTP since 2025-11-25; elsewhere
+ * nothing happens. */
+void mcp_request_release_stream(mcp_request *self, uint32_t retry_ms);
 
 /* A request of ours to the client, on this request's stream (legacy only; BAY_UNSUPPORTED for
  * modern clients: answer input_required instead; and for a client that lacks the capability).

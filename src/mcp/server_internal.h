@@ -233,10 +233,13 @@ outlet *outlet_new_batch(mcp_server *server);
 void outlet_answer(outlet *self, int status, buf *json);
 /* Opens a stream if need be. BAY_CANCELLED: nobody is there. */
 bay_err outlet_event(outlet *self, buf *json);
+/* Lets the client go, if it can come back for the rest. */
+void outlet_release(outlet *self, uint32_t retry_ms);
 void outlet_leave(outlet *self); /* one request fewer; the last one closes it */
 /* Ends a carrier's exchange; it belongs to nobody afterwards. */
 void carrier_answer(holder *self, int status, bay_str json, bay_str session, bay_str allow);
 void carrier_end(holder *self);
+void carrier_release(holder *self, uint32_t retry_ms);
 void carrier_take(holder *self, mcp_carrier *carrier);
 
 /* ---- ask.c */

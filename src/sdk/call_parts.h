@@ -37,13 +37,15 @@ typedef enum note_kind {
     NOTE_PROGRESS,
     NOTE_LOG,
     NOTE_ELICITATION_COMPLETE,
+    NOTE_TASK_STATUS, /* words on what it is doing */
+    NOTE_RELEASE,     /* of the stream */
 } note_kind;
 
 /* How a call ended, or a message of it. Views; those of an answer stand in the call or are lent. */
 typedef struct call_note {
     note_kind kind;
     int code;        /* NOTE_ERROR */
-    double progress; /* NOTE_PROGRESS */
+    double progress; /* NOTE_PROGRESS; NOTE_RELEASE: ms */
     bay_str text;    /* members, object, an error's message, a notification's members or params */
     bay_str data;    /* NOTE_ERROR: raw JSON or empty */
 } call_note;
@@ -139,6 +141,10 @@ struct bay_call {
     buf answered; /* "key":answer,… of this run: they travel with the next round */
     buf state;    /* the handler's own bytes */
     bool has_state;
+    /* Tasks: see task_parts.h. The id is the handler's thread's, the rest the loop's. */
+    char task_id[36]; /* "": none */
+    struct task *task;
+    loop_message begin_task;
     /* The answer of another thread, on its way to the loop without allocating. */
     loop_message message;
     call_note answer;

@@ -72,6 +72,11 @@ static bay_err request_message(bay_call *call, const call_note *note)
         return mcp_request_progress(call->request, note->progress, note->text);
     case NOTE_LOG:
         return mcp_request_notify(call->request, MCP_N_MESSAGE, note->text);
+    case NOTE_TASK_STATUS:
+        return BAY_OK; /* it is none */
+    case NOTE_RELEASE:
+        mcp_request_release_stream(call->request, (uint32_t)note->progress);
+        return BAY_OK;
     default:
         return mcp_request_notify(call->request, MCP_N_ELICITATION_COMPLETE, note->text);
     }
@@ -239,9 +244,9 @@ static void posted_arrived(void *argument)
     posted_let_go(self);
 }
 
-static void send(bay_call *call, note_kind kind, double progress, bay_str bytes)
+static void send(bay_call *call, call_note note)
 {
-    call_note note = {.kind = kind, .progress = progress, .text = bytes};
+    bay_str bytes = note.text;
     if (sdk_call_on_loop(call)) {
         deliver_message(call, &note);
         return;
@@ -409,7 +414,8 @@ void bay_call_progress(bay_call *call, double progress, double total, const char
         json_quote(&members, str_of(message));
     }
     if (members.err == BAY_OK) {
-        send(call, NOTE_PROGRESS, progress, buf_view(&members));
+        send(call,
+             (call_note){.kind = NOTE_PROGRESS, .progress = progress, .text = buf_view(&members)});
     }
     buf_fini(&members);
 }
@@ -436,7 +442,7 @@ static void send_log(bay_call *call, const char *level, bay_str logger, bay_str 
     }
     buf_char(&params, '}');
     if (params.err == BAY_OK) {
-        send(call, NOTE_LOG, 0, buf_view(&params));
+        send(call, (call_note){.kind = NOTE_LOG, .text = buf_view(&params)});
     }
     buf_fini(&params);
 }
@@ -465,7 +471,17 @@ void bay_call_elicit_complete(bay_call *call, const char *elicitation_id)
     json_quote(&params, str_of(elicitation_id));
     buf_char(&params, '}');
     if (params.err == BAY_OK) {
-        send(call, NOTE_ELICITATION_COMPLETE, 0, buf_view(&params));
+        send(call, (call_note){.kind = NOTE_ELICITATION_COMPLETE, .text = buf_view(&params)});
     }
     buf_fini(&params);
+}
+
+void bay_call_release_stream(bay_call *call, uint32_t retry_ms)
+{
+    send(call, (call_note){.kind = NOTE_RELEASE, .progress = retry_ms});
+}
+
+void bay_call_task_status(bay_call *call, const char *message)
+{
+    send(call, (call_note){.kind = NOTE_TASK_STATUS, .text = str_of(message)});
 }

@@ -50,7 +50,16 @@ static void on_end(mcp_carrier *carrier)
     recycle(self);
 }
 
-static const mcp_carrier_ops carrier_ops = {.answer = on_answer, .event = on_event, .end = on_end};
+/* When the exchange breaks off instead, its end comes all the same: the engine let go of it. */
+static void on_release(mcp_carrier *carrier, uint32_t retry_ms)
+{
+    http_carrier *self = of_carrier(carrier);
+    (void)http_reply_retry(&self->reply, retry_ms);
+    on_end(carrier);
+}
+
+static const mcp_carrier_ops carrier_ops = {
+    .answer = on_answer, .event = on_event, .end = on_end, .release = on_release};
 
 /* ---- from the exchange */
 

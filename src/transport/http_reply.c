@@ -175,23 +175,11 @@ static bay_err break_off(http_reply *self)
     return BAY_CANCELLED;
 }
 
-bay_err http_reply_event(http_reply *self, bay_str name, bay_str data, bay_str id)
+static bay_err write_event(http_reply *self, const sse_event *event)
 {
-    if (self->exchange == NULL) {
-        return BAY_CANCELLED;
-    }
-    if (!self->is_streaming && open_stream(self) != BAY_OK) {
-        return break_off(self);
-    }
-    if (data.len == 0 && id.len == 0) {
-        return BAY_OK;
-    }
     buf *text = &self->among->text;
-    sse_event event = {.name = name, .data = data, .retry_ms = SSE_NO_RETRY};
-    event.data.at = data.at != NULL ? data.at : "";
-    event.id = id.len > 0 ? id : (bay_str){NULL, 0};
     buf_clear(text);
-    bay_err err = sse_write_event(text, &event);
+    bay_err err = sse_write_event(text, event);
     if (err == BAY_OK) {
         err = http_stream_write(self->exchange, buf_view(text));
     }
@@ -204,6 +192,34 @@ bay_err http_reply_event(http_reply *self, bay_str name, bay_str data, bay_str i
     }
     touch(self);
     return err;
+}
+
+bay_err http_reply_event(http_reply *self, bay_str name, bay_str data, bay_str id)
+{
+    if (self->exchange == NULL) {
+        return BAY_CANCELLED;
+    }
+    if (!self->is_streaming && open_stream(self) != BAY_OK) {
+        return break_off(self);
+    }
+    if (data.len == 0 && id.len == 0) {
+        return BAY_OK;
+    }
+    sse_event event = {.name = name, .data = data, .retry_ms = SSE_NO_RETRY};
+    event.data.at = data.at != NULL ? data.at : "";
+    event.id = id.len > 0 ? id : (bay_str){NULL, 0};
+    return write_event(self, &event);
+}
+
+bay_err http_reply_retry(http_reply *self, uint32_t retry_ms)
+{
+    if (self->exchange == NULL) {
+        return BAY_CANCELLED;
+    }
+    if (!self->is_streaming && open_stream(self) != BAY_OK) {
+        return break_off(self);
+    }
+    return write_event(self, &(sse_event){.retry_ms = retry_ms});
 }
 
 void http_reply_end(http_reply *self)

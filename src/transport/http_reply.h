@@ -61,6 +61,8 @@ void http_reply_answer(http_reply *self, int status, bay_str json, bay_str sessi
  * sent. Errors: BAY_AGAIN: taken, stop until drained; BAY_CANCELLED: not taken, `gone` follows in a
  * later turn. Units: none. Threads: the loop's. Source: mcp basic/transports; HTML standard 9.2. */
 bay_err http_reply_event(http_reply *self, bay_str name, bay_str data, bay_str id);
+/* How long a client that lost the stream is to wait before it comes back; opens the stream. */
+bay_err http_reply_retry(http_reply *self, uint32_t retry_ms);
 void http_reply_end(http_reply *self);
 /* Ends it by closing the connection; no `gone`. */
 void http_reply_abort(http_reply *self);

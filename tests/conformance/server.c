@@ -1,7 +1,6 @@
 /* The server that the official conformance suite is run against: every tool, resource and prompt it
  * asks for by name, written on the public header only, so that what passes here passes for anybody
- * who links the library. What needs the client to be asked something in the middle of a call is not
- * here. */
+ * who links the library. */
 #include <patchbay/server.h>
 #include <stdio.h>
 #include <string.h>
@@ -127,6 +126,236 @@ static void answer_region(bay_call *call, void *user)
     bay_call_replyf(call, "The region is \"%.*s\".", BAY_STR(region));
 }
 
+/* Closes its stream, and answers a while later: to whoever comes back. */
+static void answer_later(bay_call *call, void *user)
+{
+    (void)user;
+    bay_call_release_stream(call, 500);
+    sleep_ms(200);
+    bay_call_reply(call, "Reconnection test completed successfully");
+}
+
+/* ---- tools that ask their client ---- */
+
+#define NAME_FORM                                                                                  \
+    "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"}},\"required\":["          \
+    "\"name\"]}"
+#define OK_FORM                                                                                    \
+    "{\"type\":\"object\",\"properties\":{\"ok\":{\"type\":\"boolean\"}},\"required\":[\"ok\"]}"
+#define COLOUR_FORM                                                                                \
+    "{\"type\":\"object\",\"properties\":{\"color\":{\"type\":\"string\"}},\"required\":["         \
+    "\"color\"]}"
+
+static const char *action_text(const bay_answer *answer)
+{
+    static const char *const texts[] = {
+        [BAY_NO_ANSWER] = "none",
+        [BAY_ACCEPT] = "accept",
+        [BAY_DECLINE] = "decline",
+        [BAY_CANCEL] = "cancel",
+    };
+    return texts[bay_answer_action(answer)];
+}
+
+static void tell_sample(bay_call *call, const bay_answer *answer, void *user)
+{
+    bay_str text = bay_answer_text(answer);
+    (void)user;
+    bay_call_replyf(call, "LLM response: %.*s", BAY_STR(text));
+}
+
+static void ask_model(bay_call *call, void *user)
+{
+    char prompt[512];
+    bay_str given = bay_call_str(call, "prompt");
+    (void)user;
+    snprintf(prompt, sizeof(prompt), "%.*s", BAY_STR(given));
+    bay_call_sample(call, prompt, 100, tell_sample, NULL);
+}
+
+static void ask_capital(bay_call *call, void *user)
+{
+    (void)user;
+    bay_call_key(call, "capital_question");
+    bay_call_sample(call, "What is the capital of France?", 100, tell_sample, NULL);
+}
+
+static void tell_form(bay_call *call, const bay_answer *answer, void *user)
+{
+    bay_str content = bay_answer_content(answer);
+    (void)user;
+    bay_call_replyf(call, "User response: action=%s, content=%.*s", action_text(answer),
+                    BAY_STR(content));
+}
+
+static const char form_of_user[] =
+    "{\"type\":\"object\",\"properties\":{"
+    "\"username\":{\"type\":\"string\",\"description\":\"User's response\"},"
+    "\"email\":{\"type\":\"string\",\"description\":\"User's email address\"}},"
+    "\"required\":[\"username\",\"email\"]}";
+
+static const char form_of_defaults[] =
+    "{\"type\":\"object\",\"properties\":{"
+    "\"name\":{\"type\":\"string\",\"description\":\"User name\",\"default\":\"John Doe\"},"
+    "\"age\":{\"type\":\"integer\",\"description\":\"User age\",\"default\":30},"
+    "\"score\":{\"type\":\"number\",\"description\":\"User score\",\"default\":95.5},"
+    "\"status\":{\"type\":\"string\",\"description\":\"User status\","
+    "\"enum\":[\"active\",\"inactive\",\"pending\"],\"default\":\"active\"},"
+    "\"verified\":{\"type\":\"boolean\",\"description\":\"Verification status\","
+    "\"default\":true}},\"required\":[]}";
+
+static const char form_of_choices[] =
+    "{\"type\":\"object\",\"properties\":{"
+    "\"untitledSingle\":{\"type\":\"string\",\"enum\":[\"option1\",\"option2\",\"option3\"]},"
+    "\"titledSingle\":{\"type\":\"string\",\"oneOf\":[{\"const\":\"value1\",\"title\":\"First\"},"
+    "{\"const\":\"value2\",\"title\":\"Second\"}]},"
+    "\"legacyEnum\":{\"type\":\"string\",\"enum\":[\"opt1\",\"opt2\"],"
+    "\"enumNames\":[\"Option one\",\"Option two\"]},"
+    "\"untitledMulti\":{\"type\":\"array\",\"items\":{\"type\":\"string\","
+    "\"enum\":[\"option1\",\"option2\",\"option3\"]}},"
+    "\"titledMulti\":{\"type\":\"array\",\"items\":{\"anyOf\":["
+    "{\"const\":\"value1\",\"title\":\"First\"},{\"const\":\"value2\",\"title\":\"Second\"}]}}},"
+    "\"required\":[]}";
+
+static char user_form[sizeof(form_of_user)];
+static char default_form[sizeof(form_of_defaults)];
+static char choice_form[sizeof(form_of_choices)];
+
+static void ask_form(bay_call *call, void *user)
+{
+    char message[512];
+    bay_str given = bay_call_str(call, "message");
+    if (given.len == 0) {
+        bay_call_elicit(call, "Please review and update the form", user, tell_form, NULL);
+        return;
+    }
+    snprintf(message, sizeof(message), "%.*s", BAY_STR(given));
+    bay_call_elicit(call, message, user, tell_form, NULL);
+}
+
+static void greet(bay_call *call, const bay_answer *answer, void *user)
+{
+    bay_str name = bay_answer_str(answer, "name");
+    (void)user;
+    bay_call_replyf(call, "Hello, %.*s!", BAY_STR(name));
+}
+
+static void ask_name(bay_call *call, void *user)
+{
+    (void)user;
+    bay_call_key(call, "user_name");
+    bay_call_elicit(call, "What is your name?", NAME_FORM, greet, NULL);
+}
+
+static void tell_roots(bay_call *call, const bay_answer *answer, void *user)
+{
+    bay_str first = bay_answer_root(answer, 0);
+    (void)user;
+    bay_call_replyf(call, "%zu roots, the first: %.*s", bay_answer_root_count(answer),
+                    BAY_STR(first));
+}
+
+static void ask_roots(bay_call *call, void *user)
+{
+    (void)user;
+    bay_call_key(call, "client_roots");
+    bay_call_roots(call, tell_roots, NULL);
+}
+
+static void confirm(bay_call *call, const bay_answer *answer, void *user)
+{
+    bay_str state = bay_call_state(call);
+    bay_str ok = bay_answer_str(answer, "ok");
+    (void)user;
+    bay_call_replyf(call, "%.*s (confirmed: %.*s)", BAY_STR(state), BAY_STR(ok));
+}
+
+static void ask_with_state(bay_call *call, void *user)
+{
+    (void)user;
+    bay_call_set_state(call, "state-ok", 8);
+    bay_call_key(call, "confirm");
+    bay_call_elicit(call, "Please confirm", OK_FORM, confirm, NULL);
+}
+
+/* The answer that comes last ends the call: until then the others are kept in mind. */
+static void take_part(bay_call *call, const bay_answer *answer, void *user)
+{
+    (void)answer;
+    (void)user;
+    char heard[8];
+    bay_str state = bay_call_state(call);
+    int len = snprintf(heard, sizeof(heard), "%.*s.", BAY_STR(state));
+    bay_call_set_state(call, heard, (size_t)len);
+    if (len == 3) {
+        bay_call_reply(call, "All three answers came");
+    }
+}
+
+static void ask_three(bay_call *call, void *user)
+{
+    (void)user;
+    bay_call_set_state(call, "", 0);
+    bay_call_key(call, "user_name");
+    bay_call_elicit(call, "What is your name?", NAME_FORM, take_part, NULL);
+    bay_call_key(call, "greeting");
+    bay_call_sample(call, "Generate a greeting", 50, take_part, NULL);
+    bay_call_key(call, "client_roots");
+    bay_call_roots(call, take_part, NULL);
+}
+
+static void tell_colour(bay_call *call, const bay_answer *answer, void *user)
+{
+    bay_str colour = bay_answer_str(answer, "color");
+    (void)user;
+    bay_call_replyf(call, "The favourite colour is %.*s", BAY_STR(colour));
+}
+
+static void ask_colour(bay_call *call, const bay_answer *answer, void *user)
+{
+    (void)answer;
+    (void)user;
+    bay_call_key(call, "step2");
+    bay_call_elicit(call, "Step 2: What is your favorite color?", COLOUR_FORM, tell_colour, NULL);
+}
+
+static void ask_in_steps(bay_call *call, void *user)
+{
+    (void)user;
+    bay_call_key(call, "step1");
+    bay_call_elicit(call, "Step 1: What is your name?", NAME_FORM, ask_colour, NULL);
+}
+
+/* Only what the client can be asked. */
+static void ask_what_is_possible(bay_call *call, void *user)
+{
+    (void)user;
+    if (bay_call_client_has(call, "sampling")) {
+        ask_capital(call, NULL);
+    } else if (bay_call_client_has(call, "elicitation")) {
+        ask_name(call, NULL);
+    } else {
+        bay_call_reply(call, "This client can be asked nothing");
+    }
+}
+
+static void prompt_context(bay_call *call, const bay_answer *answer, void *user)
+{
+    bay_str context = bay_answer_str(answer, "context");
+    (void)user;
+    bay_call_replyf(call, "Use this context: %.*s", BAY_STR(context));
+}
+
+static void ask_context(bay_call *call, void *user)
+{
+    (void)user;
+    bay_call_key(call, "user_context");
+    bay_call_elicit(call, "What context should the prompt use?",
+                    "{\"type\":\"object\",\"properties\":{\"context\":{\"type\":\"string\"}},"
+                    "\"required\":[\"context\"]}",
+                    prompt_context, NULL);
+}
+
 static void trigger_tools(bay_call *call, void *user)
 {
     bay_server_changed(user, BAY_TOOLS);
@@ -218,6 +447,45 @@ static void add_behaviour_tools(bay_server *server)
     bay_server_tool(server, "test_trigger_resource_change",
                     "Announces a new list of resources and a new watched resource.", NULL,
                     trigger_resources, server);
+}
+
+static void add_asking_tools(bay_server *server)
+{
+    bay_server_tool(server, "test_sampling", "Asks the client's model.",
+                    "{\"type\":\"object\",\"properties\":{\"prompt\":{\"type\":\"string\","
+                    "\"description\":\"What to ask\"}},\"required\":[\"prompt\"]}",
+                    ask_model, NULL);
+    memcpy(user_form, form_of_user, sizeof(user_form));
+    memcpy(default_form, form_of_defaults, sizeof(default_form));
+    memcpy(choice_form, form_of_choices, sizeof(choice_form));
+    bay_server_tool(server, "test_elicitation", "Asks the user.",
+                    "{\"type\":\"object\",\"properties\":{\"message\":{\"type\":\"string\","
+                    "\"description\":\"What to ask\"}},\"required\":[\"message\"]}",
+                    ask_form, user_form);
+    bay_server_tool(server, "test_elicitation_sep1034_defaults",
+                    "Asks the user, with a default for every field.", NULL, ask_form, default_form);
+    bay_server_tool(server, "test_elicitation_sep1330_enums",
+                    "Asks the user, with every kind of choice.", NULL, ask_form, choice_form);
+    bay_tool *tool =
+        bay_server_tool(server, "test_reconnection", "Closes its stream before it answers.", NULL,
+                        answer_later, NULL);
+    bay_tool_blocking(tool);
+    bay_server_tool(server, "test_input_required_result_elicitation", "Asks for a name.", NULL,
+                    ask_name, NULL);
+    bay_server_tool(server, "test_input_required_result_sampling", "Asks for a capital.", NULL,
+                    ask_capital, NULL);
+    bay_server_tool(server, "test_input_required_result_list_roots", "Asks for the roots.", NULL,
+                    ask_roots, NULL);
+    bay_server_tool(server, "test_input_required_result_request_state",
+                    "Keeps something in mind between two rounds.", NULL, ask_with_state, NULL);
+    bay_server_tool(server, "test_input_required_result_tampered_state",
+                    "Keeps something in mind that nobody may change.", NULL, ask_with_state, NULL);
+    bay_server_tool(server, "test_input_required_result_multiple_inputs",
+                    "Asks three things at once.", NULL, ask_three, NULL);
+    bay_server_tool(server, "test_input_required_result_multi_round",
+                    "Asks one thing after the other.", NULL, ask_in_steps, NULL);
+    bay_server_tool(server, "test_input_required_result_capabilities",
+                    "Asks only what the client declared.", NULL, ask_what_is_possible, NULL);
 }
 
 /* ---- resources ---- */
@@ -320,6 +588,8 @@ static void add_prompts(bay_server *server)
                       prompt_resource, NULL);
     bay_server_prompt(server, "test_prompt_with_image", "A prompt that holds an image.", NULL,
                       prompt_image, NULL);
+    bay_server_prompt(server, "test_input_required_result_prompt",
+                      "A prompt that asks for its context.", NULL, ask_context, NULL);
     bay_server_completion(server, complete_argument, NULL);
 }
 
@@ -328,6 +598,7 @@ int main(int argc, char **argv)
     bay_server *server = bay_server_new("patchbay-conformance", bay_version());
     add_content_tools(server);
     add_behaviour_tools(server);
+    add_asking_tools(server);
     add_resources(server);
     add_prompts(server);
     return bay_server_main(server, argc, argv);

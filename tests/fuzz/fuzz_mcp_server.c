@@ -100,7 +100,7 @@ static void on_end(mcp_carrier *carrier)
     self->is_done = true;
 }
 
-static const mcp_carrier_ops ops = {on_answer, on_event, on_end};
+static const mcp_carrier_ops ops = {on_answer, on_event, on_end, NULL};
 
 static void on_asked(void *user, bay_err err, const rpc_message *response)
 {

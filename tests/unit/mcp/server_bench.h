@@ -25,6 +25,7 @@ typedef struct wire {
     int status; /* 0: no answer yet */
     int answers;
     int ends;
+    uint32_t retry_ms; /* of a release */
     int events;
     char *body;
     char session[64];
@@ -120,7 +121,13 @@ static inline void wire_end(mcp_carrier *carrier)
     self->ends++;
 }
 
-static const mcp_carrier_ops wire_ops = {wire_answer, wire_event, wire_end};
+static inline void wire_release(mcp_carrier *carrier, uint32_t retry_ms)
+{
+    ((wire *)carrier)->retry_ms = retry_ms;
+    wire_end(carrier);
+}
+
+static const mcp_carrier_ops wire_ops = {wire_answer, wire_event, wire_end, wire_release};
 
 static inline void wire_init(wire *self, bench *on)
 {

@@ -124,7 +124,7 @@ static void carrier_end(mcp_carrier *self)
     post(CLIENT_ENDED, through->number, (bay_str){0});
 }
 
-static const mcp_carrier_ops carrier_ops = {carrier_answer, carrier_event, carrier_end};
+static const mcp_carrier_ops carrier_ops = {carrier_answer, carrier_event, carrier_end, NULL};
 
 static exchange *exchange_new(uint64_t number)
 {
