@@ -85,9 +85,9 @@ void sdk_skills_end(bay_client *client)
  */
 
 /* "skill://a/b" for its root, its root with a slash, and its SKILL.md. */
-static bool is_uri_of(bay_str uri, bay_str asked)
+static bool is_uri_of(bay_str known, bay_str asked)
 {
-    bay_str rest = str_starts(uri, asked) ? str_from(uri, asked.len) : STR("?");
+    bay_str rest = str_starts(known, asked) ? str_from(known, asked.len) : STR("?");
     return rest.len == 0 || str_eq(rest, STR("/" MAIN_FILE)) ||
            (str_eq(rest, STR(MAIN_FILE)) && str_ends(asked, STR("/")));
 }
@@ -179,23 +179,23 @@ static bool is_clean_path(bay_str path)
 /* root + path, its segments encoded unless `is_plain`. */
 static bay_err join(bay_str root, bay_str path, bool is_plain, arena *memory, bay_str *out)
 {
-    buf uri;
-    buf_init(&uri, CLIENT_MAX_TEXT);
-    buf_str(&uri, root);
+    buf text;
+    buf_init(&text, CLIENT_MAX_TEXT);
+    buf_str(&text, root);
     while (path.len > 0) {
         bay_str segment = str_head(path, str_find(path, '/'));
         if (is_plain) {
-            buf_str(&uri, segment);
+            buf_str(&text, segment);
         } else {
-            uri_encode(&uri, segment);
+            uri_encode(&text, segment);
         }
         path = str_from(path, segment.len + 1);
         if (path.len > 0) {
-            buf_char(&uri, '/');
+            buf_char(&text, '/');
         }
     }
-    bay_err err = uri.err == BAY_OK ? arena_dup(memory, buf_view(&uri), out) : uri.err;
-    buf_fini(&uri);
+    bay_err err = text.err == BAY_OK ? arena_dup(memory, buf_view(&text), out) : text.err;
+    buf_fini(&text);
     return err;
 }
 
@@ -230,11 +230,11 @@ static bay_err find_file(wanted *self, bay_str path, arena *memory, bay_diag *di
     }
     json_iter iter = json_iter_of(files);
     while (json_next(&iter)) {
-        json_val uri = json_get(iter.value, STR("uri"));
-        if (!json_str_eq(uri, self->uri) && !json_str_eq(uri, encoded)) {
+        json_val listed = json_get(iter.value, STR("uri"));
+        if (!json_str_eq(listed, self->uri) && !json_str_eq(listed, encoded)) {
             continue;
         }
-        self->uri = json_str_eq(uri, encoded) ? encoded : self->uri;
+        self->uri = json_str_eq(listed, encoded) ? encoded : self->uri;
         self->digest = json_get(iter.value, STR("digest"));
         if (!is_digest(self->digest) || self->size < 0 ||
             json_int64(json_get(iter.value, STR("size")), &self->size) != BAY_OK) {
@@ -251,12 +251,12 @@ static bay_err find_file(wanted *self, bay_str path, arena *memory, bay_diag *di
 /* The URI of the SKILL.md must be one, and lead to where the files are. */
 static bay_err find_root(wanted *self, arena *memory, bay_diag *diag)
 {
-    bay_str uri;
-    if (json_str(json_get(self->entry, STR("uri")), memory, &uri) != BAY_OK ||
-        !str_ends(uri, STR("/" MAIN_FILE))) {
+    bay_str main_file;
+    if (json_str(json_get(self->entry, STR("uri")), memory, &main_file) != BAY_OK ||
+        !str_ends(main_file, STR("/" MAIN_FILE))) {
         return diag_set(diag, BAY_PROTOCOL, "the skill's entry has no URI of a " MAIN_FILE);
     }
-    self->root = str_head(uri, uri.len - (sizeof(MAIN_FILE) - 1));
+    self->root = str_head(main_file, main_file.len - (sizeof(MAIN_FILE) - 1));
     return BAY_OK;
 }
 
@@ -345,10 +345,10 @@ static bay_err read_file(bay_client *client, const wanted *file, const char *ent
                         "a file of this skill was not what its entry says: "
                         "nothing of it is read until the entry changes");
     }
-    char *uri = mem_dup(file->uri.at, file->uri.len);
-    bay_err err = uri != NULL ? bay_client_read(client, uri, &reply, diag)
-                              : diag_set(diag, BAY_NOMEM, "out of memory");
-    mem_free(uri);
+    char *address = mem_dup(file->uri.at, file->uri.len);
+    bay_err err = address != NULL ? bay_client_read(client, address, &reply, diag)
+                                  : diag_set(diag, BAY_NOMEM, "out of memory");
+    mem_free(address);
     if (err != BAY_OK) {
         return err;
     }
