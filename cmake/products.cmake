@@ -84,16 +84,18 @@ foreach(file ${files})
     list(APPEND bay_programs example_${name})
 endforeach()
 
-# The server that tests/conformance holds against the official suite.
-set(bay_conformance ${CMAKE_SOURCE_DIR}/tests/conformance/server.c)
-if(EXISTS ${bay_conformance})
-    add_executable(conformance_server ${bay_conformance})
-    set_property(TARGET conformance_server APPEND PROPERTY LINK_DEPENDS ${bay_archive})
-    target_link_libraries(conformance_server PRIVATE patchbay_static)
-    if(NOT BAY_TESTS)
-        set_target_properties(conformance_server PROPERTIES EXCLUDE_FROM_ALL ON)
+# The server and the client that tests/conformance holds against the official suite.
+foreach(role server client)
+    set(bay_conformance ${CMAKE_SOURCE_DIR}/tests/conformance/${role}.c)
+    if(EXISTS ${bay_conformance})
+        add_executable(conformance_${role} ${bay_conformance})
+        set_property(TARGET conformance_${role} APPEND PROPERTY LINK_DEPENDS ${bay_archive})
+        target_link_libraries(conformance_${role} PRIVATE patchbay_static)
+        if(NOT BAY_TESTS)
+            set_target_properties(conformance_${role} PROPERTIES EXCLUDE_FROM_ALL ON)
+        endif()
     endif()
-endif()
+endforeach()
 
 # bench/NAME.c: built on demand (target "benches"), free to use every room.
 add_custom_target(benches)
