@@ -48,12 +48,13 @@ BAY_API void bay_server_icons(bay_server *server, const char *json);
 BAY_API void bay_server_log_to(bay_server *server, bay_log_sink sink, void *user,
                                bay_log_level most_verbose);
 
-/* Settings that are numbers; 0 stands for the default. Out of range: an error of registration. */
+/* Settings that are numbers, read when serving begins; 0 stands for the default, except where it
+ * says what 0 is. Out of range: an error of registration. */
 typedef enum bay_setting {
     BAY_CALL_TIMEOUT_MS,     /* of every call without one of its own; 600,000 */
     BAY_QUESTION_TIMEOUT_MS, /* until a question counts as unanswered; 600,000 */
     BAY_STATE_TTL_MS,        /* how long a client may take for its next round; 600,000 */
-    BAY_LIST_TTL_MS,         /* how long lists may be kept by clients; 0: not at all */
+    BAY_LIST_TTL_MS,         /* how long lists may be kept by clients; 300,000; 0: not at all */
     BAY_PAGE_SIZE,           /* entries per page of a list; 0: all on one */
     BAY_MAX_SESSIONS,        /* 10,000 */
     BAY_SESSION_IDLE_MS,     /* 1,800,000 */

@@ -52,7 +52,7 @@ static void put_meta(json_writer *writer, const request *to, json_val meta)
     json_open_object(writer);
     if (json_is(json_get(meta, STR(MCP_META_SERVER_INFO)), JSON_MISSING)) {
         json_key_lit(writer, MCP_META_SERVER_INFO);
-        json_put_raw(writer, to->shown.server->info);
+        json_put_raw(writer, server_info(to->shown.server, to->shown.revision));
     }
     json_put_members(writer, meta, NULL, 0);
     json_close_object(writer);
@@ -119,10 +119,9 @@ void dress_members(buf *out, const request *to, bay_str members)
     open_response(out, to);
     buf_char(out, '{');
     buf_str(out, members);
+    const char *gap = members.len > 0 ? "," : "";
     if (to->shown.revision->era == MCP_MODERN) {
-        if (members.len > 0) {
-            buf_char(out, ',');
-        }
+        buf_str(out, str_of(gap));
         buf_lit(out, "\"resultType\":\"complete\"");
         if (is_cacheable(to)) {
             buf_lit(out, ",\"ttlMs\":");
@@ -131,7 +130,16 @@ void dress_members(buf *out, const request *to, bay_str members)
             buf_str(out, to->shown.is_cache_public ? STR("\"public\"") : STR("\"private\""));
         }
         buf_lit(out, ",\"_meta\":{\"" MCP_META_SERVER_INFO "\":");
-        buf_str(out, to->shown.server->info);
+        buf_str(out, server_info(to->shown.server, to->shown.revision));
+        if (to->shown.result_meta.len > 0) {
+            buf_char(out, ',');
+            buf_str(out, to->shown.result_meta);
+        }
+        buf_char(out, '}');
+    } else if (to->shown.result_meta.len > 0) {
+        buf_str(out, str_of(gap));
+        buf_lit(out, "\"_meta\":{");
+        buf_str(out, to->shown.result_meta);
         buf_char(out, '}');
     }
     buf_lit(out, "}}");

@@ -225,7 +225,7 @@ void listen_complete(listen_stream *self)
     buf_lit(out, ",\"result\":{\"resultType\":\"complete\",");
     write_meta(out, self);
     buf_lit(out, ",\"" MCP_META_SERVER_INFO "\":");
-    buf_str(out, server->info);
+    buf_str(out, server_info(server, mcp_revision_of(MCP_LATEST)));
     buf_lit(out, "}}}");
     /* It is off every list before anything is sent: sending may report the carrier gone. */
     mcp_carrier *line = self->connection != NULL ? self->connection->carrier : NULL;

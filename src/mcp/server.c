@@ -44,22 +44,44 @@ static bay_str keep(char **at, bay_str text)
     return kept;
 }
 
-static void write_texts(buf *info, buf *versions, const mcp_server_options *options)
+/* Title came with 2025-06-18, website and icons with 2025-11-25. */
+enum { INFO_FIRST, INFO_TITLED, INFO_WHOLE };
+
+static void write_info(buf *out, const mcp_server_options *options, int form)
 {
     json_writer writer;
-    json_writer_init(&writer, info);
+    json_writer_init(&writer, out);
     json_open_object(&writer);
     json_key_lit(&writer, "name");
     json_put_str(&writer, options->name);
-    if (options->title.len > 0) {
+    if (form >= INFO_TITLED && options->title.len > 0) {
         json_key_lit(&writer, "title");
         json_put_str(&writer, options->title);
     }
     json_key_lit(&writer, "version");
     json_put_str(&writer, options->version);
+    if (form >= INFO_WHOLE && options->website.len > 0) {
+        json_key_lit(&writer, "websiteUrl");
+        json_put_str(&writer, options->website);
+    }
+    if (form >= INFO_WHOLE && options->icons.len > 0) {
+        json_key_lit(&writer, "icons");
+        json_put_raw(&writer, options->icons);
+    }
     json_close_object(&writer);
+}
 
-    json_writer_init(&writer, versions);
+bay_str server_info(const mcp_server *self, const mcp_revision *revision)
+{
+    return self->infos[revision->id >= MCP_REV_2025_11_25   ? INFO_WHOLE
+                       : revision->id >= MCP_REV_2025_06_18 ? INFO_TITLED
+                                                            : INFO_FIRST];
+}
+
+static void write_versions(buf *out, const mcp_server_options *options)
+{
+    json_writer writer;
+    json_writer_init(&writer, out);
     json_open_array(&writer);
     for (size_t i = MCP_REVISION_COUNT; i-- > 0;) {
         const mcp_revision *revision = mcp_revision_of((mcp_revision_id)i);
@@ -72,25 +94,32 @@ static void write_texts(buf *info, buf *versions, const mcp_server_options *opti
 
 static bay_err keep_texts(mcp_server *self, const mcp_server_options *options)
 {
-    buf info;
-    buf versions;
-    buf_init(&info, 1024 * 1024);
-    buf_init(&versions, 4096);
-    write_texts(&info, &versions, options);
-    bay_err err = info.err != BAY_OK ? info.err : versions.err;
+    buf texts;
+    size_t ends[INFO_WHOLE + 1];
+    buf_init(&texts, 4 * 1024 * 1024);
+    for (int form = INFO_FIRST; form <= INFO_WHOLE; form++) {
+        write_info(&texts, options, form);
+        ends[form] = texts.len;
+    }
+    write_versions(&texts, options);
+    bay_err err = texts.err;
     if (err == BAY_OK) {
-        self->texts = mem_alloc(info.len + versions.len + options->instructions.len + 1);
+        self->texts = mem_alloc(texts.len + options->instructions.len + 1);
         err = self->texts != NULL ? BAY_OK : BAY_NOMEM;
     }
     if (err == BAY_OK) {
         char *at = self->texts;
-        self->info = keep(&at, buf_view(&info));
-        self->modern_list = keep(&at, buf_view(&versions));
+        size_t begin = 0;
+        for (int form = INFO_FIRST; form <= INFO_WHOLE; form++) {
+            self->infos[form] = keep(&at, (bay_str){texts.at + begin, ends[form] - begin});
+            begin = ends[form];
+        }
+        self->modern_list = keep(&at, (bay_str){texts.at + begin, texts.len - begin});
         self->options.instructions = keep(&at, options->instructions);
         self->options.name = self->options.title = self->options.version = STR("");
+        self->options.website = self->options.icons = STR("");
     }
-    buf_fini(&info);
-    buf_fini(&versions);
+    buf_fini(&texts);
     return err;
 }
 

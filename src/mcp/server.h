@@ -108,6 +108,8 @@ struct mcp_request {
     void *user;
     uint32_t ttl_ms; /* cache hint added to cacheable modern results that carry none */
     bool is_cache_public;
+    bay_str result_meta; /* for mcp_request_result_members: members of _meta, raw, without braces;
+                            lives until the request is finished */
 };
 
 typedef struct mcp_service {
@@ -141,6 +143,8 @@ typedef struct mcp_server_options {
     bay_str title; /* "" = none */
     bay_str version;
     bay_str instructions; /* "" = none */
+    bay_str website;      /* "" = none; since 2025-11-25 */
+    bay_str icons;        /* raw JSON array, "" = none; since 2025-11-25 */
     mcp_revision_id
         oldest; /* revisions offered, inclusive; oldest > MCP_LATEST_LEGACY: modern only */
     mcp_revision_id newest;     /* < MCP_REV_2026_07_28: legacy only */

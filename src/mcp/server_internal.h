@@ -154,7 +154,7 @@ struct mcp_server {
     const mcp_service *service;
     void *user;
     char *texts;         /* what options' strings point into */
-    bay_str info;        /* {"name":…} */
+    bay_str infos[3];    /* {"name":…}, oldest form first; see server_info */
     bay_str modern_list; /* ["2026-07-28"]: what may stand in _meta */
     declared declared[MCP_REVISION_COUNT];
     buf out;
@@ -180,6 +180,8 @@ void server_advance(mcp_server *self, uint64_t now_ms); /* its clock never goes 
 bool server_offers(const mcp_server *self, mcp_revision_id revision);
 bool server_has_modern(const mcp_server *self);
 bool server_has_legacy(const mcp_server *self);
+/* serverInfo as this revision knows it, raw. */
+bay_str server_info(const mcp_server *self, const mcp_revision *revision);
 /* NULL when out of memory. */
 const declared *server_declared(mcp_server *self, const mcp_revision *revision);
 /* {"tools":…} appended. */

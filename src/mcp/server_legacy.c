@@ -38,7 +38,7 @@ static void answer_initialize(request *self, const mcp_revision *revision)
     json_key_lit(&writer, "capabilities");
     server_write_capabilities(server, revision, &writer);
     json_key_lit(&writer, "serverInfo");
-    json_put_raw(&writer, server->info);
+    json_put_raw(&writer, server_info(server, revision));
     if (server->options.instructions.len > 0) {
         json_key_lit(&writer, "instructions");
         json_put_str(&writer, server->options.instructions);

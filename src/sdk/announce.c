@@ -3,6 +3,7 @@
  * runs, so a busy thread costs no more memory than the resources it names. */
 #include <string.h>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -19,6 +20,42 @@ typedef struct update {
     char uri[];
 } update;
 
+typedef struct log_line {
+    struct log_line *next;
+    mcp_log_level level;
+    size_t len;
+    char params[];
+} log_line;
+
+/* Entries may have been switched off or on. */
+static void forget_lists(bay_server *server, unsigned changes)
+{
+    static const struct {
+        entry_kind kind;
+        unsigned change;
+    } rows[] = {{ENTRY_TOOL, BAY_TOOLS},
+                {ENTRY_PROMPT, BAY_PROMPTS},
+                {ENTRY_RESOURCE, BAY_RESOURCES},
+                {ENTRY_TEMPLATE, BAY_RESOURCES}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if ((changes & rows[i].change) != 0) {
+            sdk_list_forget(&server->lists[rows[i].kind]);
+        }
+    }
+}
+
+static void tell_lines(bay_server *server, log_line *lines)
+{
+    while (lines != NULL) {
+        log_line *next = lines->next;
+        if (server->engine != NULL) {
+            mcp_server_log(server->engine, lines->level, (bay_str){lines->params, lines->len});
+        }
+        mem_free(lines);
+        lines = next;
+    }
+}
+
 static void announce(void *argument)
 {
     bay_server *server = argument;
@@ -26,12 +63,17 @@ static void announce(void *argument)
     pthread_mutex_lock(&self->lock);
     unsigned changes = self->changes;
     update *updates = self->first;
+    log_line *lines = self->first_line;
     self->changes = 0;
     self->first = self->last = NULL;
+    self->first_line = self->last_line = NULL;
+    self->lines = 0;
     map_fini(&self->by_uri);
     map_init(&self->by_uri, SERVER_MAX_UPDATES);
     self->is_posted = false;
     pthread_mutex_unlock(&self->lock);
+    forget_lists(server, changes);
+    tell_lines(server, lines);
     for (unsigned bit = 1; bit <= MCP_CHANGE_RESOURCES; bit <<= 1) {
         if ((changes & bit) != 0 && server->engine != NULL) {
             mcp_server_changed(server->engine, (mcp_change)bit);
@@ -64,7 +106,7 @@ void bay_server_changed(bay_server *server, bay_kind kind)
     pthread_mutex_lock(&self->lock);
     if (self->loop != NULL) {
         self->changes |= (unsigned)kind & (BAY_TOOLS | BAY_PROMPTS | BAY_RESOURCES);
-        self->changes |= (kind & BAY_TEMPLATES) != 0 ? BAY_RESOURCES : 0;
+        self->changes |= (kind & (BAY_TEMPLATES | BAY_SKILLS)) != 0 ? BAY_RESOURCES : 0;
         post(self);
     }
     pthread_mutex_unlock(&self->lock);
@@ -112,6 +154,54 @@ void bay_server_updated(bay_server *server, const char *uri)
     if (err != BAY_OK) {
         LOG(LOG_ERROR, "server", "an update of %.200s is not announced: %s", uri,
             bay_err_text(err));
+    }
+}
+
+static bay_err add_line(announcements *self, mcp_log_level level, bay_str params)
+{
+    if (self->lines >= SERVER_MAX_LINES) {
+        return BAY_LIMIT;
+    }
+    log_line *item = mem_alloc(sizeof(*item) + params.len);
+    if (item == NULL) {
+        return BAY_NOMEM;
+    }
+    *item = (log_line){.level = level, .len = params.len};
+    memcpy(item->params, params.at, params.len);
+    if (self->last_line != NULL) {
+        self->last_line->next = item;
+    } else {
+        self->first_line = item;
+    }
+    self->last_line = item;
+    self->lines++;
+    return BAY_OK;
+}
+
+void bay_server_log(bay_server *server, const char *level, const char *text)
+{
+    mcp_log_level severity;
+    if (server == NULL || !mcp_log_level_find(str_of(level), &severity)) {
+        return;
+    }
+    announcements *self = &server->announcements;
+    buf params;
+    buf_init(&params, 1 << 20);
+    buf_lit(&params, "{\"level\":");
+    json_quote(&params, str_of(level));
+    buf_lit(&params, ",\"data\":");
+    json_quote(&params, str_of(text));
+    buf_char(&params, '}');
+    bay_err err = params.err;
+    pthread_mutex_lock(&self->lock);
+    if (self->loop != NULL && err == BAY_OK) {
+        err = add_line(self, severity, buf_view(&params));
+        post(self);
+    }
+    pthread_mutex_unlock(&self->lock);
+    buf_fini(&params);
+    if (err != BAY_OK) {
+        LOG(LOG_WARN, "server", "a log message is not told: %s", bay_err_text(err));
     }
 }
 

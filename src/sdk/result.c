@@ -106,7 +106,9 @@ static void put_resource_head(bay_result *self)
 
 void bay_result_text_str(bay_result *self, bay_str text)
 {
-    if (!result_takes(self, self != NULL && result_kind(self) != ENTRY_COMPLETION)) {
+    if (!result_takes(self, self != NULL &&
+                                (result_is_resource(self) || result_kind(self) == ENTRY_TOOL ||
+                                 result_kind(self) == ENTRY_PROMPT))) {
         return;
     }
     item_open(self);

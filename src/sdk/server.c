@@ -12,8 +12,8 @@
 #include "sdk/server_parts.h"
 #include "wire/uri.h"
 
-static const char *const entry_nouns[ENTRY_KINDS] = {"tool", "resource", "resource template",
-                                                     "prompt", "completion"};
+static const char *const entry_nouns[ENTRY_KINDS] = {"tool",   "resource",   "resource template",
+                                                     "prompt", "completion", "method"};
 
 void sdk_server_error(bay_server *self, const char *format, ...)
 {
@@ -28,8 +28,7 @@ void sdk_server_error(bay_server *self, const char *format, ...)
     self->error_count++;
 }
 
-/* A copy in the server's memory; empty on failure, which is remembered. */
-static bay_str server_keep(bay_server *self, const char *text)
+bay_str sdk_server_keep(bay_server *self, const char *text)
 {
     bay_str copy = {NULL, 0};
     if (text != NULL && arena_dup(&self->memory, str_of(text), &copy) != BAY_OK) {
@@ -60,8 +59,8 @@ bay_server *bay_server_new(const char *name, const char *version)
     for (size_t i = 0; i < ENTRY_KINDS; i++) {
         map_init(&self->lists[i].by_key, SERVER_MAX_ENTRIES);
     }
-    bay_str kept_name = server_keep(self, name);
-    bay_str kept_version = server_keep(self, version);
+    bay_str kept_name = sdk_server_keep(self, name);
+    bay_str kept_version = sdk_server_keep(self, version);
     if (bell_init(&self->stop) != BAY_OK) {
         sdk_server_error(self, "bay_server_new: the process has no descriptor left");
     }
@@ -85,6 +84,7 @@ void bay_server_free(bay_server *self)
     for (size_t i = 0; i < ENTRY_KINDS; i++) {
         map_fini(&self->lists[i].by_key);
         mem_free(self->lists[i].items);
+        sdk_list_forget(&self->lists[i]);
     }
     sdk_calls_free(self);
     sdk_rounds_free(self->rounds);
@@ -96,27 +96,6 @@ void bay_server_free(bay_server *self)
     bell_fini(&self->stop);
     arena_fini(&self->memory);
     mem_free(self);
-}
-
-void bay_server_title(bay_server *self, const char *title)
-{
-    if (self != NULL) {
-        self->title = (char *)server_keep(self, title).at;
-    }
-}
-
-void bay_server_log_to(bay_server *self, bay_log_sink sink, void *user, bay_log_level most_verbose)
-{
-    if (self != NULL) {
-        self->log = (log_target){sink, user, most_verbose};
-    }
-}
-
-void bay_server_instructions(bay_server *self, const char *text)
-{
-    if (self != NULL) {
-        self->instructions = (char *)server_keep(self, text).at;
-    }
 }
 
 static bay_err list_push_entry(entry_list *among, entry *item)
@@ -143,10 +122,8 @@ static const char *entry_name(const entry *self)
     return self->key.at != NULL ? self->key.at : "";
 }
 
-/* Makes an entry and lists it. NULL without a server, or for lack of memory: a bad one is kept out
- * of the list, yet its setters work. */
-static entry *server_add(bay_server *self, entry_kind kind, const char *key,
-                         const char *description, bay_handler handler, void *user)
+entry *sdk_server_add(bay_server *self, entry_kind kind, const char *key, const char *description,
+                      bay_handler handler, void *user)
 {
     if (self == NULL) {
         return NULL;
@@ -158,8 +135,8 @@ static entry *server_add(bay_server *self, entry_kind kind, const char *key,
     }
     item->server = self;
     item->kind = kind;
-    item->key = server_keep(self, key);
-    item->description = server_keep(self, description);
+    item->key = sdk_server_keep(self, key);
+    item->description = sdk_server_keep(self, description);
     item->handler = handler;
     item->user = user;
     const char *noun = entry_nouns[kind];
@@ -184,13 +161,13 @@ static entry *server_add(bay_server *self, entry_kind kind, const char *key,
     return item;
 }
 
-/* Keeps `text` if it is JSON of the wanted kind. */
-static bay_str server_keep_json(bay_server *self, const entry *item, const char *what,
-                                const char *text, json_kind wanted, json_doc *out_doc)
+bay_str sdk_server_keep_json(bay_server *self, const char *whose, const char *what,
+                             const char *text, json_kind wanted, json_doc *out_doc)
 {
-    bay_str kept = server_keep(self, text);
-    if (text == NULL) {
-        return kept;
+    bay_str kept = sdk_server_keep(self, text);
+    *out_doc = (json_doc){0};
+    if (text == NULL || self->is_out_of_memory) {
+        return (bay_str){NULL, 0};
     }
     static const json_limits limits = {SERVER_MAX_SCHEMA, 64, 1 << 18};
     bay_diag diag = {0};
@@ -201,20 +178,39 @@ static bay_str server_keep_json(bay_server *self, const entry *item, const char 
             return kept;
         }
     }
-    if (err == BAY_NOMEM || self->is_out_of_memory) {
+    if (err == BAY_NOMEM) {
         self->is_out_of_memory = true;
     } else if (err == BAY_DUPLICATE) {
-        sdk_server_error(self, "%s \"%s\": the %s has a member twice, at byte %zu",
-                         entry_nouns[item->kind], entry_name(item), what, diag.offset);
+        sdk_server_error(self, "%s: the %s has a member twice, at byte %zu", whose, what,
+                         diag.offset);
     } else if (err == BAY_OK) {
-        sdk_server_error(self, "%s \"%s\": the %s must be a JSON %s", entry_nouns[item->kind],
-                         entry_name(item), what, wanted == JSON_OBJECT ? "object" : "array");
+        sdk_server_error(self, "%s: the %s must be a JSON %s", whose, what,
+                         wanted == JSON_OBJECT ? "object" : "array");
     } else {
-        sdk_server_error(self, "%s \"%s\": the %s is not JSON: %s at byte %zu",
-                         entry_nouns[item->kind], entry_name(item), what, diag.text, diag.offset);
+        sdk_server_error(self, "%s: the %s is not JSON: %s at byte %zu", whose, what, diag.text,
+                         diag.offset);
     }
     *out_doc = (json_doc){0};
     return (bay_str){NULL, 0};
+}
+
+bay_str sdk_entry_keep_json(entry *self, const char *what, const char *text, json_kind wanted,
+                            json_doc *out_doc)
+{
+    char whose[256];
+    snprintf(whose, sizeof(whose), "%s \"%s\"", entry_nouns[self->kind], entry_name(self));
+    return sdk_server_keep_json(self->server, whose, what, text, wanted, out_doc);
+}
+
+void sdk_entry_error(const entry *self, const char *format, ...)
+{
+    char text[sizeof(((bay_diag *)NULL)->text)];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    sdk_server_error(self->server, "%s \"%s\": %s", entry_nouns[self->kind], entry_name(self),
+                     text);
 }
 
 /* Tool names: 1 to 128 of A-Z a-z 0-9 _ - . (mcp 2025-11-25 server/tools, "Tool Names"). */
@@ -264,7 +260,7 @@ static void tool_read_schema(bay_server *self, entry *tool)
 bay_tool *bay_server_tool(bay_server *self, const char *name, const char *description,
                           const char *input_schema, bay_handler handler, void *user)
 {
-    entry *tool = server_add(self, ENTRY_TOOL, name, description, handler, user);
+    entry *tool = sdk_server_add(self, ENTRY_TOOL, name, description, handler, user);
     if (tool == NULL) {
         return NULL;
     }
@@ -274,18 +270,11 @@ bay_tool *bay_server_tool(bay_server *self, const char *name, const char *descri
     }
     const char *schema = input_schema != NULL ? input_schema : "{\"type\":\"object\"}";
     tool->schema =
-        server_keep_json(self, tool, "input schema", schema, JSON_OBJECT, &tool->schema_doc);
+        sdk_entry_keep_json(tool, "input schema", schema, JSON_OBJECT, &tool->schema_doc);
     if (tool->schema.len > 0) {
         tool_read_schema(self, tool);
     }
     return tool;
-}
-
-void bay_tool_title(bay_tool *tool, const char *title)
-{
-    if (tool != NULL) {
-        tool->title = server_keep(tool->server, title);
-    }
 }
 
 void bay_tool_output_schema(bay_tool *tool, const char *schema)
@@ -294,36 +283,9 @@ void bay_tool_output_schema(bay_tool *tool, const char *schema)
     if (tool == NULL) {
         return;
     }
-    tool->output_schema =
-        server_keep_json(tool->server, tool, "output schema", schema, JSON_OBJECT, &doc);
+    tool->output_schema = sdk_entry_keep_json(tool, "output schema", schema, JSON_OBJECT, &doc);
     if (tool->output_schema.len > 0) {
         schema_check_type(tool, "output schema", &doc);
-    }
-}
-
-void bay_tool_annotations(bay_tool *tool, const char *json)
-{
-    static const bay_str hints[] = {STR_INIT("readOnlyHint"), STR_INIT("destructiveHint"),
-                                    STR_INIT("idempotentHint"), STR_INIT("openWorldHint")};
-    json_doc doc;
-    if (tool == NULL) {
-        return;
-    }
-    tool->annotations =
-        server_keep_json(tool->server, tool, "annotations", json, JSON_OBJECT, &doc);
-    for (size_t i = 0; i < ARRAY_LEN(hints) && tool->annotations.len > 0; i++) {
-        json_kind kind = json_kind_of(json_get(json_root(&doc), hints[i]));
-        if (kind != JSON_MISSING && kind != JSON_TRUE && kind != JSON_FALSE) {
-            sdk_server_error(tool->server, "tool \"%s\": the annotation %s must be true or false",
-                             entry_name(tool), hints[i].at);
-        }
-    }
-}
-
-void bay_tool_blocking(bay_tool *tool)
-{
-    if (tool != NULL) {
-        tool->is_blocking = true;
     }
 }
 
@@ -332,7 +294,7 @@ void bay_tool_requires(bay_tool *tool, const char *capability)
     if (tool == NULL) {
         return;
     }
-    tool->requires = server_keep(tool->server, capability);
+    tool->requires = sdk_server_keep(tool->server, capability);
     if (tool->requires.len == 0 && !tool->server->is_out_of_memory) {
         sdk_server_error(tool->server, "tool \"%s\": the capability it requires has no name",
                          entry_name(tool));
@@ -367,13 +329,13 @@ static entry *server_add_resource(bay_server *self, entry_kind kind, const char 
                                   const char *name, const char *description, const char *mime_type,
                                   bay_handler handler, void *user)
 {
-    entry *item = server_add(self, kind, address, description, handler, user);
+    entry *item = sdk_server_add(self, kind, address, description, handler, user);
     if (item == NULL) {
         return NULL;
     }
-    item->title = server_keep(self, name);
-    item->mime_type = server_keep(self, mime_type);
-    if (item->title.len == 0) {
+    item->name = sdk_server_keep(self, name);
+    item->mime_type = sdk_server_keep(self, mime_type);
+    if (item->name.len == 0) {
         sdk_server_error(self, "%s \"%s\" needs a name", entry_nouns[kind], entry_name(item));
     }
     if (item->key.len == 0) {
@@ -412,12 +374,12 @@ bay_resource *bay_server_template(bay_server *self, const char *uri_template, co
 bay_prompt *bay_server_prompt(bay_server *self, const char *name, const char *description,
                               const char *arguments, bay_handler handler, void *user)
 {
-    entry *prompt = server_add(self, ENTRY_PROMPT, name, description, handler, user);
+    entry *prompt = sdk_server_add(self, ENTRY_PROMPT, name, description, handler, user);
     if (prompt == NULL) {
         return NULL;
     }
     prompt->schema =
-        server_keep_json(self, prompt, "argument list", arguments, JSON_ARRAY, &prompt->schema_doc);
+        sdk_entry_keep_json(prompt, "argument list", arguments, JSON_ARRAY, &prompt->schema_doc);
     bay_err err = prompt->schema.len > 0 ? sdk_arguments_compile_prompt(prompt) : BAY_OK;
     if (err == BAY_NOMEM) {
         self->is_out_of_memory = true;
@@ -434,7 +396,7 @@ bay_prompt *bay_server_prompt(bay_server *self, const char *name, const char *de
 
 void bay_server_completion(bay_server *self, bay_handler handler, void *user)
 {
-    server_add(self, ENTRY_COMPLETION, "", NULL, handler, user);
+    sdk_server_add(self, ENTRY_COMPLETION, "", NULL, handler, user);
 }
 
 bay_err bay_server_check(bay_server *self, bay_diag *diag)

@@ -26,6 +26,7 @@ enum {
     SERVER_SETTINGS = 16,          /* room for bay_setting */
     SERVER_SPARE_KEEPS = 64 << 10, /* larger buffers are not kept between calls */
     SERVER_MAX_UPDATES = 10000,    /* resources whose change is not told yet */
+    SERVER_MAX_LINES = 1024,       /* log messages of bay_server_log that are not told yet */
 };
 
 typedef enum entry_kind {
@@ -34,6 +35,7 @@ typedef enum entry_kind {
     ENTRY_TEMPLATE,
     ENTRY_PROMPT,
     ENTRY_COMPLETION,
+    ENTRY_METHOD, /* of an extension */
     ENTRY_KINDS
 } entry_kind;
 
@@ -52,15 +54,24 @@ enum { RULE_INTEGER = 1u << 16, RULE_ANY = 1u << 17, SERVER_MAX_RULES = 256 };
 struct bay_tool {
     bay_server *server;
     entry_kind kind;
-    bay_str key; /* name, URI or template: owned */
+    bay_str key;  /* name, URI or template: owned */
+    bay_str name; /* of a resource or template */
     bay_str title;
     bay_str description;
     bay_str mime_type;
     bay_str schema;        /* input schema, or a prompt's arguments: raw JSON */
     bay_str output_schema; /* raw JSON or empty */
     bay_str annotations;   /* raw JSON or empty */
-    bay_str requires;      /* client capability or empty */
-    json_doc schema_doc;   /* of `schema` */
+    bay_str icons;         /* raw JSON or empty */
+    bay_str meta;          /* raw JSON or empty */
+    bay_str ui;            /* _meta.ui: raw JSON or empty */
+    json_doc annotations_doc;
+    json_doc meta_doc;
+    uint64_t size;
+    bool has_size;
+    atomic_bool is_off;
+    bay_str requires;    /* client capability or empty */
+    json_doc schema_doc; /* of `schema` */
     mcp_param_table param_table;
     argument_rule *rules;
     size_t rule_count;
@@ -71,13 +82,29 @@ struct bay_tool {
 };
 typedef struct bay_tool entry;
 
+/* A list as clients of one revision see it. */
+typedef struct list_view {
+    char *text; /* members of the list result: "tools":[…]; NULL: not rendered */
+    size_t len;
+    size_t *starts; /* of its elements, and one after the last */
+    size_t count;
+    uint64_t hash;
+} list_view;
+
 typedef struct entry_list {
     entry **items;
     size_t len;
     size_t cap;
     map by_key;
-    bay_str rendered; /* members of the list result: "tools":[…] */
+    list_view views[MCP_REVISION_COUNT]; /* loop only */
 } entry_list;
+
+/* Declared in capabilities. */
+typedef struct extension {
+    struct extension *next;
+    bay_str id;
+    bay_str settings; /* raw JSON */
+} extension;
 
 /* Changes announced from any thread, collected for the loop. */
 typedef struct announcements {
@@ -85,6 +112,8 @@ typedef struct announcements {
     loop *loop;           /* NULL: not serving */
     unsigned changes;
     struct update *first, *last;
+    struct log_line *first_line, *last_line;
+    size_t lines;
     map by_uri;
     loop_message message;
     bool is_posted;
@@ -103,6 +132,9 @@ struct bay_server {
     log_target log; /* no sink: the process's */
     arena memory;   /* everything that was registered */
     entry_list lists[ENTRY_KINDS];
+    extension *extensions; /* in the order they were declared */
+    void (*subscribed)(void *user, const char *uri, bool is_wanted);
+    void *subscribed_user;
     bay_diag errors[SERVER_MAX_ERRORS];
     size_t error_count; /* may exceed what is kept */
     bool is_out_of_memory;
@@ -134,6 +166,24 @@ struct bay_result {
 
 /* server.c */
 void sdk_server_error(bay_server *self, const char *format, ...) BAY_PRINTF(2, 3);
+void sdk_entry_error(const entry *self, const char *format, ...) BAY_PRINTF(2, 3);
+/* A copy in the server's memory; empty on failure, which is remembered. */
+bay_str sdk_server_keep(bay_server *self, const char *text);
+/* Keeps `text` if it is JSON of the wanted kind; else empty, and an error that says `whose`. */
+bay_str sdk_server_keep_json(bay_server *self, const char *whose, const char *what,
+                             const char *text, json_kind wanted, json_doc *out_doc);
+bay_str sdk_entry_keep_json(entry *self, const char *what, const char *text, json_kind wanted,
+                            json_doc *out_doc);
+/* Makes an entry and lists it. NULL without a server, or for lack of memory: a bad one is kept out
+ * of the list, yet its setters work. */
+entry *sdk_server_add(bay_server *self, entry_kind kind, const char *key, const char *description,
+                      bay_handler handler, void *user);
+
+/* server_about.c: `settings` raw, in the server's memory or static. Again is no error. */
+void sdk_server_declare(bay_server *self, const char *id, bay_str settings);
+/* server_about.c, server_details.c: what is wrong with it; NULL: nothing. */
+const char *sdk_icons_fault(json_val icons);
+const char *sdk_annotations_fault(json_val annotations);
 
 /* server_settings.c: what was set, or the default. */
 uint64_t sdk_server_setting(const bay_server *self, bay_setting setting);
@@ -149,11 +199,17 @@ void sdk_announcements_open(bay_server *server, loop *on);
 void sdk_announcements_close(bay_server *server);
 void sdk_announcements_fini(announcements *self);
 
-/* server_lists.c: renders every list; BAY_NOMEM. */
+/* server_lists.c: loop only. Renders every list anew; BAY_NOMEM. */
 bay_err sdk_server_render(bay_server *self);
+void sdk_list_forget(entry_list *self);
+void sdk_list_answer(bay_server *self, entry_kind kind, mcp_request *request);
+/* "annotations":…, as the revision knows them. */
+void sdk_put_annotations(json_writer *writer, json_val annotations, mcp_revision_id revision);
 void sdk_server_write_capabilities(void *self, const mcp_revision *revision, json_writer *out);
 
-/* server_service.c: what the engine calls. */
+/* server_service.c: the entry that a request names; NULL: none, or it is off. */
+const entry *sdk_server_find(const bay_server *self, entry_kind kind, bay_str key);
+/* … what the engine calls. */
 extern const mcp_service sdk_server_service;
 
 /* arguments.c: a first check of required members and primitive types against the top level of the

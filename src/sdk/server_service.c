@@ -5,17 +5,10 @@
 #include "sdk/server_parts.h"
 #include "wire/uri.h"
 
-static void answer_list(bay_server *self, entry_kind kind, mcp_request *request)
+const entry *sdk_server_find(const bay_server *self, entry_kind kind, bay_str key)
 {
-    if (!json_is(json_get(request->message.params, STR("cursor")), JSON_MISSING)) {
-        /* one page holds everything, so no cursor was ever given out */
-        mcp_request_error(request, RPC_INVALID_PARAMS, STR("Invalid cursor: list from the start"),
-                          (bay_str){NULL, 0});
-        return;
-    }
-    request->ttl_ms = (uint32_t)sdk_server_setting(self, BAY_LIST_TTL_MS);
-    request->is_cache_public = true;
-    mcp_request_result_members(request, self->lists[kind].rendered);
+    const entry *found = map_get(&self->lists[kind].by_key, key);
+    return found != NULL && !atomic_load(&found->is_off) ? found : NULL;
 }
 
 static void refuse(mcp_request *request, const char *what, bay_str name)
@@ -96,7 +89,7 @@ static void refuse_capability(bay_server *self, const entry *tool, mcp_request *
 
 static void call_tool(bay_server *self, mcp_request *request)
 {
-    const entry *tool = map_get(&self->lists[ENTRY_TOOL].by_key, request->name);
+    const entry *tool = sdk_server_find(self, ENTRY_TOOL, request->name);
     if (tool == NULL) {
         refuse(request, "Unknown tool", request->name);
         return;
@@ -127,7 +120,8 @@ static const entry *find_template(const bay_server *self, bay_str name)
 {
     const entry_list *templates = &self->lists[ENTRY_TEMPLATE];
     for (size_t i = 0; i < templates->len; i++) {
-        if (uri_template_matches(templates->items[i]->key, name)) {
+        if (uri_template_matches(templates->items[i]->key, name) &&
+            !atomic_load(&templates->items[i]->is_off)) {
             return templates->items[i];
         }
     }
@@ -136,7 +130,7 @@ static const entry *find_template(const bay_server *self, bay_str name)
 
 static void read_resource(bay_server *self, mcp_request *request)
 {
-    const entry *item = map_get(&self->lists[ENTRY_RESOURCE].by_key, request->name);
+    const entry *item = sdk_server_find(self, ENTRY_RESOURCE, request->name);
     if (item == NULL) {
         item = find_template(self, request->name);
     }
@@ -149,7 +143,7 @@ static void read_resource(bay_server *self, mcp_request *request)
 
 static void get_prompt(bay_server *self, mcp_request *request)
 {
-    const entry *prompt = map_get(&self->lists[ENTRY_PROMPT].by_key, request->name);
+    const entry *prompt = sdk_server_find(self, ENTRY_PROMPT, request->name);
     if (prompt == NULL) {
         refuse(request, "Unknown prompt", request->name);
         return;
@@ -181,10 +175,9 @@ static void complete(bay_server *self, mcp_request *request)
                json_raw(request->message.params));
         return;
     }
-    const entry *target =
-        map_get(&self->lists[is_prompt ? ENTRY_PROMPT : ENTRY_TEMPLATE].by_key, key);
+    const entry *target = sdk_server_find(self, is_prompt ? ENTRY_PROMPT : ENTRY_TEMPLATE, key);
     if (target == NULL && !is_prompt) {
-        target = map_get(&self->lists[ENTRY_RESOURCE].by_key, key);
+        target = sdk_server_find(self, ENTRY_RESOURCE, key);
     }
     if (target == NULL || self->lists[ENTRY_COMPLETION].len == 0) {
         refuse(request, "Nothing to complete for", key);
@@ -194,21 +187,40 @@ static void complete(bay_server *self, mcp_request *request)
     start(self, self->lists[ENTRY_COMPLETION].items[0], request, argument);
 }
 
+/* One that the engine asked service_knows_method about. */
+static void call_method(bay_server *self, mcp_request *request)
+{
+    const entry *method = sdk_server_find(self, ENTRY_METHOD, request->message.method);
+    if (method == NULL) {
+        mcp_request_error(request, RPC_METHOD_NOT_FOUND, STR("Method not found"),
+                          (bay_str){NULL, 0});
+        return;
+    }
+    request->name = request->message.method;
+    start(self, method, request, request->message.params);
+}
+
+static bool service_knows_method(void *user, bay_str method, const mcp_revision *revision)
+{
+    (void)revision;
+    return sdk_server_find(user, ENTRY_METHOD, method) != NULL;
+}
+
 static void service_request(void *user, mcp_request *request)
 {
     bay_server *self = user;
     switch (request->method != NULL ? request->method->id : MCP_METHOD_COUNT) {
     case MCP_TOOLS_LIST:
-        answer_list(self, ENTRY_TOOL, request);
+        sdk_list_answer(self, ENTRY_TOOL, request);
         return;
     case MCP_RESOURCES_LIST:
-        answer_list(self, ENTRY_RESOURCE, request);
+        sdk_list_answer(self, ENTRY_RESOURCE, request);
         return;
     case MCP_RESOURCES_TEMPLATES_LIST:
-        answer_list(self, ENTRY_TEMPLATE, request);
+        sdk_list_answer(self, ENTRY_TEMPLATE, request);
         return;
     case MCP_PROMPTS_LIST:
-        answer_list(self, ENTRY_PROMPT, request);
+        sdk_list_answer(self, ENTRY_PROMPT, request);
         return;
     case MCP_TOOLS_CALL:
         call_tool(self, request);
@@ -221,6 +233,9 @@ static void service_request(void *user, mcp_request *request)
         return;
     case MCP_COMPLETE:
         complete(self, request);
+        return;
+    case MCP_METHOD_COUNT:
+        call_method(self, request);
         return;
     default:
         mcp_request_error(request, RPC_METHOD_NOT_FOUND, STR("Method not found"),
@@ -249,16 +264,30 @@ static void service_drained(void *user, mcp_request *request)
 static const mcp_param_table *service_param_table(void *user, bay_str tool)
 {
     const bay_server *self = user;
-    const entry *item = map_get(&self->lists[ENTRY_TOOL].by_key, tool);
+    const entry *item = sdk_server_find(self, ENTRY_TOOL, tool);
     return item != NULL ? &item->param_table : NULL;
+}
+
+static bay_err tell_subscribed(const bay_server *self, bay_str name, bool is_wanted)
+{
+    if (self->subscribed == NULL) {
+        return BAY_OK;
+    }
+    char *text = mem_dup(name.at, name.len);
+    if (text == NULL) {
+        return BAY_NOMEM;
+    }
+    self->subscribed(self->subscribed_user, text, is_wanted);
+    mem_free(text);
+    return BAY_OK;
 }
 
 static bay_err service_subscribe(void *user, bay_str name, bool is_wanted)
 {
     const bay_server *self = user;
-    bool is_known = map_get(&self->lists[ENTRY_RESOURCE].by_key, name) != NULL ||
-                    find_template(self, name) != NULL;
-    return is_known || !is_wanted ? BAY_OK : BAY_NOTFOUND;
+    bool is_known =
+        sdk_server_find(self, ENTRY_RESOURCE, name) != NULL || find_template(self, name) != NULL;
+    return is_known || !is_wanted ? tell_subscribed(self, name, is_wanted) : BAY_NOTFOUND;
 }
 
 const mcp_service sdk_server_service = {
@@ -267,5 +296,6 @@ const mcp_service sdk_server_service = {
     .drained = service_drained,
     .capabilities = sdk_server_write_capabilities,
     .param_table = service_param_table,
+    .knows_method = service_knows_method,
     .subscribe = service_subscribe,
 };

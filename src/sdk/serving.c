@@ -100,6 +100,8 @@ static bay_err open_engine(bay_server *server)
         .title = str_of(server->title),
         .version = str_of(server->version),
         .instructions = str_of(server->instructions),
+        .website = str_of(server->website),
+        .icons = server->icons,
         .oldest = server->oldest,
         .newest = server->newest,
         .max_sessions = (uint32_t)sdk_server_setting(server, BAY_MAX_SESSIONS),

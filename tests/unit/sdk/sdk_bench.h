@@ -41,8 +41,10 @@ static inline bool rig_try_start(rig *self, bay_server *server)
                                   .title = str_of(server->title),
                                   .version = str_of(server->version),
                                   .instructions = str_of(server->instructions),
-                                  .oldest = MCP_REV_2024_11_05,
-                                  .newest = MCP_LATEST};
+                                  .website = str_of(server->website),
+                                  .icons = server->icons,
+                                  .oldest = server->oldest,
+                                  .newest = server->newest};
     bay_err err = sdk_server_render(server);
     if (err == BAY_OK) {
         err = loop_new(&self->loop);

@@ -275,36 +275,78 @@ static void completion_gives_at_most_a_hundred(void **state)
 
 /* ---- lists */
 
-static void lists_hold_every_member(void **state)
+#define ICONS "[{\"src\":\"https://x.example/i.png\",\"sizes\":[\"48x48\"]}]"
+#define META_OF(what) "{\"example.com/" what "\":1}"
+
+static bay_server *detailed_server(void)
 {
-    (void)state;
-    rig on;
     bay_server *server = new_server();
     bay_tool *tool = bay_server_tool(server, "t", "does \"it\"", "{\"type\":\"object\",\"x\": 1.0}",
                                      reply_ok, NULL);
     bay_tool_title(tool, "Tool");
     bay_tool_output_schema(tool, "{\"type\":\"object\"}");
     bay_tool_annotations(tool, "{\"readOnlyHint\":true}");
+    bay_tool_icons(tool, ICONS);
+    bay_tool_meta(tool, META_OF("tool"));
     bay_server_tool(server, "u", NULL, NULL, reply_ok, NULL);
-    bay_server_resource(server, "x:a", "A", "d", "text/plain", reply_ok, NULL);
-    bay_server_template(server, "x:{a}", "B", NULL, NULL, reply_ok, NULL);
-    bay_server_prompt(server, "p", "d", "[{\"name\":\"a\"}]", reply_ok, NULL);
-    rig_start(&on, server);
+    bay_resource *resource =
+        bay_server_resource(server, "x:a", "A", "d", "text/plain", reply_ok, NULL);
+    bay_resource_title(resource, "Title");
+    bay_resource_annotations(resource, "{\"priority\":0.5,\"lastModified\":\"2025-01-12T15:00Z\"}");
+    bay_resource_icons(resource, ICONS);
+    bay_resource_meta(resource, META_OF("resource"));
+    bay_resource_size(resource, 12345678901);
+    resource = bay_server_template(server, "x:{a}", "B", NULL, NULL, reply_ok, NULL);
+    bay_resource_title(resource, "Many");
+    bay_prompt *prompt = bay_server_prompt(server, "p", "d", "[{\"name\":\"a\"}]", reply_ok, NULL);
+    bay_prompt_title(prompt, "Prompt");
+    bay_prompt_icons(prompt, ICONS);
+    bay_prompt_meta(prompt, META_OF("prompt"));
+    return server;
+}
+
+/* Every member for those that know all of them, and none that a revision does not know. */
+static void lists_hold_every_member(void **state)
+{
+    (void)state;
+    rig on;
+    rig_start(&on, detailed_server());
     for (size_t i = 0; i < ARRAY_LEN(all_revisions); i++) {
+        char wanted[1024];
+        bool has_hints = i >= 1; /* 2025-03-26 */
+        bool has_titles = i >= 2;
+        bool has_icons = i >= 3;
         rig_client(&on, all_revisions[i]);
-        assert_has(rig_ask(&on, "tools/list", ""),
-                   "\"tools\":[{\"name\":\"t\",\"title\":\"Tool\",\"description\":\"does \\\"it\\\""
-                   "\",\"inputSchema\":{\"type\":\"object\",\"x\": 1.0},\"outputSchema\":{\"type\":"
-                   "\"object\"},\"annotations\":{\"readOnlyHint\":true}},{\"name\":\"u\","
-                   "\"inputSchema\":{\"type\":\"object\"}}]");
-        assert_has(rig_ask(&on, "resources/list", ""),
-                   "\"resources\":[{\"uri\":\"x:a\",\"name\":\"A\",\"description\":\"d\","
-                   "\"mimeType\":\"text/plain\"}]");
-        assert_has(rig_ask(&on, "resources/templates/list", ""),
-                   "\"resourceTemplates\":[{\"uriTemplate\":\"x:{a}\",\"name\":\"B\"}]");
-        assert_has(rig_ask(&on, "prompts/list", ""),
-                   "\"prompts\":[{\"name\":\"p\",\"description\":\"d\",\"arguments\":[{\"name\":"
-                   "\"a\"}]}]");
+        (void)snprintf(wanted, sizeof(wanted),
+                       "\"tools\":[{\"name\":\"t\",%s\"description\":\"does \\\"it\\\"\","
+                       "\"inputSchema\":{\"type\":\"object\",\"x\": 1.0}%s%s%s%s},{\"name\":\"u\","
+                       "\"inputSchema\":{\"type\":\"object\"}}]",
+                       has_titles ? "\"title\":\"Tool\"," : "",
+                       has_titles ? ",\"outputSchema\":{\"type\":\"object\"}" : "",
+                       has_hints ? ",\"annotations\":{\"readOnlyHint\":true}" : "",
+                       has_icons ? ",\"icons\":" ICONS : "",
+                       has_titles ? ",\"_meta\":" META_OF("tool") : "");
+        assert_has(rig_ask(&on, "tools/list", ""), wanted);
+        (void)snprintf(wanted, sizeof(wanted),
+                       "\"resources\":[{\"uri\":\"x:a\",\"name\":\"A\",%s\"description\":\"d\","
+                       "\"mimeType\":\"text/plain\",\"annotations\":{\"priority\":0.5%s},\"size\":"
+                       "12345678901%s%s}]",
+                       has_titles ? "\"title\":\"Title\"," : "",
+                       has_titles ? ",\"lastModified\":\"2025-01-12T15:00Z\"" : "",
+                       has_icons ? ",\"icons\":" ICONS : "",
+                       has_titles ? ",\"_meta\":" META_OF("resource") : "");
+        assert_has(rig_ask(&on, "resources/list", ""), wanted);
+        (void)snprintf(wanted, sizeof(wanted),
+                       "\"resourceTemplates\":[{\"uriTemplate\":\"x:{a}\",\"name\":\"B\"%s}]",
+                       has_titles ? ",\"title\":\"Many\"" : "");
+        assert_has(rig_ask(&on, "resources/templates/list", ""), wanted);
+        (void)snprintf(wanted, sizeof(wanted),
+                       "\"prompts\":[{\"name\":\"p\",%s\"description\":\"d\",\"arguments\":["
+                       "{\"name\":\"a\"}]%s%s}]",
+                       has_titles ? "\"title\":\"Prompt\"," : "",
+                       has_icons ? ",\"icons\":" ICONS : "",
+                       has_titles ? ",\"_meta\":" META_OF("prompt") : "");
+        assert_has(rig_ask(&on, "prompts/list", ""), wanted);
         assert_has(rig_ask(&on, "tools/list", "\"cursor\":\"x\""), "\"error\":{\"code\":-32602,");
     }
     rig_stop(&on);
