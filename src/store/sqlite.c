@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "base/err.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "net/thread.h"
@@ -45,6 +46,7 @@ typedef struct sqlite_store {
     bool has_ended;
     uint64_t give_up_at_ms; /* for the lock of the file; monotonic */
     uint32_t busy_ms;
+    const log_target *log; /* the loop's, for the thread's lines */
     loop_message message;
 } sqlite_store;
 
@@ -211,6 +213,7 @@ static void thread_main(void *argument)
 {
     sqlite_store *self = argument;
     op_group group;
+    log_direct(self->log);
     pthread_mutex_lock(&self->lock);
     for (;;) {
         while ((self->waiting.first == NULL || self->finished_bytes > RESULT_BYTES) &&
@@ -348,6 +351,7 @@ bay_err store_open_sqlite(loop *on_loop, bay_str path, const store_options *opti
     }
     self->base.options = store_options_of(options);
     self->message = (loop_message){.function = on_message, .argument = self};
+    self->log = loop_log(on_loop);
     bay_err err = make_lock(self);
     if (err != BAY_OK) {
         mem_free(self);

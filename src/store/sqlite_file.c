@@ -140,6 +140,19 @@ static int read_about(sqlite_file *self, file_about *out)
                : code;
 }
 
+/* All three at one moment: another process may be migrating. */
+static int look(sqlite_file *self, file_about *out)
+{
+    int code = sqlite3_exec(self->database, "BEGIN", NULL, NULL, NULL);
+    if (code == SQLITE_OK) {
+        code = read_about(self, out);
+    }
+    if (sqlite3_get_autocommit(self->database) == 0) {
+        sqlite3_exec(self->database, "ROLLBACK", NULL, NULL, NULL);
+    }
+    return code;
+}
+
 static bay_err check_about(const file_about *about, const char *path, bay_diag *diag)
 {
     bool is_empty = about->application == 0 && about->schema == 0 && about->objects == 0;
@@ -172,7 +185,7 @@ static int migrate_from(sqlite_file *self, int64_t schema)
 /* Under the lock the schema is looked at again: another process may have been faster. */
 static bay_err migrate(sqlite_file *self, const char *path, bay_diag *diag)
 {
-    file_about about;
+    file_about about = {0};
     int code = sqlite3_exec(self->database, "BEGIN IMMEDIATE", NULL, NULL, NULL);
     if (code == SQLITE_OK) {
         code = read_about(self, &about);
@@ -245,12 +258,12 @@ static bay_err open_database(sqlite_file *self, const char *path, bay_diag *diag
     int code =
         sqlite3_open_v2(path, &self->database,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
-    file_about about;
+    file_about about = {0};
     if (code == SQLITE_OK) {
         code = configure(self);
     }
     if (code == SQLITE_OK) { /* a file that is not ours must stay as it is */
-        code = read_about(self, &about);
+        code = look(self, &about);
     }
     if (code == SQLITE_OK) {
         bay_err err = check_about(&about, path, diag);

@@ -20,6 +20,11 @@
 #include "net/loop.h"
 #include "store/store.h"
 
+#ifdef BAY_NO_SQLITE
+#define RIG_HAS_SQLITE false
+#else
+#define RIG_HAS_SQLITE true
+#endif
 #define RIG_NOW UINT64_C(1700000000000)
 #define RIG_TURNS 100000 /* bounds a broken test, not a working one */
 
@@ -159,6 +164,16 @@ static inline void rig_reopen(store_rig *self)
 {
     rig_close(self);
     rig_open(self);
+}
+
+/* The same store, opened anew with other options (a file keeps what is in it: nothing yet). */
+static inline void reopen_with(store_rig *rig, store_options options)
+{
+    rig->options = options;
+    if (rig->options.sweep_ms == 0) {
+        rig->options.sweep_ms = 3600000;
+    }
+    rig_reopen(rig);
 }
 
 static inline void rig_free(store_rig *self)
