@@ -19,7 +19,7 @@ const [port] = process.argv.slice(2);
 if (port === undefined) {
     serveStdio(make);
 } else {
-    const server = createServer(toNodeHandler(createMcpHandler(make)));
+    const server = createServer(toNodeHandler(createMcpHandler(make, { responseMode: 'json' })));
     server.keepAliveTimeout = 60000;
     server.listen(Number(port), '127.0.0.1');
 }
