@@ -4,9 +4,9 @@
  *
  *     conformance_client URL
  *
- * The suite says by the environment which scenario it plays (MCP_CONFORMANCE_SCENARIO), in which
- * revision (MCP_CONFORMANCE_PROTOCOL_VERSION), and sometimes with which values
- * (MCP_CONFORMANCE_CONTEXT, a JSON object). */
+ * The suite says by the environment which scenario it plays (MCP_CONFORMANCE_SCENARIO) and
+ * sometimes with which values (MCP_CONFORMANCE_CONTEXT, a JSON object). In which revision, the
+ * client finds out by itself. */
 #include <patchbay/client.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -379,7 +379,7 @@ static const struct {
 };
 
 /* What a client that can do everything declares. */
-static bay_client_options *options_of(const char *scenario, const char *revision)
+static bay_client_options *options_of(const char *scenario)
 {
     bool has_rounds = strcmp(scenario, "sep-2322-client-request-state") == 0;
     bay_client_options *options = bay_client_options_new();
@@ -389,7 +389,6 @@ static bay_client_options *options_of(const char *scenario, const char *revision
                                    has_rounds ? keep_waiting : accept_defaults, &waiting);
     bay_client_options_sampling(options, NULL, sample, NULL);
     bay_client_options_root(options, "file:///tmp", "tmp");
-    (void)revision;
     return options;
 }
 
@@ -410,7 +409,7 @@ int main(int argc, char **argv)
             play = scenarios[i].play;
         }
     }
-    bay_client_options *options = options_of(scenario, getenv("MCP_CONFORMANCE_PROTOCOL_VERSION"));
+    bay_client_options *options = options_of(scenario);
     bay_err err = bay_client_connect(argv[argc - 1], options, &client, &diag);
     bay_client_options_free(options);
     if (err != BAY_OK) {

@@ -1,31 +1,40 @@
-// report.mjs EXPECTED RESULTS REVISION…: reads what the suite left in RESULTS/REVISION, prints a
-// table a revision, and holds it to EXPECTED. A line of EXPECTED is
+// report.mjs [--check PAGE | --write PAGE] EXPECTED RESULTS LEG…: reads what the suite left in
+// RESULTS/LEG (a leg is ROLE/REVISION or ROLE/all), prints a table a leg, and holds it to EXPECTED.
+// A line of EXPECTED is
 //
-//     REVISION  SCENARIO  scored|unscored  PASSED      that many checks pass, none fails
-//     REVISION  SCENARIO  scored|unscored  later       not claimed yet: shown, not counted
+//     ROLE/REVISION  SCENARIO  KIND  PASSED       that many checks pass, none fails, none warns
+//     ROLE/REVISION  SCENARIO  KIND  later        not claimed yet: shown, not counted
+//     ROLE/REVISION  GROUP/*   left out: REASON   not claimed, and not shown one by one
 //
-// A scenario that the suite runs and EXPECTED does not name is a failure: the list stays complete.
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+// KIND is what the suite counts it as: scored, unscored, or (in "all") suite. A scenario that the
+// suite runs and EXPECTED does not name is a failure: the list stays complete. PAGE shows the same
+// tables to people, between two marks; --check fails when it says something else.
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
 
-const [expectedFile, resultsFolder, ...revisions] = process.argv.slice(2);
+const words = process.argv.slice(2);
+const mode = words[0]?.startsWith('--') ? words.shift() : null;
+const page = mode ? words.shift() : null;
+const [expectedFile, resultsFolder, ...legs] = words;
 
 function readExpected() {
     const expected = new Map();
+    const leftOut = [];
     for (const line of readFileSync(expectedFile, 'utf8').split('\n')) {
-        const words = line.replace(/#.*/, '').trim().split(/\s+/);
-        if (words[0] === '') continue;
-        const [revision, scenario, kind, wanted] = words;
-        if (words.length !== 4 || !['scored', 'unscored'].includes(kind) || !/^(\d+|later)$/.test(wanted)) {
-            throw new Error(`${expectedFile}: cannot read "${line}"`);
-        }
-        expected.set(`${revision} ${scenario}`, { revision, scenario, kind, wanted });
+        const text = line.replace(/(^|\s)#.*/, '').trim();
+        if (text === '') continue;
+        const out = text.match(/^(\S+)\s+(\S+\/)\*\s+left out:\s+(.*)$/);
+        const one = text.match(/^(\S+)\s+(\S+)\s+(scored|unscored|suite)\s+(\d+|later)$/);
+        if (out) leftOut.push({ leg: out[1], group: out[2], reason: out[3] });
+        else if (one) expected.set(`${one[1]} ${one[2]}`, { leg: one[1], scenario: one[2], kind: one[3], wanted: one[4] });
+        else throw new Error(`${expectedFile}: cannot read "${line}"`);
     }
-    return expected;
+    return { expected, leftOut };
 }
 
-// Folders are RESULTS/REVISION[/GROUP…]/server-SCENARIO-TIME/checks.json.
+// Folders are RESULTS/LEG[/GROUP]/[server-]SCENARIO-TIME/checks.json.
 function* checkFiles(folder) {
+    if (!existsSync(folder)) return;
     for (const name of readdirSync(folder)) {
         const path = join(folder, name);
         if (statSync(path).isDirectory()) yield* checkFiles(path);
@@ -33,15 +42,18 @@ function* checkFiles(folder) {
     }
 }
 
-function readResults(revision) {
+function readResults(leg) {
+    const folder = join(resultsFolder, leg);
     const results = new Map();
-    for (const file of checkFiles(join(resultsFolder, revision))) {
-        const scenario = basename(dirname(file)).replace(/^server-/, '').replace(/-\d{4}-\d{2}-\d{2}T[\d-]+Z$/, '');
-        const counts = { SUCCESS: 0, FAILURE: 0, WARNING: 0, SKIPPED: 0, INFO: 0, failures: [] };
+    for (const file of checkFiles(folder)) {
+        const scenario = relative(folder, dirname(file))
+            .replace(/-\d{4}-\d{2}-\d{2}T[\d-]+Z$/, '')
+            .replace(leg.startsWith('server/') ? /(^|\/)server-(?=.)/ : /$^/, '$1');
+        const counts = { SUCCESS: 0, FAILURE: 0, WARNING: 0, SKIPPED: 0, INFO: 0, faults: [] };
         for (const check of JSON.parse(readFileSync(file, 'utf8'))) {
             counts[check.status] += 1;
             if (check.status === 'FAILURE' || check.status === 'WARNING') {
-                counts.failures.push(`${check.status} ${check.id}: ${check.errorMessage ?? check.description}`);
+                counts.faults.push(`${check.status} ${check.id}: ${check.errorMessage ?? check.description}`);
             }
         }
         results.set(scenario, counts);
@@ -49,36 +61,112 @@ function readResults(revision) {
     return results;
 }
 
-const row = (...cells) => console.log(
-    `  ${cells[0].padEnd(50)}${cells[1].padEnd(10)}${cells.slice(2, 5).map((cell) => String(cell).padStart(8)).join('')}  ${cells[5]}`);
+const none = { SUCCESS: 0, FAILURE: 0, WARNING: 0, SKIPPED: 0, faults: ['it did not run'] };
+const numbers = (counts) => [counts.SUCCESS, counts.FAILURE, counts.SKIPPED, counts.WARNING];
 
-const expected = readExpected();
-const total = { passed: 0, failed: 0 };
-for (const revision of revisions) {
-    const results = readResults(revision);
-    const names = new Set([...results.keys(),
-        ...[...expected.values()].filter((one) => one.revision === revision).map((one) => one.scenario)]);
-    const sum = { scored: [0, 0], claimed: [0, 0] };
-    console.log(`\n${revision}`);
-    row('scenario', '', 'passed', 'failed', 'warned', '');
-    for (const name of [...names].sort()) {
-        const counts = results.get(name) ?? { SUCCESS: 0, FAILURE: 0, WARNING: 0, failures: ['it did not run'] };
-        const claim = expected.get(`${revision} ${name}`);
-        const isLater = claim?.wanted === 'later';
-        const isGood = counts.FAILURE === 0 && counts.SUCCESS > 0 && counts.SUCCESS >= Number(claim?.wanted);
-        const verdict = isLater ? 'later' : claim === undefined ? 'NOT IN THE LIST' : isGood ? ''
-            : counts.FAILURE > 0 ? 'FAILED' : `FAILED: ${claim.wanted} checks must pass`;
-        row(name, claim?.kind ?? '?', counts.SUCCESS, counts.FAILURE, counts.WARNING, verdict);
-        if (!isLater) {
-            total[isGood ? 'passed' : 'failed'] += 1;
-            for (const text of counts.failures) console.log(`      ${text}`);
-        }
-        sum.scored[0] += claim?.kind === 'scored' ? counts.SUCCESS : 0;
-        sum.scored[1] += claim?.kind === 'scored' ? counts.FAILURE : 0;
-        sum.claimed[0] += isLater ? 0 : counts.SUCCESS;
-        sum.claimed[1] += isLater ? 0 : counts.FAILURE;
-    }
-    console.log(`  ${revision}: checks of claimed scenarios: ${sum.claimed.join(' good, ')} bad; of all scored ones: ${sum.scored.join(' good, ')} bad`);
+// '' when the claim holds.
+function verdictOf(claim, counts) {
+    if (claim === undefined) return 'NOT IN THE LIST';
+    if (claim.wanted === 'later') return 'later';
+    if (counts.FAILURE > 0) return 'FAILED';
+    if (counts.WARNING > 0) return 'FAILED: a warning';
+    if (counts.SUCCESS === 0 || counts.SUCCESS < Number(claim.wanted)) return `FAILED: ${claim.wanted} checks must pass`;
+    return '';
 }
-console.log(`\n${total.passed} passed, ${total.failed} failed`);
-process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0;
+
+// Everything about one leg: rows to show, sums, whether all of it is as it should be.
+function judge(leg, { expected, leftOut }) {
+    const results = readResults(leg);
+    const names = new Set([...results.keys(),
+        ...[...expected.values()].filter((one) => one.leg === leg).map((one) => one.scenario)]);
+    const outcome = { leg, rows: [], sums: new Map(), good: 0, bad: 0, notes: [] };
+    for (const { leg: of, group, reason } of leftOut) {
+        const inside = [...names].filter((name) => of === leg && name.startsWith(group));
+        if (inside.length === 0) continue;
+        inside.forEach((name) => names.delete(name));
+        outcome.notes.push(`${group}* (${inside.length} scenarios) left out: ${reason}`);
+    }
+    for (const name of [...names].sort()) {
+        const counts = results.get(name) ?? none;
+        const claim = expected.get(`${leg} ${name}`);
+        const verdict = verdictOf(claim, counts);
+        const kind = claim?.kind ?? '?';
+        outcome.rows.push({ name, kind, numbers: numbers(counts), verdict, faults: verdict === 'later' ? [] : counts.faults });
+        if (verdict !== 'later') outcome[verdict === '' ? 'good' : 'bad'] += 1;
+        const sum = outcome.sums.get(kind) ?? { scenarios: 0, numbers: [0, 0, 0, 0] };
+        sum.scenarios += 1;
+        sum.numbers = sum.numbers.map((number, i) => number + numbers(counts)[i]);
+        outcome.sums.set(kind, sum);
+    }
+    return outcome;
+}
+
+const line = (name, kind, cells, verdict) => console.log(
+    `  ${name.padEnd(50)}${kind.padEnd(10)}${cells.map((cell) => String(cell).padStart(8)).join('')}  ${verdict}`.trimEnd());
+
+function print(outcome) {
+    console.log(`\n${outcome.leg}`);
+    line('scenario', '', ['passed', 'failed', 'skipped', 'warned'], '');
+    for (const row of outcome.rows) {
+        line(row.name, row.kind, row.numbers, row.verdict);
+        for (const text of row.faults) console.log(`      ${text}`);
+    }
+    for (const [kind, sum] of outcome.sums) line(`${sum.scenarios} scenarios`, kind, sum.numbers, '');
+    for (const note of outcome.notes) console.log(`  ${note}`);
+}
+
+// ---- the page for people
+
+const title = ({ leg }) => {
+    const [role, set] = leg.split('/');
+    return `${role === 'server' ? 'Server' : 'Client'}, ${set === 'all' ? 'everything the suite has' : set}`;
+};
+
+function* markdown(outcomes) {
+    yield '| | scenarios | passed | failed | skipped | warnings |';
+    yield '|---|---|---|---|---|---|';
+    for (const outcome of outcomes) {
+        for (const [kind, sum] of outcome.sums) {
+            yield `| ${title(outcome)}${kind === 'suite' ? '' : `: ${kind}`} | ${sum.scenarios} | ${sum.numbers.join(' | ')} |`;
+        }
+    }
+    for (const outcome of outcomes) {
+        yield '';
+        yield `### ${title(outcome)}`;
+        yield '';
+        yield '| Scenario | | passed | failed | skipped | warnings | |';
+        yield '|---|---|---|---|---|---|---|';
+        for (const row of outcome.rows) {
+            yield `| ${row.name} | ${row.kind === 'suite' ? '' : row.kind} | ${row.numbers.join(' | ')} | ${row.verdict === 'later' ? 'not claimed yet' : row.verdict} |`;
+        }
+        for (const note of outcome.notes) {
+            yield '';
+            yield `${note.replace('*', '\\*')}.`;
+        }
+    }
+}
+
+// True when the page says what the results say.
+function showOnPage(outcomes) {
+    const marks = /(<!-- results -->\n)[\s\S]*(<!-- end of results -->)/;
+    const before = readFileSync(page, 'utf8');
+    const after = before.replace(marks, (_, start, end) => `${start}\n${[...markdown(outcomes)].join('\n')}\n\n${end}`);
+    if (mode === '--write') writeFileSync(page, after);
+    return mode === '--write' || before === after;
+}
+
+const lists = readExpected();
+const outcomes = legs.map((leg) => judge(leg, lists));
+outcomes.forEach(print);
+let passed = 0;
+let failed = 0;
+for (const outcome of outcomes) {
+    passed += outcome.good;
+    failed += outcome.bad;
+}
+if (page !== null && !showOnPage(outcomes)) {
+    console.log(`\n${page} says something else: tests/conformance/run --write brings it up to date`);
+    failed += 1;
+}
+console.log(`\n${passed} passed, ${failed} failed`);
+process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
