@@ -100,15 +100,16 @@ BAY_API void bay_tool_enable(bay_tool *tool, bool is_enabled);
  * same; with a client that declares the extension the answer is a task, and what the handler sends,
  * asks and answers goes there. */
 typedef enum bay_task_mode {
-    BAY_TASK_NEVER,    /* the default */
-    BAY_TASK_OPTIONAL, /* a task for clients that can, a plain call for the others */
-    BAY_TASK_REQUIRED, /* clients that cannot are refused (-32021) */
+    BAY_TASK_NEVER,      /* the default */
+    BAY_TASK_OPTIONAL,   /* a task for clients that can, a plain call for the others */
+    BAY_TASK_REQUIRED,   /* clients that cannot are refused (-32021) */
+    BAY_TASK_BY_HANDLER, /* a plain call until bay_call_become_task */
 } bay_task_mode;
 BAY_API void bay_tool_task(bay_tool *tool, bay_task_mode mode);
 /* The handler may be run again from the top when the process died while it was working; otherwise
  * such a task has failed. */
 BAY_API void bay_tool_resumable(bay_tool *tool);
-/* From here on the call is a task, decided by the handler itself (BAY_TASK_OPTIONAL): before this
+/* From here on the call is a task, decided by the handler itself (BAY_TASK_BY_HANDLER): before this
  * it may have asked its client in rounds. False: this client cannot, the call goes on as it is. */
 BAY_API bool bay_call_become_task(bay_call *call);
 /* A word on what the task is doing. */

@@ -58,6 +58,13 @@ static void put_meta(json_writer *writer, const request *to, json_val meta)
     json_close_object(writer);
 }
 
+/* A task's ttlMs is the task's own, no hint. */
+static bool is_task(const request *to, json_val type)
+{
+    const mcp_method *method = to->shown.method;
+    return json_str_eq(type, STR("task")) || (method != NULL && method->id == MCP_TASKS_GET);
+}
+
 static void dress_modern(buf *out, const request *to, json_val result, const json_val *at)
 {
     json_writer writer;
@@ -76,7 +83,12 @@ static void dress_modern(buf *out, const request *to, json_val result, const jso
     if (is_complete && is_cacheable(to)) {
         put_hints(&writer, to, at[AT_TTL], at[AT_SCOPE]);
     }
-    json_put_members(&writer, result, dressing, AT_COUNT);
+    if (is_task(to, at[AT_TYPE])) {
+        static const bay_str replaced[] = {STR_INIT("resultType"), STR_INIT("_meta")};
+        json_put_members(&writer, result, replaced, ARRAY_LEN(replaced));
+    } else {
+        json_put_members(&writer, result, dressing, AT_COUNT);
+    }
     put_meta(&writer, to, at[AT_META]);
     json_close_object(&writer);
 }

@@ -101,12 +101,21 @@ bay_err request_read_name(request *self)
     if (method == NULL || method->name_field.len == 0) {
         return BAY_OK;
     }
-    json_val value =
-        str_eq(method->name_field, STR("uri")) ? self->envelope.uri : self->envelope.name;
+    json_val value = str_eq(method->name_field, STR("uri")) ? self->envelope.uri
+                     : str_eq(method->name_field, STR("name"))
+                         ? self->envelope.name
+                         : json_get(self->shown.message.params, method->name_field);
     if (!json_is(value, JSON_STRING)) {
         return BAY_PROTOCOL;
     }
     return json_str(value, self->shown.memory, &self->shown.name) == BAY_OK ? BAY_OK : BAY_NOMEM;
+}
+
+const char *request_name_fault(const mcp_method *method)
+{
+    return str_eq(method->name_field, STR("uri"))    ? "uri is not a string"
+           : str_eq(method->name_field, STR("name")) ? "name is not a string"
+                                                     : "taskId is not a string";
 }
 
 void request_open(request *self, peer *of, outlet *through)

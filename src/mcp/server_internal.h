@@ -202,6 +202,7 @@ void request_discard(request *self);
 bay_err request_read_envelope(request *self) BAY_MUST_CHECK;
 /* Decodes the method's name_field. BAY_PROTOCOL: it is missing or no string. BAY_NOMEM. */
 bay_err request_read_name(request *self) BAY_MUST_CHECK;
+const char *request_name_fault(const mcp_method *method); /* of a BAY_PROTOCOL of that */
 /* From now on it is answered exactly once. `peer` may be NULL. */
 void request_open(request *self, peer *of, outlet *through);
 /* The open request of that raw id that is not cancelled. */

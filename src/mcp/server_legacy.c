@@ -178,8 +178,7 @@ static void legacy_request(request *self, mcp_session *session)
     if (err == BAY_NOMEM) {
         request_refuse(self, 503, RPC_INTERNAL_ERROR, "Out of memory", STR(""));
     } else if (err != BAY_OK) {
-        invalid_params(self, str_eq(method->name_field, STR("uri")) ? "uri is not a string"
-                                                                    : "name is not a string");
+        invalid_params(self, request_name_fault(method));
     } else if ((method->flags & MCP_FLAG_ENGINE) != 0) {
         answer_own(self, session);
     } else {

@@ -189,8 +189,7 @@ static bool check_name(request *self, const mcp_http_request *http)
         return out_of_memory(self);
     }
     if (err != BAY_OK) {
-        return invalid(self, str_eq(method->name_field, STR("uri")) ? "uri is not a string"
-                                                                    : "name is not a string");
+        return invalid(self, request_name_fault(method));
     }
     if (http != NULL && !name_matches(self, field_of(http, STR("Mcp-Name")))) {
         return mismatch(self, "The Mcp-Name header differs from the body");

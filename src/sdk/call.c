@@ -59,6 +59,8 @@ bay_err sdk_call_new(bay_server *server, const entry *item, mcp_request *request
     self->arguments = JSON_NONE;
     self->started_ms = loop_now_ms(server->loop);
     self->round = NULL;
+    self->task = NULL;
+    self->task_id[0] = '\0';
     self->has_state = false;
     request->user = self;
     server->calls_under_way++;

@@ -19,6 +19,7 @@
 #include "mcp/server.h"
 #include "net/loop.h"
 #include "patchbay/server.h"
+#include "schema/schema.h"
 
 enum {
     CALL_MAX_NOTES = 1024,         /* messages of one call on their way to the loop ... */
@@ -72,7 +73,7 @@ typedef struct question {
     bay_err err;          /* READY: why there is no answer; BAY_OK: `answer` is one */
     bay_str key;
     bay_str params; /* raw JSON */
-    bay_str schema; /* FORM: the requestedSchema, part of params */
+    schema *form;   /* FORM: its requestedSchema */
     bay_str answer; /* raw JSON of the client's result */
     bay_answered answered;
     void *user;

@@ -297,6 +297,10 @@ void sdk_call_send(bay_call *call, const bay_result *result)
         answer_error(call, RPC_INTERNAL_ERROR, str_of(fault));
         return;
     }
+    if (!result->is_error && sdk_output_check(call, buf_view(&result->structured)) != BAY_OK) {
+        answer_error(call, RPC_INTERNAL_ERROR, STR("The tool's output breaks its schema"));
+        return;
+    }
     bool is_on_loop = sdk_call_on_loop(call);
     bay_server *server = call->server;
     buf local;

@@ -302,7 +302,8 @@ void sdk_list_answer(bay_server *self, entry_kind kind, mcp_request *request)
  * well; before that, "experimental" is the place for what is not in the protocol. */
 static void put_extensions(const bay_server *self, const mcp_revision *revision, json_writer *out)
 {
-    if (self->extensions == NULL) {
+    bool has_tasks = sdk_tasks_are_offered(self, revision);
+    if (self->extensions == NULL && !has_tasks) {
         return;
     }
     json_key(out, revision->id >= MCP_REV_2025_11_25 ? STR("extensions") : STR("experimental"));
@@ -310,6 +311,10 @@ static void put_extensions(const bay_server *self, const mcp_revision *revision,
     for (const extension *at = self->extensions; at != NULL; at = at->next) {
         json_key(out, at->id);
         json_put_raw(out, at->settings);
+    }
+    if (has_tasks) {
+        json_key_lit(out, MCP_EXTENSION_TASKS);
+        json_put_raw(out, STR("{}"));
     }
     json_close_object(out);
 }

@@ -14,7 +14,9 @@
 #include "net/bell.h"
 #include "net/loop.h"
 #include "patchbay/server.h"
+#include "schema/schema.h"
 #include "sdk/call_parts.h"
+#include "store/store.h"
 #include "json/writer.h"
 
 enum {
@@ -39,16 +41,13 @@ typedef enum entry_kind {
     ENTRY_KINDS
 } entry_kind;
 
-/* What the first check of a tool's arguments looks at, taken out of its schema once. */
+/* One argument of a prompt. */
 typedef struct argument_rule {
     bay_str name;
-    bay_str types_raw; /* as the schema says it, for the complaint */
-    unsigned types;    /* one bit a json_kind; RULE_INTEGER: no fractions */
     bool is_required;
 } argument_rule;
 
-/* One bit a json_kind, and: */
-enum { RULE_INTEGER = 1u << 16, RULE_ANY = 1u << 17, SERVER_MAX_RULES = 256 };
+enum { SERVER_MAX_RULES = 256 };
 
 /* One registration. bay_tool is the public name of a pointer to one. */
 struct bay_tool {
@@ -75,10 +74,15 @@ struct bay_tool {
     mcp_param_table param_table;
     argument_rule *rules;
     size_t rule_count;
+    schema *input_check;           /* NULL: any object */
+    schema *output_check;          /* NULL: anything */
+    struct bay_tool *next_checked; /* the server frees the two above */
     bay_handler handler;
     void *user;
     uint32_t timeout_ms; /* 0: the server's */
+    bay_task_mode task_mode;
     bool is_blocking;
+    bool is_resumable;
 };
 typedef struct bay_tool entry;
 
@@ -145,13 +149,23 @@ struct bay_server {
     bool has_served;
     uint32_t drain_ms; /* how long an end may take, twice; tests have less patience */
     announcements announcements;
-    size_t calls_under_way; /* loop only */
-    bay_call *idle_calls;   /* loop only: to be used again, bounded */
+    struct bay_tool *checked; /* tools with schemas */
+    json_doc no_arguments;    /* {} */
+    schema_state checks;      /* loop only: scratch */
+    arena check_memory;       /* loop only: scratch, too */
+    size_t calls_under_way;   /* loop only */
+    bay_call *idle_calls;     /* loop only: to be used again, bounded */
     size_t idle_count;
-    pthread_mutex_t asking; /* guards what calls have just asked */
-    struct rounds *rounds;  /* NULL: nothing was sealed yet, and no key given */
-    buf scratch;            /* the loop's, for results */
-    buf spares[2];          /* the loop's: memory of texts and items, lent from call to call */
+    bay_str store_path; /* empty: in memory */
+    /* NULL: in memory. Named only where it is asked for, so that a program without it need not
+     * hold SQLite. */
+    bay_err (*open_store)(loop *on_loop, bay_str path, const store_options *options, store **out,
+                          bay_diag *diag);
+    struct bay_tasks *tasks; /* while serving; NULL: no tool may be one */
+    pthread_mutex_t asking;  /* guards what calls have just asked */
+    struct rounds *rounds;   /* NULL: nothing was sealed yet, and no key given */
+    buf scratch;             /* the loop's, for results */
+    buf spares[2];           /* the loop's: memory of texts and items, lent from call to call */
 };
 
 struct bay_result {
@@ -212,19 +226,41 @@ const entry *sdk_server_find(const bay_server *self, entry_kind kind, bay_str ke
 /* … what the engine calls. */
 extern const mcp_service sdk_server_service;
 
-/* arguments.c: a first check of required members and primitive types against the top level of the
- * input schema. On failure writes a text a model can act on (if it fits) and returns false. */
-bay_err sdk_arguments_compile(entry *tool) BAY_MUST_CHECK;
-/* The same for a prompt's list of arguments. BAY_TYPE, BAY_DUPLICATE, BAY_NOMEM. */
+/* arguments.c: what goes into a handler and what comes out of it, held against the schemas. */
+/* Compiles a tool's input schema, or its output schema. An error is told as one of registration. */
+void sdk_arguments_compile(entry *tool, const json_doc *schema, bool is_output);
+/* Reads a prompt's list of arguments. BAY_TYPE, BAY_DUPLICATE, BAY_NOMEM. */
 bay_err sdk_arguments_compile_prompt(entry *prompt) BAY_MUST_CHECK;
+void sdk_arguments_free(bay_server *server);
 /* The first required argument of a prompt that is missing; NULL: none. */
 const argument_rule *sdk_arguments_missing(const entry *prompt, json_val arguments);
-bool sdk_arguments_check(const entry *tool, json_val arguments, buf *out_text);
+/* Loop only. BAY_INVALID with a text that a model can act on; BAY_NOMEM. */
+bay_err sdk_arguments_check(const entry *tool, json_val arguments, buf *out_text) BAY_MUST_CHECK;
+/* Any thread. BAY_INVALID: the structured content (empty: there is none) breaks the output schema,
+ * and the log says how; BAY_NOMEM. */
+bay_err sdk_output_check(const bay_call *call, bay_str structured) BAY_MUST_CHECK;
 
 /* result.c: the members of the wire result. */
 void sdk_result_write_members(const bay_result *self, const mcp_revision *revision, buf *out);
 const char *sdk_result_fault(const bay_result *self); /* NULL: it can be sent */
 void sdk_result_init(bay_result *self, bay_call *call);
 void sdk_result_fini(bay_result *self);
+
+/* tasks.c: on the loop. */
+/* Opens the store if any tool may be a task. */
+bay_err sdk_tasks_open(bay_server *server, bay_diag *diag) BAY_MUST_CHECK;
+/* Ends what is under way: it fails, or is left to the next process if it can be run again. */
+void sdk_tasks_stop(bay_server *server);
+/* Not inside a turn: turns the loop until everything is stored. */
+void sdk_tasks_free(bay_server *server);
+bool sdk_tasks_are_offered(const bay_server *server, const mcp_revision *revision);
+/* Can this request's client look after a task? */
+bool sdk_task_is_wanted(const mcp_request *request);
+/* In place of sdk_call_run: runs once the task is stored, or ends the call. */
+void sdk_task_start(bay_call *call);
+uint32_t sdk_task_time_ms(const bay_call *call); /* a task's handler may take so long */
+
+/* task_methods.c: tasks/get, tasks/update, tasks/cancel. */
+void sdk_tasks_request(bay_server *server, mcp_request *request);
 
 #endif

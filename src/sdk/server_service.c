@@ -29,6 +29,11 @@ static void start(bay_server *self, const entry *item, mcp_request *request, jso
         return;
     }
     call->arguments = arguments;
+    if ((item->task_mode == BAY_TASK_OPTIONAL || item->task_mode == BAY_TASK_REQUIRED) &&
+        sdk_task_is_wanted(request)) {
+        sdk_task_start(call);
+        return;
+    }
     bool has_rounds = request->revision->era == MCP_MODERN && request->method != NULL &&
                       (request->method->flags & MCP_FLAG_MRTR) != 0;
     if (!has_rounds || sdk_call_round_open(call)) {
@@ -68,19 +73,20 @@ static void write_capability(buf *out, bay_str path)
 }
 
 /* mcp 2026-07-28 basic: a missing client capability is -32021 with data.requiredCapabilities */
-static void refuse_capability(bay_server *self, const entry *tool, mcp_request *request)
+static void refuse_capability(bay_server *self, const entry *tool, mcp_request *request,
+                              bay_str capability)
 {
     buf text;
     buf_init(&text, 4096);
     if (request->revision->era == MCP_MODERN) {
         buf_lit(&text, "{\"requiredCapabilities\":");
-        write_capability(&text, tool->requires);
+        write_capability(&text, capability);
         buf_char(&text, '}');
         mcp_request_error(request, MCP_MISSING_CAPABILITY,
                           STR("Missing required client capability"), buf_view(&text));
     } else {
         buf_printf(&text, "This tool needs a client with the capability \"%.*s\".",
-                   BAY_STR(tool->requires));
+                   BAY_STR(capability));
         buf_char(&text, '\0');
         fail_tool(self, tool, request, text.err == BAY_OK ? text.at : "Missing capability");
     }
@@ -96,7 +102,11 @@ static void call_tool(bay_server *self, mcp_request *request)
     }
     if (tool->requires.len > 0 &&
         json_is(mcp_capability(request->client_capabilities, tool->requires), JSON_MISSING)) {
-        refuse_capability(self, tool, request);
+        refuse_capability(self, tool, request, tool->requires);
+        return;
+    }
+    if (tool->task_mode == BAY_TASK_REQUIRED && !sdk_task_is_wanted(request)) {
+        refuse_capability(self, tool, request, STR("extensions." MCP_EXTENSION_TASKS));
         return;
     }
     json_val arguments = json_get(request->message.params, STR("arguments"));
@@ -105,9 +115,12 @@ static void call_tool(bay_server *self, mcp_request *request)
         return;
     }
     buf complaint;
-    buf_init(&complaint, 4096);
-    if (sdk_arguments_check(tool, arguments, &complaint)) {
+    buf_init(&complaint, SCHEMA_FAILURE_BYTES * 2);
+    bay_err err = sdk_arguments_check(tool, arguments, &complaint);
+    if (err == BAY_OK) {
         start(self, tool, request, arguments);
+    } else if (err == BAY_NOMEM) {
+        mcp_request_error(request, RPC_INTERNAL_ERROR, STR("Out of memory"), (bay_str){NULL, 0});
     } else {
         buf_char(&complaint, '\0');
         fail_tool(self, tool, request,
@@ -234,6 +247,11 @@ static void service_request(void *user, mcp_request *request)
     case MCP_COMPLETE:
         complete(self, request);
         return;
+    case MCP_TASKS_GET:
+    case MCP_TASKS_UPDATE:
+    case MCP_TASKS_CANCEL:
+        sdk_tasks_request(self, request);
+        return;
     case MCP_METHOD_COUNT:
         call_method(self, request);
         return;
@@ -247,7 +265,7 @@ static void service_cancelled(void *user, mcp_request *request)
 {
     (void)user;
     bay_call *call = request->user;
-    if (call != NULL) {
+    if (call != NULL && call->task == NULL) { /* a task goes on without its client */
         atomic_store(&call->is_cancelled, true);
     }
 }

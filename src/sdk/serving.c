@@ -118,6 +118,7 @@ static void ring_stop(void *argument);
 static void serving_free(serving *self)
 {
     bay_server *server = self->server;
+    sdk_tasks_free(server);
     sdk_announcements_close(server);
     mcp_server_free(server->engine);
     server->engine = NULL;
@@ -138,7 +139,7 @@ static void serving_free(serving *self)
     mem_free(self);
 }
 
-static bay_err serving_new(bay_server *server)
+static bay_err serving_new(bay_server *server, bay_diag *diag)
 {
     serving *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
@@ -165,6 +166,9 @@ static bay_err serving_new(bay_server *server)
     if (err == BAY_OK) {
         err = loop_timer_start(self->loop, &self->tick, TICK_MS);
     }
+    if (err == BAY_OK) {
+        err = sdk_tasks_open(server, diag);
+    }
     if (err != BAY_OK) {
         serving_free(self);
         return err;
@@ -181,9 +185,11 @@ bay_err sdk_serving_open(bay_server *server, bay_diag *diag)
         return err;
     }
     if (server->serving == NULL) {
-        err = serving_new(server);
+        bay_diag why = {.code = BAY_OK};
+        err = serving_new(server, &why);
         if (err != BAY_OK) {
-            return diag_set(diag, err, "the server cannot begin: %s", bay_err_text(err));
+            return diag_set(diag, err, "the server cannot begin: %s",
+                            why.code != BAY_OK ? why.text : bay_err_text(err));
         }
     }
     server->serving->users++;
@@ -197,6 +203,7 @@ void sdk_serving_close(bay_server *server)
     if (--self->users > 0) {
         return;
     }
+    sdk_tasks_stop(server);
     be_patient(self);
     while (server->calls_under_way > 0 && !self->is_impatient) {
         loop_turn(self->loop, -1);
@@ -432,6 +439,7 @@ static void door_drained(void *argument)
 static void begin_drain(serving *self)
 {
     self->phase = DRAINING;
+    sdk_tasks_stop(self->server);
     be_patient(self);
     for (size_t i = 0; i < ARRAY_LEN(self->doors); i++) {
         if (self->doors[i].http != NULL) {
@@ -450,6 +458,7 @@ static void begin_drain(serving *self)
 static void begin_end(serving *self)
 {
     self->phase = ENDING;
+    sdk_tasks_stop(self->server);
     be_patient(self);
 }
 

@@ -59,6 +59,15 @@ static inline bool rig_try_start(rig *self, bay_server *server)
         bay_server_free(server);
         return false;
     }
+    bay_diag diag = {.code = BAY_OK};
+    err = sdk_tasks_open(server, &diag);
+    if (err != BAY_OK) {
+        assert_int_equal(err, BAY_NOMEM);
+        mcp_server_free(server->engine);
+        loop_free(self->loop);
+        bay_server_free(server);
+        return false;
+    }
     sdk_announcements_open(server, self->loop);
     self->on = (bench){.server = server->engine, .now_ms = 1000};
     return true;
@@ -93,7 +102,9 @@ static inline void rig_hang_up(rig *self)
 static inline void rig_stop(rig *self)
 {
     rig_hang_up(self);
+    sdk_tasks_stop(self->server);
     RIG_UNTIL(self, self->server->calls_under_way == 0);
+    sdk_tasks_free(self->server);
     sdk_announcements_close(self->server);
     mcp_server_free(self->server->engine);
     self->server->engine = NULL;

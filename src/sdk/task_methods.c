@@ -1,0 +1,220 @@
+/* tasks/get, tasks/update and tasks/cancel. Each begins with the row: a task that is not there, or
+ * is another caller's, is unknown. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "sdk/task_parts.h"
+#include "json/writer.h"
+
+enum { MAIL_ATTEMPTS = 8 }; /* when others write the same row meanwhile */
+
+static const bay_str rows_table = STR_INIT("tasks");
+
+/* One request, while the store looks. */
+typedef struct errand {
+    tasks *of;
+    mcp_request *request;
+    uint32_t attempts;
+} errand;
+
+static void begin(errand *self);
+
+static void end(errand *self)
+{
+    self->of->doing--;
+    mem_free(self);
+}
+
+static void refuse(errand *self, int code, bay_str text)
+{
+    mcp_request_error(self->request, code, text, (bay_str){NULL, 0});
+    end(self);
+}
+
+static void acknowledge(errand *self)
+{
+    mcp_request_result_members(self->request, STR(""));
+    end(self);
+}
+
+static void show(errand *self, const task_record *row)
+{
+    buf members;
+    buf_init(&members, TASK_MAX_ROW + 4096);
+    sdk_task_write_members(row, true, &members);
+    if (members.err == BAY_OK) {
+        mcp_request_result_members(self->request, buf_view(&members));
+    } else {
+        mcp_request_error(self->request, RPC_INTERNAL_ERROR, STR("Out of memory"),
+                          (bay_str){NULL, 0});
+    }
+    buf_fini(&members);
+    end(self);
+}
+
+/* ---- a task of another process: a letter in its row */
+
+static void mailed(void *user, const store_result *result)
+{
+    errand *self = user;
+    if (result->err == BAY_STATE && ++self->attempts < MAIL_ATTEMPTS) {
+        begin(self);
+    } else if (result->err == BAY_OK) {
+        acknowledge(self);
+    } else {
+        refuse(self, RPC_INTERNAL_ERROR, STR("The task cannot be reached now; try again"));
+    }
+}
+
+static void put_answers(json_writer *out, json_val old, json_val responses)
+{
+    json_key_lit(out, "answers");
+    json_open_object(out);
+    json_put_members(out, old, NULL, 0);
+    json_iter each = json_iter_of(responses);
+    while (json_next(&each)) {
+        arena memory;
+        bay_str key;
+        arena_init(&memory, TASK_MAX_ROW);
+        if (json_str(each.key, &memory, &key) == BAY_OK &&
+            json_is(json_get(old, key), JSON_MISSING)) {
+            json_key(out, key);
+            json_put_val(out, each.value);
+        }
+        arena_fini(&memory);
+    }
+    json_close_object(out);
+}
+
+static void mail(errand *self, task_record *row, uint64_t version, arena *memory)
+{
+    bool is_cancel = self->request->method->id == MCP_TASKS_CANCEL;
+    json_doc doc;
+    json_val old = JSON_NONE;
+    json_writer writer;
+    buf text;
+    buf members;
+    buf_init(&text, TASK_MAX_ROW);
+    buf_init(&members, TASK_MAX_ROW);
+    buf_printf(&text, "{%.*s}", BAY_STR(row->mail));
+    if (text.err == BAY_OK && json_parse(&doc, buf_view(&text), NULL, memory, NULL) == BAY_OK) {
+        old = json_root(&doc);
+    }
+    json_writer_init(&writer, &members);
+    json_open_object(&writer);
+    if (is_cancel || json_true(json_get(old, STR("cancel")))) {
+        json_key_lit(&writer, "cancel");
+        json_put_bool(&writer, true);
+    }
+    json_val responses =
+        is_cancel ? JSON_NONE : json_get(self->request->message.params, STR("inputResponses"));
+    put_answers(&writer, json_get(old, STR("answers")), responses);
+    json_close_object(&writer);
+    row->mail = members.err == BAY_OK ? (bay_str){members.at + 1, members.len - 2} : row->mail;
+    buf whole;
+    buf_init(&whole, TASK_MAX_ROW);
+    sdk_task_write_row(row, &whole);
+    bay_err err = members.err != BAY_OK ? members.err : whole.err;
+    if (err == BAY_OK) {
+        err = store_put(self->of->store,
+                        &(store_put_request){.table = rows_table,
+                                             .key = row->id,
+                                             .value = buf_view(&whole),
+                                             .expires_at_ms = row->created_ms + row->ttl_ms,
+                                             .expected = version},
+                        mailed, self);
+    }
+    buf_fini(&whole);
+    buf_fini(&members);
+    buf_fini(&text);
+    if (err != BAY_OK) {
+        refuse(self, RPC_INTERNAL_ERROR, STR("The task cannot be reached now; try again"));
+    }
+}
+
+/* ---- here */
+
+static void act(errand *self, task_record *row, const store_row *stored, arena *memory)
+{
+    task *live = sdk_tasks_find(self->of, row->id);
+    bool is_over = sdk_task_is_over(row->status);
+    if (live == NULL && !is_over) {
+        sdk_task_adopt(self->of, stored); /* if nobody else has it */
+    }
+    if (self->request->method->id == MCP_TASKS_GET) {
+        show(self, row);
+    } else if (is_over || (live == NULL && !self->of->is_shared)) {
+        acknowledge(self); /* nothing to be done about it any more */
+    } else if (live == NULL) {
+        mail(self, row, stored->version, memory);
+    } else if (self->request->method->id == MCP_TASKS_CANCEL) {
+        sdk_task_cancel(live);
+        acknowledge(self);
+    } else {
+        sdk_task_answer(live, json_get(self->request->message.params, STR("inputResponses")));
+        acknowledge(self);
+    }
+}
+
+static void found(void *user, const store_result *result)
+{
+    errand *self = user;
+    task_record row;
+    arena memory;
+    arena_init(&memory, SIZE_MAX);
+    bay_err err = result->err;
+    if (err == BAY_OK) {
+        err = sdk_task_read_row(result->rows[0].value, &memory, &row);
+    }
+    if (err == BAY_OK && !str_eq(row.principal, self->request->principal)) {
+        err = BAY_NOTFOUND;
+    }
+    if (err == BAY_OK) {
+        act(self, &row, &result->rows[0], &memory);
+    } else if (err == BAY_NOTFOUND) {
+        refuse(self, RPC_INVALID_PARAMS, STR("Unknown task"));
+    } else {
+        refuse(self, RPC_INTERNAL_ERROR, STR("The store of tasks cannot be read now; try again"));
+    }
+    arena_fini(&memory);
+}
+
+static void begin(errand *self)
+{
+    bay_err err = store_get(self->of->store, rows_table, self->request->name, found, self);
+    if (err == BAY_INVALID) {
+        refuse(self, RPC_INVALID_PARAMS, STR("Unknown task"));
+    } else if (err != BAY_OK) {
+        refuse(self, RPC_INTERNAL_ERROR, STR("The store of tasks is busy; try again"));
+    }
+}
+
+void sdk_tasks_request(bay_server *server, mcp_request *request)
+{
+    bay_str none = {NULL, 0};
+    tasks *of = server->tasks;
+    if (!sdk_task_is_wanted(request)) {
+        mcp_request_error(
+            request, MCP_MISSING_CAPABILITY, STR("Missing required client capability"),
+            STR("{\"requiredCapabilities\":{\"extensions\":{\"" MCP_EXTENSION_TASKS "\":{}}}}"));
+        return;
+    }
+    bool needs_responses = request->method->id == MCP_TASKS_UPDATE;
+    if (needs_responses &&
+        !json_is(json_get(request->message.params, STR("inputResponses")), JSON_OBJECT)) {
+        mcp_request_error(request, RPC_INVALID_PARAMS,
+                          STR("tasks/update needs inputResponses, an object"), none);
+        return;
+    }
+    errand *self = of != NULL && !of->is_ending && request->name.len == TASK_ID_BYTES
+                       ? mem_zalloc(sizeof(*self))
+                       : NULL;
+    if (self == NULL) {
+        mcp_request_error(request, RPC_INVALID_PARAMS, STR("Unknown task"), none);
+        return;
+    }
+    *self = (errand){.of = of, .request = request};
+    of->doing++;
+    begin(self);
+}

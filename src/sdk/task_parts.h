@@ -1,0 +1,126 @@
+/* Tasks (extension io.modelcontextprotocol/tasks): calls that outlive their requests. Shared by the
+ * sdk's task files only.
+ *
+ *   call ──begin──► the row is stored ──► the client gets the task ──► the handler's last word
+ *          │                                                            is stored
+ *          └─ cannot be stored: the call ends with an error
+ *
+ * A task's row in the store is what clients see of it; they never see what is not stored yet. While
+ * its handler runs, a `task` in this process stands behind it, with a lease on it, renewed: a row
+ * that is under way while nobody has the lease is an orphan. Whoever finds one takes it over: runs
+ * it again if its tool is resumable, else has it fail.
+ *
+ * What is for a task of another process goes into its row, as mail; its owner looks there at each
+ * tick. */
+#ifndef SDK_TASK_PARTS_H
+#define SDK_TASK_PARTS_H
+
+#include "base/list.h"
+#include "sdk/server_parts.h"
+#include "store/store.h"
+
+enum {
+    TASK_ID_BYTES = 32,      /* hexadecimal digits: 128 bits nobody can guess */
+    TASK_MAX_ROW = 16 << 20, /* bytes of a stored task */
+    TASK_MAX_MESSAGE = 1024, /* bytes of a status message; the rest is cut */
+    TASK_LEASE_MS = 10000,   /* an owner that is silent for so long has lost its tasks */
+    TASK_TICK_MS = 2500,     /* renewals, mail, saves that failed */
+    TASK_SCAN_ROWS = 100,    /* orphans are looked for in steps of so many rows */
+};
+
+typedef enum task_status {
+    TASK_WORKING,
+    TASK_INPUT_REQUIRED,
+    TASK_COMPLETED,
+    TASK_FAILED,
+    TASK_CANCELLED,
+    TASK_STATUSES
+} task_status;
+
+/* What the row says. Texts are views: of the call, of `owned`, or of a parsed row. */
+typedef struct task_record {
+    bay_str id;
+    bay_str tool;
+    bay_str principal;
+    bay_str arguments;    /* raw object */
+    bay_str capabilities; /* raw object: the client's */
+    bay_str client_info;  /* raw object or empty */
+    task_status status;
+    bay_str message;
+    uint64_t created_ms; /* wall clock */
+    uint64_t updated_ms;
+    uint32_t ttl_ms;
+    uint32_t poll_ms;
+    bay_str requests; /* members of inputRequests: "key":{…},… */
+    bay_str answers;  /* members: "key":{…},… given so far */
+    bay_str outcome;  /* the result, or the error: a raw object; by status */
+    bay_str mail;     /* members: "cancel":true, "answers":{…}; or empty */
+} task_record;
+
+typedef struct bay_tasks tasks;
+
+typedef struct task {
+    list_link link; /* of tasks.live */
+    tasks *of;
+    bay_call *call;       /* NULL: it has ended */
+    mcp_request *waiting; /* to be answered with the task, once it is stored */
+    task_record record;
+    char id[TASK_ID_BYTES + 1];
+    char message[TASK_MAX_MESSAGE];
+    buf answers;
+    buf outcome;
+    buf requests;
+    uint64_t version; /* of the row; 0: there is none yet */
+    bool is_new;      /* its handler has not been run yet */
+    bool is_saving;
+    bool is_dirty;  /* to be saved once more */
+    bool is_lost;   /* another process has it now: nothing is saved any more */
+    size_t looking; /* operations on its lease and its mail under way */
+    /* A task that runs again has no request of a client's: this one takes its place. */
+    mcp_request request;
+    json_doc arguments_doc;
+    json_doc capabilities_doc;
+    json_doc info_doc;
+    arena memory;
+} task;
+
+struct bay_tasks {
+    bay_server *server;
+    store *store;
+    list live;
+    map by_id; /* of the same */
+    size_t live_count;
+    size_t doing; /* operations of the store under way that are not a task's own */
+    char owner[TASK_ID_BYTES + 1];
+    loop_timer tick;
+    uint32_t ticks;
+    bool is_shared; /* the store outlives the process, and others may have it open */
+    bool is_scanning;
+    bool is_ending;
+    bool is_closed;
+};
+
+/* task_record.c */
+bay_str sdk_task_status_text(task_status status);
+/* The row: a JSON object. */
+void sdk_task_write_row(const task_record *self, buf *out);
+/* Views into the row, which is parsed into `memory`. BAY_SYNTAX: it is none of ours. */
+bay_err sdk_task_read_row(bay_str row, arena *memory, task_record *out) BAY_MUST_CHECK;
+/* The members of a Task as a client sees it; `is_whole`: with what tasks/get adds. */
+void sdk_task_write_members(const task_record *self, bool is_whole, buf *out);
+static inline bool sdk_task_is_over(task_status status)
+{
+    return status >= TASK_COMPLETED;
+}
+
+/* tasks.c */
+extern const call_sink sdk_task_sink;
+task *sdk_tasks_find(const tasks *self, bay_str id);
+/* The client's answers to open questions of a task of ours: members of inputResponses. */
+void sdk_task_answer(task *self, json_val responses);
+void sdk_task_cancel(task *self);
+/* A row that says it is under way, and nobody of ours runs it: takes it over if nobody else does.
+ * `version` of the row. */
+void sdk_task_adopt(tasks *self, const store_row *row);
+
+#endif

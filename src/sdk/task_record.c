@@ -1,0 +1,186 @@
+/* What is stored of a task, and what clients are shown of it. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/str.h"
+#include "sdk/task_parts.h"
+#include "json/writer.h"
+
+static const bay_str status_texts[TASK_STATUSES] = {
+    STR_INIT("working"), STR_INIT("input_required"), STR_INIT("completed"),
+    STR_INIT("failed"),  STR_INIT("cancelled"),
+};
+
+bay_str sdk_task_status_text(task_status status)
+{
+    return status_texts[status];
+}
+
+static void put_time(json_writer *out, const char *name, uint64_t ms)
+{
+    char text[40];
+    struct tm parts;
+    time_t seconds = (time_t)(ms / 1000);
+    gmtime_r(&seconds, &parts);
+    size_t len = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &parts);
+    len += (size_t)snprintf(text + len, sizeof(text) - len, ".%03uZ", (unsigned)(ms % 1000));
+    json_key(out, str_of(name));
+    json_put_str(out, (bay_str){text, len});
+}
+
+static void put_text(json_writer *out, const char *name, bay_str text)
+{
+    if (text.len > 0) {
+        json_key(out, str_of(name));
+        json_put_str(out, text);
+    }
+}
+
+static void put_raw(json_writer *out, const char *name, bay_str raw)
+{
+    if (raw.len > 0) {
+        json_key(out, str_of(name));
+        json_put_raw(out, raw);
+    }
+}
+
+/* "name":{members} */
+static void put_object(json_writer *out, const char *name, bay_str members)
+{
+    json_key(out, str_of(name));
+    json_open_object(out);
+    buf_str(out->out, members);
+    json_close_object(out);
+}
+
+void sdk_task_write_members(const task_record *self, bool is_whole, buf *out)
+{
+    json_writer writer;
+    size_t before = out->len;
+    json_writer_init(&writer, out);
+    json_open_object(&writer);
+    json_key_lit(&writer, "taskId");
+    json_put_str(&writer, self->id);
+    json_key_lit(&writer, "status");
+    json_put_str(&writer, status_texts[self->status]);
+    put_text(&writer, "statusMessage", self->message);
+    put_time(&writer, "createdAt", self->created_ms);
+    put_time(&writer, "lastUpdatedAt", self->updated_ms);
+    json_key_lit(&writer, "ttlMs");
+    json_put_uint(&writer, self->ttl_ms);
+    json_key_lit(&writer, "pollIntervalMs");
+    json_put_uint(&writer, self->poll_ms);
+    if (is_whole && self->status == TASK_INPUT_REQUIRED) {
+        put_object(&writer, "inputRequests", self->requests);
+    } else if (is_whole && self->status == TASK_COMPLETED) {
+        put_raw(&writer, "result", self->outcome);
+    } else if (is_whole && self->status == TASK_FAILED) {
+        put_raw(&writer, "error", self->outcome);
+    }
+    json_close_object(&writer);
+    if (out->err == BAY_OK) { /* without the braces */
+        memmove(out->at + before, out->at + before + 1, out->len - before - 1);
+        out->len -= 2;
+    }
+}
+
+void sdk_task_write_row(const task_record *self, buf *out)
+{
+    json_writer writer;
+    json_writer_init(&writer, out);
+    json_open_object(&writer);
+    put_text(&writer, "id", self->id);
+    put_text(&writer, "tool", self->tool);
+    put_text(&writer, "principal", self->principal);
+    put_raw(&writer, "arguments", self->arguments);
+    put_raw(&writer, "capabilities", self->capabilities);
+    put_raw(&writer, "clientInfo", self->client_info);
+    put_text(&writer, "status", status_texts[self->status]);
+    put_text(&writer, "message", self->message);
+    json_key_lit(&writer, "created");
+    json_put_uint(&writer, self->created_ms);
+    json_key_lit(&writer, "updated");
+    json_put_uint(&writer, self->updated_ms);
+    json_key_lit(&writer, "ttl");
+    json_put_uint(&writer, self->ttl_ms);
+    json_key_lit(&writer, "poll");
+    json_put_uint(&writer, self->poll_ms);
+    put_object(&writer, "requests", self->requests);
+    put_object(&writer, "answers", self->answers);
+    put_object(&writer, "mail", self->mail);
+    put_raw(&writer, "outcome", self->outcome);
+    json_close_object(&writer);
+}
+
+/* The text between the braces of a raw object. */
+static bay_str members_of(json_val object)
+{
+    bay_str raw = json_raw(object);
+    return json_count(object) > 0 ? (bay_str){raw.at + 1, raw.len - 2} : (bay_str){NULL, 0};
+}
+
+static bay_err read_text(json_val row, bay_str name, arena *memory, bay_str *out)
+{
+    json_val value = json_get(row, name);
+    *out = (bay_str){NULL, 0};
+    return json_is(value, JSON_MISSING) ? BAY_OK : json_str(value, memory, out);
+}
+
+static bay_err read_number(json_val row, bay_str name, uint64_t most, uint64_t *out)
+{
+    bay_err err = json_uint64(json_get(row, name), out);
+    return err == BAY_OK && *out > most ? BAY_RANGE : err;
+}
+
+static bool read_status(json_val row, task_status *out)
+{
+    for (size_t i = 0; i < TASK_STATUSES; i++) {
+        if (json_str_eq(json_get(row, STR("status")), status_texts[i])) {
+            *out = (task_status)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bay_err sdk_task_read_row(bay_str text, arena *memory, task_record *out)
+{
+    static const json_limits limits = {TASK_MAX_ROW, 96, 1 << 20};
+    json_doc *doc = arena_zalloc(memory, sizeof(*doc));
+    if (doc == NULL) {
+        return BAY_NOMEM;
+    }
+    bay_err err = json_parse(doc, text, &limits, memory, NULL);
+    if (err != BAY_OK) {
+        return err == BAY_NOMEM ? err : BAY_SYNTAX;
+    }
+    json_val row = json_root(doc);
+    uint64_t ttl = 0;
+    uint64_t poll = 0;
+    *out = (task_record){.arguments = json_raw(json_get(row, STR("arguments"))),
+                         .capabilities = json_raw(json_get(row, STR("capabilities"))),
+                         .client_info = json_raw(json_get(row, STR("clientInfo"))),
+                         .requests = members_of(json_get(row, STR("requests"))),
+                         .answers = members_of(json_get(row, STR("answers"))),
+                         .mail = members_of(json_get(row, STR("mail"))),
+                         .outcome = json_raw(json_get(row, STR("outcome")))};
+    const bay_err read[] = {
+        read_text(row, STR("id"), memory, &out->id),
+        read_text(row, STR("tool"), memory, &out->tool),
+        read_text(row, STR("principal"), memory, &out->principal),
+        read_text(row, STR("message"), memory, &out->message),
+        read_number(row, STR("created"), UINT64_MAX, &out->created_ms),
+        read_number(row, STR("updated"), UINT64_MAX, &out->updated_ms),
+        read_number(row, STR("ttl"), UINT32_MAX, &ttl),
+        read_number(row, STR("poll"), UINT32_MAX, &poll),
+    };
+    for (size_t i = 0; i < ARRAY_LEN(read); i++) {
+        if (read[i] != BAY_OK) {
+            return read[i] == BAY_NOMEM ? BAY_NOMEM : BAY_SYNTAX;
+        }
+    }
+    out->ttl_ms = (uint32_t)ttl;
+    out->poll_ms = (uint32_t)poll;
+    return read_status(row, &out->status) && out->id.len > 0 ? BAY_OK : BAY_SYNTAX;
+}

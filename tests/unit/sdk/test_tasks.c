@@ -1,0 +1,664 @@
+/* Tasks as their clients see them: begun, looked at, asked, cancelled, found again after the end of
+ * the process, refused to strangers. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "sdk/task_parts.h"
+#include "support/failing_memory.h"
+#include "unit/sdk/sdk_bench.h"
+
+#define EXTENSION "\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}"
+#define MODERN "2026-07-28"
+
+static const char none[] = "{\"type\":\"object\"}";
+static const char form[] = "{\"type\":\"object\",\"properties\":{\"ok\":{\"type\":\"boolean\"}},"
+                           "\"required\":[\"ok\"]}";
+
+static bay_call *kept; /* by a handler that has deferred */
+
+static void keep(bay_call *call, void *user)
+{
+    (void)user;
+    kept = bay_call_defer(call);
+}
+
+static void break_down(bay_call *call, void *user)
+{
+    (void)user;
+    bay_call_error_data(call, -32000, "broken", "{\"part\":7}");
+}
+
+static void fail_softly(bay_call *call, void *user)
+{
+    (void)user;
+    bay_call_fail(call, "no");
+}
+
+static void answered(bay_call *call, const bay_answer *answer, void *user)
+{
+    int *left = user;
+    if (bay_answer_action(answer) != BAY_ACCEPT) {
+        bay_call_fail(call, "nobody agreed");
+    } else if (--*left == 0) {
+        bay_call_replyf(call, "ok: %.*s", BAY_STR(bay_answer_str(answer, "ok")));
+    }
+}
+
+static int questions_left;
+
+static void ask_two(bay_call *call, void *user)
+{
+    (void)user;
+    questions_left = 2;
+    bay_call_key(call, "first");
+    bay_call_elicit(call, "One?", form, answered, &questions_left);
+    bay_call_key(call, "second");
+    bay_call_elicit(call, "Two?", form, answered, &questions_left);
+}
+
+static void go_on(bay_call *call, const bay_answer *answer, void *user)
+{
+    (void)user;
+    (void)answer;
+    if (bay_call_become_task(call)) {
+        assert_int_equal(bay_call_task(call).len, TASK_ID_BYTES);
+        bay_call_reply(call, "as a task");
+    } else {
+        bay_call_reply(call, "plainly");
+    }
+}
+
+static void ask_then_become(bay_call *call, void *user)
+{
+    (void)user;
+    bay_call_key(call, "sure");
+    bay_call_elicit(call, "Sure?", form, go_on, NULL);
+}
+
+static bay_server *new_server(void)
+{
+    bay_server *server = bay_server_new("tasks", "1");
+    bay_tool_task(bay_server_tool(server, "quick", "d", none, reply_ok, NULL), BAY_TASK_OPTIONAL);
+    bay_tool_task(bay_server_tool(server, "slow", "d", none, keep, NULL), BAY_TASK_REQUIRED);
+    bay_tool_task(bay_server_tool(server, "broken", "d", none, break_down, NULL),
+                  BAY_TASK_OPTIONAL);
+    bay_tool_task(bay_server_tool(server, "soft", "d", none, fail_softly, NULL), BAY_TASK_OPTIONAL);
+    bay_tool_task(bay_server_tool(server, "asks", "d", none, ask_two, NULL), BAY_TASK_OPTIONAL);
+    bay_tool_task(bay_server_tool(server, "later", "d", none, ask_then_become, NULL),
+                  BAY_TASK_BY_HANDLER);
+    bay_tool *again = bay_server_tool(server, "again", "d", none, keep, NULL);
+    bay_tool_task(again, BAY_TASK_OPTIONAL);
+    bay_tool_resumable(again);
+    bay_server_tool(server, "plain", "d", none, reply_ok, NULL);
+    return server;
+}
+
+/* The answer to the last request, waited for. */
+static const char *wait_for(rig *self)
+{
+    char id[32];
+    (void)snprintf(id, sizeof(id), "\"id\":%d,", self->next_id);
+    RIG_UNTIL(self, self->way.events > 0 && strstr(last_event(&self->way), id) != NULL);
+    /* Only the last one is of interest: polling makes many. */
+    for (int i = 0; i < self->way.events - 1; i++) {
+        free(self->way.event[i]);
+    }
+    self->way.event[0] = self->way.event[self->way.events - 1];
+    self->way.events = 1;
+    return last_event(&self->way);
+}
+
+static const char *get_answer(rig *self, const char *method, const char *params)
+{
+    rig_send(self, method, params, "");
+    return wait_for(self);
+}
+
+static const char *get_tool(rig *self, const char *name)
+{
+    char params[128];
+    (void)snprintf(params, sizeof(params), "\"name\":\"%s\"", name);
+    return get_answer(self, "tools/call", params);
+}
+
+static void begin_task(rig *self, const char *tool, char *id)
+{
+    const char *text = get_tool(self, tool);
+    assert_has(text, "\"resultType\":\"task\"");
+    const char *at = strstr(text, "\"taskId\":\"");
+    assert_non_null(at);
+    memcpy(id, at + 10, TASK_ID_BYTES);
+    id[TASK_ID_BYTES] = '\0';
+}
+
+static const char *task_request(rig *self, const char *method, const char *id, const char *more)
+{
+    char params[1024];
+    (void)snprintf(params, sizeof(params), "\"taskId\":\"%s\"%s%s", id, more[0] != '\0' ? "," : "",
+                   more);
+    return get_answer(self, method, params);
+}
+
+/* Looks until its state is that. */
+static const char *wait_status(rig *self, const char *id, const char *status)
+{
+    char wanted[64];
+    (void)snprintf(wanted, sizeof(wanted), "\"status\":\"%s\"", status);
+    for (int i = 0; i < 1000; i++) {
+        const char *text = task_request(self, "tasks/get", id, "");
+        if (strstr(text, wanted) != NULL) {
+            return text;
+        }
+    }
+    fail_msg("never %s: %s", status, last_event(&self->way));
+    return NULL;
+}
+
+static void clients_without_the_extension_get_no_task(void **state)
+{
+    rig self;
+    (void)state;
+    rig_start(&self, new_server());
+    for (size_t i = 0; i < ARRAY_LEN(all_revisions); i++) {
+        rig_client_with(&self, all_revisions[i], "");
+        assert_has(get_tool(&self, "quick"), "\"text\":\"ok\"");
+        assert_lacks(last_event(&self.way), "taskId");
+    }
+    const char *text = get_tool(&self, "slow");
+    assert_has(text, "-32021");
+    assert_has(text, "\"requiredCapabilities\":{\"extensions\":{\"io.modelcontextprotocol/tasks\":"
+                     "{}}}");
+    assert_has(task_request(&self, "tasks/get", "00000000000000000000000000000000", ""), "-32021");
+    rig_client_with(&self, "2025-11-25", EXTENSION);
+    assert_has(get_tool(&self, "slow"), "\"isError\":true");
+    assert_has(task_request(&self, "tasks/get", "00000000000000000000000000000000", ""), "-32601");
+    rig_stop(&self);
+}
+
+static void a_server_without_such_tools_has_no_tasks(void **state)
+{
+    rig self;
+    (void)state;
+    bay_server *server = bay_server_new("plain", "1");
+    bay_server_tool(server, "plain", "d", none, reply_ok, NULL);
+    rig_start(&self, server);
+    rig_client_with(&self, MODERN, EXTENSION);
+    assert_has(task_request(&self, "tasks/get", "00000000000000000000000000000000", ""), "-32601");
+    assert_lacks(get_answer(&self, "server/discover", ""), "extensions");
+    rig_stop(&self);
+}
+
+static void what_is_no_task_is_unknown(void **state)
+{
+    static const char *const ids[] = {"", "x", "00000000000000000000000000000000",
+                                      "../../../../etc/passwd",
+                                      "000000000000000000000000000000000000000000000000000000"};
+    static const char *const methods[] = {"tasks/get", "tasks/cancel"};
+    rig self;
+    (void)state;
+    rig_start(&self, new_server());
+    rig_client_with(&self, MODERN, EXTENSION);
+    for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+        for (size_t k = 0; k < ARRAY_LEN(methods); k++) {
+            assert_has(task_request(&self, methods[k], ids[i], ""), "-32602");
+        }
+        assert_has(task_request(&self, "tasks/update", ids[i], "\"inputResponses\":{}"), "-32602");
+    }
+    assert_has(get_answer(&self, "tasks/get", ""), "-32602");
+    assert_has(get_answer(&self, "tasks/get", "\"taskId\":7"), "-32602");
+    char id[40];
+    begin_task(&self, "quick", id);
+    assert_has(task_request(&self, "tasks/update", id, ""), "-32602");
+    assert_has(task_request(&self, "tasks/update", id, "\"inputResponses\":[]"), "-32602");
+    assert_has(task_request(&self, "tasks/result", id, ""), "-32601");
+    assert_has(task_request(&self, "tasks/list", id, ""), "-32601");
+    rig_stop(&self);
+}
+
+static void a_task_ends_with_its_result(void **state)
+{
+    char id[40];
+    rig self;
+    (void)state;
+    rig_start(&self, new_server());
+    rig_client_with(&self, MODERN, EXTENSION);
+    assert_has(get_answer(&self, "server/discover", ""),
+               "\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}");
+    begin_task(&self, "quick", id);
+    const char *text = last_event(&self.way);
+    assert_has(text, "\"status\":\"working\"");
+    assert_has(text, "\"ttlMs\":3600000");
+    assert_has(text, "\"pollIntervalMs\":1000");
+    assert_has(text, "\"createdAt\":\"20");
+    assert_lacks(text, "\"result\":{\"resultType\":\"complete\"");
+    assert_lacks(text, "requestState");
+    text = wait_status(&self, id, "completed");
+    assert_has(text, "\"resultType\":\"complete\"");
+    assert_has(text, "\"text\":\"ok\"");
+    begin_task(&self, "soft", id);
+    text = wait_status(&self, id, "completed");
+    assert_has(text, "\"isError\":true");
+    begin_task(&self, "broken", id);
+    text = wait_status(&self, id, "failed");
+    assert_has(text, "\"error\":{\"code\":-32000,\"message\":\"broken\",\"data\":{\"part\":7}}");
+    assert_lacks(text, "\"result\":{\"content\"");
+    assert_has(get_tool(&self, "plain"), "\"text\":\"ok\"");
+    rig_stop(&self);
+}
+
+static void a_task_is_cancelled_once_and_for_all(void **state)
+{
+    char id[40];
+    rig self;
+    (void)state;
+    rig_start(&self, new_server());
+    rig_client_with(&self, MODERN, EXTENSION);
+    begin_task(&self, "slow", id);
+    assert_false(bay_call_is_cancelled(kept));
+    bay_call_task_status(kept, "half way");
+    assert_has(wait_status(&self, id, "working"), "\"statusMessage\":\"half way\"");
+    assert_has(task_request(&self, "tasks/cancel", id, ""), "\"resultType\":\"complete\"");
+    assert_true(bay_call_is_cancelled(kept));
+    wait_status(&self, id, "cancelled");
+    assert_has(task_request(&self, "tasks/cancel", id, ""), "\"resultType\":\"complete\"");
+    bay_call_reply(kept, "too late");
+    assert_lacks(wait_status(&self, id, "cancelled"), "too late");
+    rig_stop(&self);
+}
+
+static void a_client_that_leaves_does_not_end_its_task(void **state)
+{
+    char id[40];
+    rig self;
+    (void)state;
+    rig_start(&self, new_server());
+    rig_client_with(&self, MODERN, EXTENSION);
+    begin_task(&self, "slow", id);
+    rig_client_with(&self, MODERN, EXTENSION); /* another connection */
+    assert_false(bay_call_is_cancelled(kept));
+    bay_call_reply(kept, "done");
+    assert_has(wait_status(&self, id, "completed"), "\"text\":\"done\"");
+    rig_stop(&self);
+}
+
+static void a_task_asks_and_is_answered_in_parts(void **state)
+{
+    char id[40];
+    rig self;
+    (void)state;
+    rig_start(&self, new_server());
+    rig_client_with(&self, MODERN, EXTENSION ",\"elicitation\":{}");
+    begin_task(&self, "asks", id);
+    const char *text = wait_status(&self, id, "input_required");
+    assert_has(text, "\"first\":{\"method\":\"elicitation/create\"");
+    assert_has(text, "\"second\":{\"method\":\"elicitation/create\"");
+    static const char *const wrong[] = {
+        "\"inputResponses\":{\"third\":{\"action\":\"accept\",\"content\":{\"ok\":true}}}",
+        "\"inputResponses\":{\"first\":12345}",
+        "\"inputResponses\":{\"first\":{\"action\":\"maybe\"}}",
+        "\"inputResponses\":{}",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        assert_has(task_request(&self, "tasks/update", id, wrong[i]),
+                   "\"resultType\":\"complete\"");
+        assert_has(wait_status(&self, id, "input_required"), "\"first\"");
+    }
+    task_request(
+        &self, "tasks/update", id,
+        "\"inputResponses\":{\"first\":{\"action\":\"accept\",\"content\":{\"ok\":true}}}");
+    for (int i = 0; i < 100; i++) {
+        text = wait_status(&self, id, "input_required");
+        if (strstr(text, "\"first\"") == NULL) {
+            break;
+        }
+    }
+    assert_lacks(text, "\"first\"");
+    assert_has(text, "\"second\"");
+    task_request(
+        &self, "tasks/update", id,
+        "\"inputResponses\":{\"second\":{\"action\":\"accept\",\"content\":{\"ok\":false}}}");
+    assert_has(wait_status(&self, id, "completed"), "\"text\":\"ok: false\"");
+    rig_stop(&self);
+}
+
+static void a_call_becomes_a_task_after_its_rounds(void **state)
+{
+    rig self;
+    (void)state;
+    rig_start(&self, new_server());
+    rig_client_with(&self, MODERN, EXTENSION ",\"elicitation\":{}");
+    const char *text = get_tool(&self, "later");
+    assert_has(text, "\"resultType\":\"input_required\"");
+    assert_lacks(text, "taskId");
+    const char *at = strstr(text, "\"requestState\":\"");
+    assert_non_null(at);
+    char params[4096];
+    at += strlen("\"requestState\":\"");
+    (void)snprintf(params, sizeof(params),
+                   "\"name\":\"later\",\"requestState\":\"%.*s\",\"inputResponses\":{\"sure\":{"
+                   "\"action\":\"accept\",\"content\":{\"ok\":true}}}",
+                   (int)strcspn(at, "\""), at);
+    text = get_answer(&self, "tools/call", params);
+    assert_has(text, "\"resultType\":\"task\"");
+    assert_lacks(text, "requestState");
+    char id[40];
+    at = strstr(text, "\"taskId\":\"");
+    assert_non_null(at);
+    memcpy(id, at + 10, TASK_ID_BYTES);
+    id[TASK_ID_BYTES] = '\0';
+    assert_has(wait_status(&self, id, "completed"), "\"text\":\"as a task\"");
+    rig_client_with(&self, MODERN, "\"elicitation\":{}");
+    text = get_tool(&self, "later");
+    at = strstr(text, "\"requestState\":\"") + strlen("\"requestState\":\"");
+    (void)snprintf(params, sizeof(params),
+                   "\"name\":\"later\",\"requestState\":\"%.*s\",\"inputResponses\":{\"sure\":{"
+                   "\"action\":\"accept\",\"content\":{\"ok\":true}}}",
+                   (int)strcspn(at, "\""), at);
+    assert_has(get_answer(&self, "tools/call", params), "\"text\":\"plainly\"");
+    rig_stop(&self);
+}
+
+static void there_are_only_so_many_tasks(void **state)
+{
+    char id[40];
+    rig self;
+    (void)state;
+    bay_server *server = new_server();
+    bay_server_set(server, BAY_MAX_TASKS, 1);
+    rig_start(&self, server);
+    rig_client_with(&self, MODERN, EXTENSION);
+    begin_task(&self, "slow", id);
+    bay_call *first = kept;
+    assert_has(get_tool(&self, "slow"), "\"isError\":true");
+    assert_has(last_event(&self.way), "as many tasks as it can hold");
+    bay_call_reply(first, "done");
+    wait_status(&self, id, "completed");
+    rig_stop(&self);
+}
+
+static void a_task_expires(void **state)
+{
+    char id[40];
+    rig self;
+    (void)state;
+    bay_server *server = new_server();
+    bay_server_set(server, BAY_TASK_TTL_MS, 1000);
+    rig_start(&self, server);
+    rig_client_with(&self, MODERN, EXTENSION);
+    begin_task(&self, "quick", id);
+    assert_has(last_event(&self.way), "\"ttlMs\":1000");
+    wait_status(&self, id, "completed");
+    for (int i = 0; i < 200 && strstr(task_request(&self, "tasks/get", id, ""), "-32602") == NULL;
+         i++) {
+        loop_turn(self.loop, 20);
+    }
+    assert_has(last_event(&self.way), "-32602");
+    rig_stop(&self);
+}
+
+/* ---- on disk */
+
+static char path[64];
+
+static int set_path(void **state)
+{
+    (void)state;
+    (void)snprintf(path, sizeof(path), "/tmp/bay-tasks-XXXXXX");
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    assert_int_equal(unlink(path), 0);
+    return 0;
+}
+
+static int remove_path(void **state)
+{
+    char name[80];
+    static const char *const ends[] = {"", "-wal", "-shm"};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        (void)snprintf(name, sizeof(name), "%s%s", path, ends[i]);
+        (void)unlink(name);
+    }
+    return 0;
+}
+
+static void start_on_disk(rig *self)
+{
+    bay_server *server = new_server();
+    bay_server_store(server, path);
+    rig_start(self, server);
+    rig_client_with(self, MODERN, EXTENSION ",\"elicitation\":{}");
+}
+
+static void what_ended_outlives_the_process(void **state)
+{
+    char id[40];
+    rig self;
+    (void)state;
+    start_on_disk(&self);
+    begin_task(&self, "quick", id);
+    wait_status(&self, id, "completed");
+    rig_stop(&self);
+    start_on_disk(&self);
+    assert_has(wait_status(&self, id, "completed"), "\"text\":\"ok\"");
+    rig_stop(&self);
+}
+
+static void what_was_under_way_fails_or_runs_again(void **state)
+{
+    char failing[40];
+    char resumed[40];
+    rig self;
+    (void)state;
+    start_on_disk(&self);
+    begin_task(&self, "slow", failing);
+    bay_call *slow = kept;
+    begin_task(&self, "again", resumed);
+    bay_call *again = kept;
+    rig_hang_up(&self);
+    sdk_tasks_stop(self.server);
+    assert_true(bay_call_is_cancelled(slow) && bay_call_is_cancelled(again));
+    bay_call_reply(slow, "too late");
+    bay_call_reply(again, "too late");
+    rig_stop(&self);
+    kept = NULL;
+    start_on_disk(&self);
+    assert_has(wait_status(&self, failing, "failed"), "\"code\":-32603");
+    RIG_UNTIL(&self, kept != NULL);
+    assert_true(str_eq(bay_call_task(kept), str_of(resumed)));
+    assert_true(str_eq(bay_call_name(kept), STR("again")));
+    bay_call_reply(kept, "once more");
+    assert_has(wait_status(&self, resumed, "completed"), "\"text\":\"once more\"");
+    rig_stop(&self);
+}
+
+/* What a process that was killed leaves behind: a row under way, and nobody with its lease. Or with
+ * one that is somebody else's. */
+static void put_done(void *user, const store_result *result)
+{
+    assert_int_equal(result->err, BAY_OK);
+    *(int *)user -= 1;
+}
+
+static void leave_row(const char *id, const char *tool, const char *owner, const char *principal)
+{
+    int left = 1;
+    loop *on;
+    store *rows;
+    bay_diag diag;
+    buf row;
+    assert_int_equal(loop_new(&on), BAY_OK);
+    assert_int_equal(store_open_sqlite(on, str_of(path), NULL, &rows, &diag), BAY_OK);
+    task_record record = {.id = str_of(id),
+                          .tool = str_of(tool),
+                          .principal = str_of(principal),
+                          .arguments = STR("{\"a\":1.50}"),
+                          .capabilities = STR("{}"),
+                          .created_ms = loop_time_ms(),
+                          .ttl_ms = 3600000,
+                          .poll_ms = 10};
+    buf_init(&row, 65536);
+    sdk_task_write_row(&record, &row);
+    store_put_request put = {.table = STR("tasks"),
+                             .key = record.id,
+                             .value = buf_view(&row),
+                             .expires_at_ms = record.created_ms + record.ttl_ms,
+                             .expected = STORE_ABSENT};
+    assert_int_equal(store_put(rows, &put, put_done, &left), BAY_OK);
+    if (owner[0] != '\0') {
+        left++;
+        assert_int_equal(
+            store_claim(rows, STR("task owners"), record.id, str_of(owner), 60000, put_done, &left),
+            BAY_OK);
+    }
+    while (left > 0) {
+        loop_turn(on, 100);
+    }
+    store_close(rows, NULL, NULL);
+    while (!store_is_closed(rows)) {
+        loop_turn(on, 100);
+    }
+    store_free(rows);
+    buf_fini(&row);
+    loop_free(on);
+}
+
+static void an_orphan_is_taken_over(void **state)
+{
+    rig self;
+    (void)state;
+    leave_row("0123456789abcdef0123456789abcdef", "again", "", "");
+    leave_row("0123456789abcdef0123456789abcde0", "slow", "", "");
+    leave_row("0123456789abcdef0123456789abcde1", "gone", "", "");
+    kept = NULL;
+    start_on_disk(&self);
+    RIG_UNTIL(&self, kept != NULL);
+    assert_true(str_eq(bay_call_arguments(kept), STR("{\"a\":1.50}")));
+    wait_status(&self, "0123456789abcdef0123456789abcde0", "failed");
+    wait_status(&self, "0123456789abcdef0123456789abcde1", "failed");
+    bay_call_reply(kept, "done");
+    wait_status(&self, "0123456789abcdef0123456789abcdef", "completed");
+    rig_stop(&self);
+}
+
+static void row_read(void *user, const store_result *result)
+{
+    char *text = user;
+    assert_int_equal(result->err, BAY_OK);
+    (void)snprintf(text, 4096, "%.*s", BAY_STR(result->rows[0].value));
+}
+
+static void what_another_process_works_on_gets_a_letter(void **state)
+{
+    static const char id[] = "0123456789abcdef0123456789abcdef";
+    char row[4096] = "";
+    rig self;
+    (void)state;
+    leave_row(id, "again", "somebody else", "");
+    kept = NULL;
+    start_on_disk(&self);
+    wait_status(&self, id, "working");
+    task_request(&self, "tasks/update", id, "\"inputResponses\":{\"k\":{\"action\":\"decline\"}}");
+    assert_has(last_event(&self.way), "\"resultType\":\"complete\"");
+    task_request(
+        &self, "tasks/update", id,
+        "\"inputResponses\":{\"k\":{\"action\":\"cancel\"},\"m\":{\"action\":\"cancel\"}}");
+    assert_has(task_request(&self, "tasks/cancel", id, ""), "\"resultType\":\"complete\"");
+    assert_int_equal(store_get(self.server->tasks->store, STR("tasks"), str_of(id), row_read, row),
+                     BAY_OK);
+    RIG_UNTIL(&self, row[0] != '\0');
+    assert_has(row, "\"mail\":{\"cancel\":true,\"answers\":{\"k\":{\"action\":\"decline\"},\"m\":{"
+                    "\"action\":\"cancel\"}}}");
+    wait_status(&self, id, "working");
+    assert_null(kept);
+    rig_stop(&self);
+}
+
+static void strangers_do_not_see_it(void **state)
+{
+    static const char id[] = "0123456789abcdef0123456789abcdef";
+    rig self;
+    (void)state;
+    leave_row(id, "slow", "somebody else", "alice");
+    start_on_disk(&self);
+    assert_has(task_request(&self, "tasks/get", id, ""), "-32602");
+    assert_has(task_request(&self, "tasks/cancel", id, ""), "-32602");
+    assert_has(task_request(&self, "tasks/update", id, "\"inputResponses\":{}"), "-32602");
+    rig_stop(&self);
+}
+
+static void a_file_that_is_none_is_told(void **state)
+{
+    bay_diag diag = {.code = BAY_OK};
+    (void)state;
+    bay_server *server = new_server();
+    bay_server_store(server, "/nowhere/at/all/tasks.db");
+    bay_err err = bay_server_listen(server, "127.0.0.1:0", &diag);
+    assert_int_equal(err, BAY_NOTFOUND);
+    assert_has(diag.text, "/nowhere/at/all");
+    bay_server_free(server);
+}
+
+/* ---- no memory */
+
+static void lack_of_memory_is_survived(void **state)
+{
+    (void)state;
+    for (size_t at = 0; failing_memory_start(at); at++) {
+        rig self;
+        bay_server *server = new_server();
+        bay_diag diag;
+        if (server == NULL || bay_server_check(server, &diag) != BAY_OK) {
+            bay_server_free(server);
+        } else if (rig_try_start(&self, server)) {
+            kept = NULL;
+            wire_init(&self.way, &self.on);
+            if (mcp_connection_open(self.server->engine, &self.way.carrier, &self.way.connection) ==
+                BAY_OK) {
+                self.revision = MODERN;
+                self.capabilities = EXTENSION ",\"elicitation\":{}";
+                rig_send(&self, "tools/call", "\"name\":\"asks\"", "");
+                for (int i = 0; i < 20; i++) {
+                    loop_turn(self.loop, 0);
+                }
+                rig_send(&self, "tools/call", "\"name\":\"slow\"", "");
+                for (int i = 0; i < 20; i++) {
+                    loop_turn(self.loop, 0);
+                }
+                if (kept != NULL) {
+                    bay_call_reply(kept, "ok");
+                }
+            }
+            rig_stop(&self);
+        }
+        failing_memory_check();
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(clients_without_the_extension_get_no_task),
+        cmocka_unit_test(a_server_without_such_tools_has_no_tasks),
+        cmocka_unit_test(what_is_no_task_is_unknown),
+        cmocka_unit_test(a_task_ends_with_its_result),
+        cmocka_unit_test(a_task_is_cancelled_once_and_for_all),
+        cmocka_unit_test(a_client_that_leaves_does_not_end_its_task),
+        cmocka_unit_test(a_task_asks_and_is_answered_in_parts),
+        cmocka_unit_test(a_call_becomes_a_task_after_its_rounds),
+        cmocka_unit_test(there_are_only_so_many_tasks),
+        cmocka_unit_test(a_task_expires),
+        cmocka_unit_test_setup_teardown(what_ended_outlives_the_process, set_path, remove_path),
+        cmocka_unit_test_setup_teardown(what_was_under_way_fails_or_runs_again, set_path,
+                                        remove_path),
+        cmocka_unit_test_setup_teardown(an_orphan_is_taken_over, set_path, remove_path),
+        cmocka_unit_test_setup_teardown(what_another_process_works_on_gets_a_letter, set_path,
+                                        remove_path),
+        cmocka_unit_test_setup_teardown(strangers_do_not_see_it, set_path, remove_path),
+        cmocka_unit_test(a_file_that_is_none_is_told),
+        cmocka_unit_test(lack_of_memory_is_survived),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
