@@ -40,7 +40,7 @@ typedef struct json_doc {
 
 typedef struct json_val {
     const json_doc *doc; /* NULL: missing */
-    uint32_t at;
+    size_t at; /* as wide as the pointer: no padding, which would stall the copying of a value */
 } json_val;
 
 #define JSON_NONE ((json_val){NULL, 0})

@@ -31,19 +31,19 @@ static const member_name *find_name(check *self, const program_members *table, j
 }
 
 /* Every pattern that the member's name matches has its say. *is_known: there was one. */
-static bool check_patterns(check *self, const frame *at, const program_members *table,
-                           const json_iter *it, bool *is_known)
+static bool check_patterns(check *self, const frame *at, const program_members *table, json_val key,
+                           json_val value, bool *is_known)
 {
     bool holds = true;
     for (uint32_t i = 0; i < table->pattern_count; i++) {
         const uint32_t *pair = self->schema->lists + table->patterns + i * 2;
         bool matches;
-        if (!check_pattern(self, pair[0], it->key, &matches)) {
+        if (!check_pattern(self, pair[0], key, &matches)) {
             return false;
         }
         if (matches) {
             *is_known = true;
-            holds &= check_apply(self, pair[1], it->value, 0, at->scope);
+            holds &= check_apply(self, pair[1], value, 0, at->scope);
             if (!holds && check_is_silent(self)) {
                 return false;
             }
@@ -112,7 +112,7 @@ static bool check_members(check *self, const frame *at, const program_rule *one)
             holds &= !is_known || check_apply(self, name->child, it.value, 0, at->scope);
         }
         if (table->pattern_count > 0) {
-            holds &= check_patterns(self, at, table, &it, &is_known);
+            holds &= check_patterns(self, at, table, it.key, it.value, &is_known);
         }
         if (!is_known && table->is_closed) {
             holds = report_unknown_member(self, at, table, it.key);

@@ -231,9 +231,12 @@ static uint32_t pattern_number(builder *self, json_val value)
 static void prepare_idn(builder *self, json_val where)
 {
     schema *out = self->compiler->self;
-    if (out->idn[0] == NULL &&
-        (!has_engine(self->compiler) || format_idn_new(out->engine, out->idn) != BAY_OK)) {
-        compile_fail(self->compiler, BAY_NOMEM, where, "no memory for the schema");
+    if (out->idn[0] != NULL) {
+        return;
+    }
+    bay_err err = has_engine(self->compiler) ? format_idn_new(out->engine, out->idn) : BAY_NOMEM;
+    if (err != BAY_OK && err != BAY_UNSUPPORTED) { /* that: a library without PCRE2 */
+        compile_fail(self->compiler, err, where, "no memory for the schema");
     }
 }
 

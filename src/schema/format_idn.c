@@ -77,8 +77,8 @@ bay_err format_idn_new(const pattern_engine *engine, pattern *out[IDN_PATTERNS])
 
 static bool matches(format_tools *tools, idn_pattern which, bay_str text)
 {
-    bool holds = false;
-    if (tools->err == BAY_OK) {
+    bool holds = which != IDN_HAS_RTL; /* where PCRE2 is left out, Unicode is not asked */
+    if (tools->err == BAY_OK && tools->idn[which] != NULL) {
         tools->err = pattern_matches(tools->idn[which], tools->engine, text, tools->match,
                                      tools->steps, &holds);
     }
