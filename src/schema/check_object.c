@@ -73,7 +73,7 @@ static bool check_required(check *self, const frame *at, const program_members *
         return false;
     }
     for (uint32_t i = 0; i < table->name_count && !holds; i++) {
-        uint64_t bit = names[i].bit != NAME_NO_BIT ? (uint64_t)1 << names[i].bit : 0;
+        uint64_t bit = names[i].bit < MOST_BITS ? (uint64_t)1 << names[i].bit : 0;
         if (bit != 0 && (seen & bit) == 0) {
             report_missing(self, at, names[i].text);
         }
@@ -107,7 +107,7 @@ static bool check_members(check *self, const frame *at, const program_rule *one)
         bool is_known = false;
         const member_name *name = find_name(self, table, it.key, &next);
         if (name != NULL) {
-            seen |= name->bit != NAME_NO_BIT ? (uint64_t)1 << name->bit : 0;
+            seen |= name->bit < MOST_BITS ? (uint64_t)1 << name->bit : 0;
             is_known = name->is_defined;
             holds &= !is_known || check_apply(self, name->child, it.value, 0, at->scope);
         }

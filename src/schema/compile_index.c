@@ -545,6 +545,9 @@ static json_val follow(compiler *self, json_val from, bay_str pointer, json_val 
             value = json_get(value, text);
         }
     }
+    if (token.err == BAY_NOMEM) {
+        compile_fail(self, BAY_NOMEM, where, "no memory for the schema");
+    }
     buf_fini(&token);
     return value;
 }
@@ -593,6 +596,9 @@ static bool follow_fragment(compiler *self, const place *from, bay_str uri, bay_
     buf_char(&name, '#');
     buf_str(&name, fragment);
     const place *anchor = name.err == BAY_OK ? map_get(&self->places, buf_view(&name)) : NULL;
+    if (name.err == BAY_NOMEM) {
+        compile_fail(self, BAY_NOMEM, where, "no memory for the schema");
+    }
     buf_fini(&name);
     if (anchor == NULL) {
         return false;

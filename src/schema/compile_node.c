@@ -405,6 +405,7 @@ static void enter_required(builder *self, program_members *made)
             made->required |= (uint64_t)1 << bits;
             name->bit = (uint8_t)bits++;
         } else {
+            name->bit = NAME_LISTED;
             add_list(self, number);
             made->more_count++;
         }

@@ -104,11 +104,11 @@ typedef struct program_node {
 typedef struct member_name {
     bay_str text;
     uint32_t child;  /* or NODE_NONE */
-    uint8_t bit;     /* of the set of required names; NAME_NO_BIT: none */
+    uint8_t bit;     /* of the set of required names, if below MOST_BITS */
     bool is_defined; /* in `properties` */
 } member_name;
 
-enum { NAME_NO_BIT = 0xff, MOST_BITS = 64 };
+enum { MOST_BITS = 64, NAME_LISTED = 0xfe /* required, but without a bit */, NAME_NO_BIT = 0xff };
 
 /* properties, required, patternProperties and additionalProperties in one walk. */
 typedef struct program_members {
