@@ -35,10 +35,7 @@ static bay_err render_roots(bay_client *self)
 
 static void client_free(bay_client *self)
 {
-    loop_timer_stop(self->loop, &self->retry);
-    loop_undefer(self->loop, &self->settle);
-    mcp_link_free(self->link);
-    http_client_free(self->http);
+    sdk_client_link_fini(self);
     sdk_skills_end(self);
     sdk_lists_fini(self);
     if (self->attached != NULL) {

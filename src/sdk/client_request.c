@@ -493,6 +493,9 @@ bay_err bay_request_run(bay_request *request, bay_reply **out, bay_diag *diag)
         bay_request_free(request);
         return err;
     }
+    /* what happened while nobody looked: above all, connections that the server closed, on which a
+     * request would be lost without our knowing whether it was executed */
+    (void)loop_turn(client->loop, 0);
     err = bay_request_start(request, waiter_done, &self, diag);
     while (err == BAY_OK && !self.is_done) {
         (void)loop_turn(client->loop, -1);

@@ -147,7 +147,7 @@ static inline void peer_note(peer *self, const peer_message *message)
     if (self->count < PEER_SEEN) {
         snprintf(self->seen[self->count], sizeof(self->seen[0]), "%s %s", message->verb,
                  message->method);
-        snprintf(self->heads[self->count], sizeof(self->heads[0]), "%s", message->head);
+        snprintf(self->heads[self->count], sizeof(self->heads[0]), "%.590s", message->head);
         self->count++;
     }
     pthread_mutex_unlock(&self->lock);
