@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "sdk/server_parts.h"
@@ -15,12 +16,14 @@ void sdk_result_init(bay_result *self, bay_call *call)
     *self = (bay_result){.call = call, .role = STR_INIT("user")};
     buf_init(&self->items, SERVER_MAX_RESULT);
     buf_init(&self->structured, SERVER_MAX_RESULT);
+    buf_init(&self->meta, SERVER_MAX_RESULT);
 }
 
 void sdk_result_fini(bay_result *self)
 {
     buf_fini(&self->items);
     buf_fini(&self->structured);
+    buf_fini(&self->meta);
 }
 
 bay_result *bay_result_new(bay_call *call)
@@ -82,11 +85,26 @@ static void item_open(bay_result *self)
     }
 }
 
+/* Closes the element, so that something may still be added to it. */
 static void item_close(bay_result *self)
 {
+    self->brace = self->items.len;
+    buf_char(&self->items, '}');
     if (result_kind(self) == ENTRY_PROMPT) {
         buf_char(&self->items, '}');
     }
+}
+
+/* Another member of the element added last, raw. */
+static void item_extend(bay_result *self, bay_str member)
+{
+    if (self->items.err != BAY_OK) {
+        return;
+    }
+    self->items.len = self->brace;
+    buf_char(&self->items, ',');
+    buf_str(&self->items, member);
+    item_close(self);
 }
 
 static void put_quoted(buf *out, const char *key, bay_str text)
@@ -118,7 +136,6 @@ void bay_result_text_str(bay_result *self, bay_str text)
     } else {
         put_quoted(&self->items, "{\"type\":\"text\",\"text\":", text);
     }
-    buf_char(&self->items, '}');
     item_close(self);
 }
 
@@ -166,7 +183,6 @@ static void put_media(bay_result *self, const char *type, const void *bytes, siz
     put_quoted(&self->items, ",\"mimeType\":", mime_or_bytes(mime_type));
     buf_lit(&self->items, ",\"data\":");
     put_base64(self, bytes, len);
-    buf_char(&self->items, '}');
     item_close(self);
 }
 
@@ -190,8 +206,17 @@ void bay_result_audio(bay_result *self, const void *bytes, size_t len, const cha
     put_quoted(&self->items, ",\"mimeType\":", mime_or_bytes(mime_type));
     buf_lit(&self->items, ",\"blob\":");
     put_base64(self, bytes, len);
-    buf_lit(&self->items, "}}");
+    buf_char(&self->items, '}');
     item_close(self);
+}
+
+static void open_embedded(bay_result *self, const char *uri, const char *mime_type)
+{
+    item_open(self);
+    put_quoted(&self->items, "{\"type\":\"resource\",\"resource\":{\"uri\":", str_of(uri));
+    if (mime_type != NULL) {
+        put_quoted(&self->items, ",\"mimeType\":", str_of(mime_type));
+    }
 }
 
 void bay_result_resource(bay_result *self, const char *uri, const char *mime_type, const char *text)
@@ -199,13 +224,22 @@ void bay_result_resource(bay_result *self, const char *uri, const char *mime_typ
     if (!result_takes_content(self)) {
         return;
     }
-    item_open(self);
-    put_quoted(&self->items, "{\"type\":\"resource\",\"resource\":{\"uri\":", str_of(uri));
-    if (mime_type != NULL) {
-        put_quoted(&self->items, ",\"mimeType\":", str_of(mime_type));
-    }
+    open_embedded(self, uri, mime_type);
     put_quoted(&self->items, ",\"text\":", str_of(text));
-    buf_lit(&self->items, "}}");
+    buf_char(&self->items, '}');
+    item_close(self);
+}
+
+void bay_result_resource_blob(bay_result *self, const char *uri, const char *mime_type,
+                              const void *bytes, size_t len)
+{
+    if (!result_takes_content(self)) {
+        return;
+    }
+    open_embedded(self, uri, mime_type);
+    buf_lit(&self->items, ",\"blob\":");
+    put_base64(self, bytes, len);
+    buf_char(&self->items, '}');
     item_close(self);
 }
 
@@ -226,7 +260,6 @@ void bay_result_link(bay_result *self, const char *uri, const char *name, const 
     if (mime_type != NULL) {
         put_quoted(&self->items, ",\"mimeType\":", str_of(mime_type));
     }
-    buf_char(&self->items, '}');
     item_close(self);
 }
 
@@ -239,29 +272,134 @@ void bay_result_blob(bay_result *self, const void *bytes, size_t len)
     put_resource_head(self);
     buf_lit(&self->items, ",\"blob\":");
     put_base64(self, bytes, len);
-    buf_char(&self->items, '}');
     item_close(self);
 }
 
-/* What is no JSON object would break the message around it, or say something else in its place. */
+/* What is no JSON object would break the message around it, or say something else in its place. On
+ * BAY_OK the caller ends `memory`. */
+static bay_err parse_object(json_doc *out, const char *json, arena *memory)
+{
+    static const json_limits limits = {SERVER_MAX_RESULT, 64, 1 << 20};
+    arena_init(memory, SIZE_MAX);
+    bay_err err = json_parse(out, str_of(json), &limits, memory, NULL);
+    if (err == BAY_OK && !json_is(json_root(out), JSON_OBJECT)) {
+        err = BAY_TYPE;
+    }
+    if (err != BAY_OK) {
+        arena_fini(memory);
+    }
+    return err;
+}
+
+static void set_fault(bay_result *self, bay_err err, const char *what)
+{
+    self->fault = err == BAY_NOMEM ? out_of_memory : what;
+}
+
 void bay_result_structured(bay_result *self, const char *json)
 {
     if (!result_takes(self, self != NULL && result_kind(self) == ENTRY_TOOL)) {
         return;
     }
-    static const json_limits limits = {SERVER_MAX_RESULT, 64, 1 << 20};
     arena memory;
     json_doc doc;
-    arena_init(&memory, SIZE_MAX);
-    bay_err err = json_parse(&doc, str_of(json), &limits, &memory, NULL);
-    if (err == BAY_OK && json_is(json_root(&doc), JSON_OBJECT)) {
-        buf_clear(&self->structured);
-        buf_str(&self->structured, json_raw(json_root(&doc)));
+    bay_err err = parse_object(&doc, json, &memory);
+    if (err != BAY_OK) {
+        set_fault(self, err, "The handler's structured content is no JSON object");
+        return;
+    }
+    buf_clear(&self->structured);
+    buf_str(&self->structured, json_raw(json_root(&doc)));
+    arena_fini(&memory);
+}
+
+/* ---- what is said of content and of the result ---- */
+
+/* What `writer` has written, without the braces of its object. */
+static bay_str inside(const buf *object)
+{
+    bay_str text = buf_view(object);
+    return text.len >= 2 ? (bay_str){text.at + 1, text.len - 2} : (bay_str){NULL, 0};
+}
+
+void bay_result_annotate(bay_result *self, const char *json)
+{
+    bool is_content =
+        self != NULL && (result_kind(self) == ENTRY_TOOL || result_kind(self) == ENTRY_PROMPT);
+    if (!result_takes(self, is_content)) {
+        return;
+    }
+    arena memory;
+    json_doc doc;
+    bay_err err = parse_object(&doc, json, &memory);
+    if (err != BAY_OK) {
+        set_fault(self, err, "The handler's annotations are no JSON object");
+        return;
+    }
+    const char *fault = sdk_annotations_fault(json_root(&doc));
+    if (self->brace == 0 || fault != NULL) {
+        self->fault = fault != NULL ? fault : "The handler annotated nothing, or the same twice";
     } else {
-        self->fault =
-            err == BAY_NOMEM ? out_of_memory : "The handler's structured content is no JSON object";
+        buf text;
+        json_writer writer;
+        buf_init(&text, SERVER_MAX_RESULT);
+        json_writer_init(&writer, &text);
+        json_open_object(&writer);
+        sdk_put_annotations(&writer, json_root(&doc), self->call->request->revision->id);
+        json_close_object(&writer);
+        self->items.err = text.err != BAY_OK ? text.err : self->items.err;
+        item_extend(self, inside(&text));
+        self->brace = 0;
+        buf_fini(&text);
     }
     arena_fini(&memory);
+}
+
+void sdk_result_element_meta(bay_result *self, bay_str meta)
+{
+    if (self->brace == 0 || meta.len == 0 ||
+        self->call->request->revision->id < MCP_REV_2025_06_18) {
+        return;
+    }
+    buf text;
+    buf_init(&text, SERVER_MAX_RESULT);
+    buf_lit(&text, "\"_meta\":");
+    buf_str(&text, meta);
+    self->items.err = text.err != BAY_OK ? text.err : self->items.err;
+    item_extend(self, buf_view(&text));
+    buf_fini(&text);
+}
+
+/* serverInfo is the engine's to say. */
+void bay_result_meta(bay_result *self, const char *json)
+{
+    static const bay_str ours[] = {STR_INIT(MCP_META_SERVER_INFO)};
+    if (self == NULL) {
+        return;
+    }
+    arena memory;
+    json_doc doc;
+    bay_err err = parse_object(&doc, json, &memory);
+    if (err != BAY_OK) {
+        set_fault(self, err, "The handler's _meta is no JSON object");
+        return;
+    }
+    json_writer writer;
+    buf_clear(&self->meta);
+    json_writer_init(&writer, &self->meta);
+    json_open_object(&writer);
+    json_put_members(&writer, json_root(&doc), ours, ARRAY_LEN(ours));
+    json_close_object(&writer);
+    arena_fini(&memory);
+}
+
+void bay_result_cache(bay_result *self, uint32_t ttl_ms, bool is_public)
+{
+    if (result_takes(self, self != NULL && result_is_resource(self))) {
+        self->ttl_ms = ttl_ms;
+        self->is_public = is_public;
+        self->has_cache = true;
+    }
 }
 
 void bay_result_error(bay_result *self)
@@ -292,9 +430,17 @@ void bay_result_value(bay_result *self, const char *value)
     json_quote(&self->items, str_of(value));
 }
 
+void bay_result_more(bay_result *self, size_t total)
+{
+    if (result_takes(self, self != NULL && result_kind(self) == ENTRY_COMPLETION)) {
+        self->total = total;
+    }
+}
+
 const char *sdk_result_fault(const bay_result *self)
 {
-    bool is_short = self->items.err != BAY_OK || self->structured.err != BAY_OK;
+    bool is_short =
+        self->items.err != BAY_OK || self->structured.err != BAY_OK || self->meta.err != BAY_OK;
     return self->fault == NULL && is_short ? out_of_memory : self->fault;
 }
 
@@ -318,12 +464,45 @@ static void write_tool(const bay_result *self, const mcp_revision *revision, buf
     }
 }
 
+static void write_completion(const bay_result *self, buf *out)
+{
+    size_t total = self->total > self->count ? self->total : self->count;
+    size_t sent = self->count < MOST_VALUES ? self->count : MOST_VALUES;
+    buf_lit(out, "\"completion\":{\"values\":[");
+    buf_str(out, buf_view(&self->items));
+    buf_printf(out, "],\"total\":%zu,\"hasMore\":%s}", total, total > sent ? "true" : "false");
+}
+
+/* What the engine adds to the result of this request. A task has none left: it carries its _meta
+ * itself. */
+static void tell_request(const bay_result *self, buf *out)
+{
+    bay_call *call = self->call;
+    bay_str meta = inside(&self->meta);
+    bool has_request = call->sink == &sdk_request_sink;
+    if (has_request && self->has_cache) {
+        call->request->ttl_ms = self->ttl_ms;
+        call->request->is_cache_public = self->is_public;
+    }
+    if (meta.len == 0) {
+        return;
+    }
+    if (!has_request) {
+        buf_lit(out, ",\"_meta\":{");
+        buf_str(out, meta);
+        buf_char(out, '}');
+    } else if (arena_dup(&call->memory, meta, &call->request->result_meta) != BAY_OK) {
+        call->request->result_meta = (bay_str){NULL, 0};
+        out->err = BAY_NOMEM;
+    }
+}
+
 void sdk_result_write_members(const bay_result *self, const mcp_revision *revision, buf *out)
 {
     switch (result_kind(self)) {
     case ENTRY_TOOL:
         write_tool(self, revision, out);
-        return;
+        break;
     case ENTRY_PROMPT:
         if (self->call->entry->description.len > 0) {
             put_quoted(out, "\"description\":", self->call->entry->description);
@@ -332,16 +511,14 @@ void sdk_result_write_members(const bay_result *self, const mcp_revision *revisi
         buf_lit(out, "\"messages\":[");
         buf_str(out, buf_view(&self->items));
         buf_char(out, ']');
-        return;
+        break;
     case ENTRY_COMPLETION:
-        buf_lit(out, "\"completion\":{\"values\":[");
-        buf_str(out, buf_view(&self->items));
-        buf_printf(out, "],\"total\":%zu,\"hasMore\":%s}", self->count,
-                   self->count > MOST_VALUES ? "true" : "false");
-        return;
+        write_completion(self, out);
+        break;
     default:
         buf_lit(out, "\"contents\":[");
         buf_str(out, buf_view(&self->items));
         buf_char(out, ']');
     }
+    tell_request(self, out);
 }

@@ -53,6 +53,8 @@ bay_server *bay_server_new(const char *name, const char *version)
         return NULL;
     }
     arena_init(&self->memory, SIZE_MAX);
+    arena_init(&self->check_memory, SERVER_MAX_RESULT * (size_t)4);
+    schema_state_init(&self->checks);
     buf_init(&self->scratch, SERVER_MAX_RESULT);
     self->newest = MCP_LATEST;
     self->drain_ms = SERVER_DRAIN_MS;
@@ -87,6 +89,7 @@ void bay_server_free(bay_server *self)
         sdk_list_forget(&self->lists[i]);
     }
     sdk_calls_free(self);
+    sdk_arguments_free(self);
     sdk_rounds_free(self->rounds);
     pthread_mutex_destroy(&self->asking);
     buf_fini(&self->scratch);
@@ -227,9 +230,9 @@ static bool tool_name_is_good(bay_str name)
     return name.len >= 1 && name.len <= 128;
 }
 
-static void schema_check_type(const entry *tool, const char *what, const json_doc *schema)
+static void schema_check_type(const entry *tool, const char *what, const json_doc *document)
 {
-    if (!json_str_eq(json_get(json_root(schema), STR("type")), STR("object"))) {
+    if (!json_str_eq(json_get(json_root(document), STR("type")), STR("object"))) {
         sdk_server_error(tool->server, "tool \"%s\": the %s must have \"type\":\"object\"",
                          entry_name(tool), what);
     }
@@ -238,24 +241,18 @@ static void schema_check_type(const entry *tool, const char *what, const json_do
 static void tool_read_schema(bay_server *self, entry *tool)
 {
     schema_check_type(tool, "input schema", &tool->schema_doc);
-    bay_err err = sdk_arguments_compile(tool);
-    if (err == BAY_NOMEM) {
-        self->is_out_of_memory = true;
-    } else if (err != BAY_OK) {
-        sdk_server_error(self,
-                         "tool \"%s\": in its input schema \"properties\" must be an object and "
-                         "\"required\" an array of names",
-                         entry_name(tool));
-    }
+    sdk_arguments_compile(tool, &tool->schema_doc, false);
     bay_diag diag = {0};
-    err = mcp_param_table_read(&tool->param_table, json_root(&tool->schema_doc), &self->memory,
-                               &diag);
+    bay_err err = mcp_param_table_read(&tool->param_table, json_root(&tool->schema_doc),
+                                       &self->memory, &diag);
     if (err == BAY_NOMEM) {
         self->is_out_of_memory = true;
     } else if (err != BAY_OK) {
         sdk_server_error(self, "tool \"%s\": x-mcp-header: %s", entry_name(tool), diag.text);
     }
 }
+
+static const char any_object[] = "{\"type\":\"object\"}";
 
 bay_tool *bay_server_tool(bay_server *self, const char *name, const char *description,
                           const char *input_schema, bay_handler handler, void *user)
@@ -268,24 +265,25 @@ bay_tool *bay_server_tool(bay_server *self, const char *name, const char *descri
         sdk_server_error(self, "tool \"%s\": a name has 1 to 128 letters, digits, '_', '-' or '.'",
                          entry_name(tool));
     }
-    const char *schema = input_schema != NULL ? input_schema : "{\"type\":\"object\"}";
     tool->schema =
-        sdk_entry_keep_json(tool, "input schema", schema, JSON_OBJECT, &tool->schema_doc);
-    if (tool->schema.len > 0) {
+        sdk_entry_keep_json(tool, "input schema", input_schema != NULL ? input_schema : any_object,
+                            JSON_OBJECT, &tool->schema_doc);
+    if (tool->schema.len > 0 && input_schema != NULL) {
         tool_read_schema(self, tool);
     }
     return tool;
 }
 
-void bay_tool_output_schema(bay_tool *tool, const char *schema)
+void bay_tool_output_schema(bay_tool *tool, const char *json)
 {
     json_doc doc;
     if (tool == NULL) {
         return;
     }
-    tool->output_schema = sdk_entry_keep_json(tool, "output schema", schema, JSON_OBJECT, &doc);
+    tool->output_schema = sdk_entry_keep_json(tool, "output schema", json, JSON_OBJECT, &doc);
     if (tool->output_schema.len > 0) {
         schema_check_type(tool, "output schema", &doc);
+        sdk_arguments_compile(tool, &doc, true);
     }
 }
 
@@ -401,6 +399,10 @@ void bay_server_completion(bay_server *self, bay_handler handler, void *user)
 
 bay_err bay_server_check(bay_server *self, bay_diag *diag)
 {
+    if (self != NULL && !self->is_complete && !self->is_out_of_memory) {
+        self->is_complete = true;
+        sdk_apps_complete(self);
+    }
     if (self == NULL || self->is_out_of_memory) {
         return diag_set(diag, BAY_NOMEM, "out of memory while the server was set up");
     }

@@ -64,6 +64,8 @@ struct bay_tool {
     bay_str icons;         /* raw JSON or empty */
     bay_str meta;          /* raw JSON or empty */
     bay_str ui;            /* _meta.ui: raw JSON or empty */
+    bay_str ui_uri;        /* apps.c */
+    bay_str visibility;    /* apps.c: raw JSON or empty */
     json_doc annotations_doc;
     json_doc meta_doc;
     uint64_t size;
@@ -142,6 +144,7 @@ struct bay_server {
     bay_diag errors[SERVER_MAX_ERRORS];
     size_t error_count; /* may exceed what is kept */
     bool is_out_of_memory;
+    bool is_complete;        /* what only all registrations together tell was looked at */
     loop *loop;              /* while serving */
     mcp_server *engine;      /* while serving; loop only */
     struct serving *serving; /* serving.c; NULL: not being served */
@@ -172,8 +175,14 @@ struct bay_result {
     bay_call *call;
     buf items;      /* content, contents, messages or values: elements without brackets */
     buf structured; /* raw object or empty */
+    buf meta;       /* members of _meta, or empty */
     bay_str role;   /* of prompt messages */
     size_t count;
+    size_t brace; /* where the brace stands that closes the element added last; 0: none to add to */
+    size_t total; /* completion: bay_result_more */
+    uint32_t ttl_ms;
+    bool has_cache;
+    bool is_public;
     bool is_error;
     const char *fault; /* what the handler did wrong; NULL: nothing */
 };
@@ -192,6 +201,9 @@ bay_str sdk_entry_keep_json(entry *self, const char *what, const char *text, jso
  * of the list, yet its setters work. */
 entry *sdk_server_add(bay_server *self, entry_kind kind, const char *key, const char *description,
                       bay_handler handler, void *user);
+
+/* apps.c: what can only be said once everything is registered. */
+void sdk_apps_complete(bay_server *self);
 
 /* server_about.c: `settings` raw, in the server's memory or static. Again is no error. */
 void sdk_server_declare(bay_server *self, const char *id, bay_str settings);
@@ -244,6 +256,8 @@ bay_err sdk_output_check(const bay_call *call, bay_str structured) BAY_MUST_CHEC
 void sdk_result_write_members(const bay_result *self, const mcp_revision *revision, buf *out);
 const char *sdk_result_fault(const bay_result *self); /* NULL: it can be sent */
 void sdk_result_init(bay_result *self, bay_call *call);
+/* _meta of the element added last, a raw object; revisions without it go without. */
+void sdk_result_element_meta(bay_result *self, bay_str meta);
 void sdk_result_fini(bay_result *self);
 
 /* tasks.c: on the loop. */
