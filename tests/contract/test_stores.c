@@ -421,6 +421,26 @@ static void a_lease_has_one_owner(void **state)
     answer_clear(&a);
 }
 
+static void a_version_is_never_given_twice(void **state)
+{
+    store_rig *rig = *state;
+    answer a = {0};
+    assert_int_equal(ask(rig, &a, claim, T, STR("work"), STR("one"), 100), BAY_OK);
+    uint64_t last = a.version;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(rig_put(rig, &a, "k", "v", STORE_ANY, 0), BAY_OK);
+        assert_true(a.version > last);
+        last = a.version;
+        assert_int_equal(ask(rig, &a, renew, T, STR("work"), STR("one"), 100), BAY_OK);
+        assert_int_equal(rig_append(rig, &a, "s", "e", 1, 0), BAY_OK);
+        assert_true(a.version > last);
+        last = a.version;
+        assert_int_equal(rig_put(rig, &a, "k", "v", STORE_ABSENT, 0), BAY_DUPLICATE);
+        assert_int_equal(ask(rig, &a, remove, T, STR("k"), STORE_ANY), BAY_OK);
+    }
+    answer_clear(&a);
+}
+
 static void a_lease_that_expired_is_anybodys(void **state)
 {
     store_rig *rig = *state;
@@ -788,6 +808,7 @@ static void every_lack_of_memory_is_an_error(void **state)
     X(a_scan_keeps_to_its_prefix_and_its_start)                                                    \
     X(a_scan_is_cut_when_it_becomes_large)                                                         \
     X(a_lease_has_one_owner)                                                                       \
+    X(a_version_is_never_given_twice)                                                              \
     X(a_lease_that_expired_is_anybodys)                                                            \
     X(events_come_in_order_and_pages)                                                              \
     X(the_oldest_events_go)                                                                        \
