@@ -1,4 +1,4 @@
-/* SQLite's own allocations fail, every third in turn, once or from there on: whatever was confirmed
+/* SQLite's own allocations fail, every seventh in turn, once or from there on: whatever was confirmed
  * is in the file, the totals are true, and nothing crashes. */
 #include "support/store_rig.h"
 
@@ -148,7 +148,7 @@ static void sweep(bool and_on)
     store_rig *rig = rig_new(true);
     long at = 0;
     while (attempt(rig, at, and_on)) {
-        at += 3; /* each takes a dozen flushes */
+        at += 7; /* each takes a dozen flushes */
     }
     assert_true(at > 100); /* it was SQLite that failed */
     rig_free(rig);
