@@ -1,72 +1,72 @@
-/* A first check of a call's arguments: required members are there, and primitive types are what the
- * schema's top level says. The rules are taken out of the schema when the tool is registered; what
- * fails is told in words that a model can act on. */
+/* What goes into a handler and what comes out of it, held against the tool's schemas: compiled when
+ * the tool is registered, checked for each call without allocating. What breaks a rule is told the
+ * caller in words that a model can act on; a handler's own mistakes go to the log. */
 #include "base/check.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "sdk/server_parts.h"
 
-static unsigned type_bits(bay_str type)
+enum { CHECK_MEMORY = 256 << 20 };
+
+/* ---- registration */
+
+static void keep_check(entry *tool, bool is_output, schema *compiled)
 {
-    static const struct {
-        bay_str name;
-        unsigned bits;
-    } types[] = {
-        {STR_INIT("string"), 1u << JSON_STRING},
-        {STR_INIT("integer"), 1u << JSON_NUMBER | RULE_INTEGER},
-        {STR_INIT("number"), 1u << JSON_NUMBER},
-        {STR_INIT("boolean"), 1u << JSON_TRUE | 1u << JSON_FALSE},
-        {STR_INIT("array"), 1u << JSON_ARRAY},
-        {STR_INIT("object"), 1u << JSON_OBJECT},
-        {STR_INIT("null"), 1u << JSON_NULL},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
-        if (str_eq(types[i].name, type)) {
-            return types[i].bits;
-        }
+    schema **at = is_output ? &tool->output_check : &tool->input_check;
+    if (tool->input_check == NULL && tool->output_check == NULL) {
+        tool->next_checked = tool->server->checked;
+        tool->server->checked = tool;
     }
-    return RULE_ANY;
+    schema_free(*at);
+    *at = compiled;
 }
 
-/* `type` is a string or an array of strings; anything else admits everything. */
-static unsigned types_of(json_val types)
+bool sdk_arguments_compile(entry *tool, const json_doc *document, bool is_output)
 {
-    bay_str raw = json_raw(types);
-    if (json_is(types, JSON_STRING)) {
-        return type_bits((bay_str){raw.at + 1, raw.len - 2});
-    }
-    unsigned bits = 0;
-    bool has_number = false;
-    json_iter iter = json_iter_of(types);
-    while (json_next(&iter)) {
-        unsigned one = json_is(iter.value, JSON_STRING) ? types_of(iter.value) : RULE_ANY;
-        has_number = has_number || one == 1u << JSON_NUMBER;
-        bits |= one;
-    }
-    bits = has_number ? bits & ~(unsigned)RULE_INTEGER : bits;
-    return bits != 0 ? bits : RULE_ANY;
-}
-
-static argument_rule *rule_of(entry *tool, bay_str name)
-{
-    for (size_t i = 0; i < tool->rule_count; i++) {
-        if (str_eq(tool->rules[i].name, name)) {
-            return &tool->rules[i];
+    bay_server *server = tool->server;
+    bay_diag diag = {0};
+    schema *compiled;
+    bay_err err = schema_compile(json_root(document), NULL, &compiled, &diag);
+    if (err == BAY_OK && server->no_arguments.count == 0) {
+        err = json_parse(&server->no_arguments, STR("{}"), NULL, &server->memory, NULL);
+        if (err != BAY_OK) {
+            schema_free(compiled);
         }
     }
-    if (tool->rule_count == SERVER_MAX_RULES) {
+    if (err == BAY_OK) {
+        keep_check(tool, is_output, compiled);
+    } else if (err == BAY_NOMEM) {
+        server->is_out_of_memory = true;
+    } else {
+        sdk_server_error(server, "tool \"%.*s\": the %s schema: %s", BAY_STR(tool->key),
+                         is_output ? "output" : "input", diag.text);
+    }
+    return err == BAY_OK;
+}
+
+void sdk_arguments_free(bay_server *server)
+{
+    for (entry *tool = server->checked; tool != NULL; tool = tool->next_checked) {
+        schema_free(tool->input_check);
+        schema_free(tool->output_check);
+    }
+    schema_state_fini(&server->checks);
+    arena_fini(&server->check_memory);
+}
+
+static argument_rule *rule_of(entry *prompt, bay_str name)
+{
+    for (size_t i = 0; i < prompt->rule_count; i++) {
+        if (str_eq(prompt->rules[i].name, name)) {
+            return &prompt->rules[i];
+        }
+    }
+    if (prompt->rule_count == SERVER_MAX_RULES) {
         return NULL;
     }
-    argument_rule *rule = &tool->rules[tool->rule_count++];
-    *rule = (argument_rule){.name = name, .types = RULE_ANY};
+    argument_rule *rule = &prompt->rules[prompt->rule_count++];
+    *rule = (argument_rule){.name = name};
     return rule;
-}
-
-static bay_err rules_init(entry *item, size_t most)
-{
-    item->rules =
-        arena_array(&item->server->memory, most < SERVER_MAX_RULES ? most : SERVER_MAX_RULES,
-                    sizeof(*item->rules));
-    return item->rules != NULL ? BAY_OK : BAY_NOMEM;
 }
 
 /* Missing, or of that kind? */
@@ -76,43 +76,14 @@ static bool may_be(json_val value, json_kind kind)
 }
 
 /* Past SERVER_MAX_RULES arguments go unchecked here: the handler sees them as they came. */
-bay_err sdk_arguments_compile(entry *tool)
-{
-    arena *memory = &tool->server->memory;
-    json_val schema = json_root(&tool->schema_doc);
-    json_val properties = json_get(schema, STR("properties"));
-    json_val required = json_get(schema, STR("required"));
-    if (!may_be(properties, JSON_OBJECT) || !may_be(required, JSON_ARRAY)) {
-        return BAY_TYPE;
-    }
-    bay_err err = rules_init(tool, json_count(properties) + json_count(required));
-    json_iter iter = json_iter_of(properties);
-    while (err == BAY_OK && json_next(&iter)) {
-        bay_str name;
-        err = json_str(iter.key, memory, &name);
-        argument_rule *rule = err == BAY_OK ? rule_of(tool, name) : NULL;
-        if (rule != NULL) {
-            json_val types = json_get(iter.value, STR("type"));
-            rule->types = types_of(types);
-            rule->types_raw = json_raw(types);
-        }
-    }
-    iter = json_iter_of(required);
-    while (err == BAY_OK && json_next(&iter)) {
-        bay_str name;
-        err = json_str(iter.value, memory, &name);
-        argument_rule *rule = err == BAY_OK ? rule_of(tool, name) : NULL;
-        if (rule != NULL) {
-            rule->is_required = true;
-        }
-    }
-    return err;
-}
-
 bay_err sdk_arguments_compile_prompt(entry *prompt)
 {
     json_val arguments = json_root(&prompt->schema_doc);
-    bay_err err = rules_init(prompt, json_count(arguments));
+    size_t most = json_count(arguments);
+    prompt->rules =
+        arena_array(&prompt->server->memory, most < SERVER_MAX_RULES ? most : SERVER_MAX_RULES,
+                    sizeof(*prompt->rules));
+    bay_err err = prompt->rules != NULL ? BAY_OK : BAY_NOMEM;
     json_iter iter = json_iter_of(arguments);
     while (err == BAY_OK && json_next(&iter)) {
         json_val required = json_get(iter.value, STR("required"));
@@ -135,6 +106,8 @@ bay_err sdk_arguments_compile_prompt(entry *prompt)
     return err;
 }
 
+/* ---- calls */
+
 const argument_rule *sdk_arguments_missing(const entry *prompt, json_val arguments)
 {
     for (size_t i = 0; i < prompt->rule_count; i++) {
@@ -146,35 +119,76 @@ const argument_rule *sdk_arguments_missing(const entry *prompt, json_val argumen
     return NULL;
 }
 
-static bool rule_admits(const argument_rule *rule, json_val value)
+/* Apart, so that the room for the failures is taken only when there are any. */
+static bay_err explain(const entry *tool, json_val arguments, buf *out_text)
 {
-    if ((rule->types & RULE_ANY) != 0) {
-        return true;
+    schema_failures failures;
+    bay_err err = schema_check(tool->input_check, arguments, &tool->server->checks, &failures);
+    if (err == BAY_NOMEM) {
+        return err;
     }
-    json_kind kind = json_kind_of(value);
-    bool is_named = (rule->types >> kind & 1u) != 0;
-    return is_named &&
-           (kind != JSON_NUMBER || (rule->types & RULE_INTEGER) == 0 || json_is_integer(value));
+    buf_printf(out_text, "The arguments do not fit the input schema of \"%.*s\":\n",
+               BAY_STR(tool->key));
+    schema_failures_print(&failures, out_text);
+    return BAY_INVALID;
 }
 
-bool sdk_arguments_check(const entry *tool, json_val arguments, buf *out_text)
+bay_err sdk_arguments_check(const entry *tool, json_val arguments, buf *out_text)
 {
-    bool is_good = true;
-    for (size_t i = 0; i < tool->rule_count; i++) {
-        const argument_rule *rule = &tool->rules[i];
-        json_val value = json_get(arguments, rule->name);
-        const char *gap = is_good ? "" : " ";
-        if (json_is(value, JSON_MISSING)) {
-            if (rule->is_required) {
-                is_good = false;
-                buf_printf(out_text, "%sThe argument \"%.*s\" is required but missing.", gap,
-                           BAY_STR(rule->name));
-            }
-        } else if (!rule_admits(rule, value)) {
-            is_good = false;
-            buf_printf(out_text, "%sThe argument \"%.*s\" must be of type %.*s.", gap,
-                       BAY_STR(rule->name), BAY_STR(rule->types_raw));
-        }
+    if (tool->input_check == NULL) {
+        return BAY_OK;
     }
-    return is_good;
+    if (json_is(arguments, JSON_MISSING)) {
+        arguments = json_root(&tool->server->no_arguments);
+    }
+    bay_err err = schema_check(tool->input_check, arguments, &tool->server->checks, NULL);
+    return err == BAY_OK || err == BAY_NOMEM ? err : explain(tool, arguments, out_text);
+}
+
+static bay_err check_output(const bay_call *call, bay_str structured, schema_state *state,
+                            arena *memory)
+{
+    static const json_limits limits = {SERVER_MAX_RESULT, 64, 1 << 20};
+    json_doc doc;
+    schema_failures failures;
+    buf text;
+    bay_err err = json_parse(&doc, structured, &limits, memory, NULL);
+    if (err == BAY_OK) {
+        err = schema_check(call->entry->output_check, json_root(&doc), state, &failures);
+    }
+    if (err == BAY_OK || err == BAY_NOMEM) {
+        return err;
+    }
+    buf_init(&text, SCHEMA_FAILURE_BYTES * 2);
+    if (structured.len == 0) {
+        buf_lit(&text, "there is no structured content");
+    } else {
+        schema_failures_print(&failures, &text);
+    }
+    LOG(LOG_ERROR, "server", "the output of \"%.*s\" breaks its schema: %.*s",
+        BAY_STR(call->entry->key), BAY_STR(buf_view(&text)));
+    buf_fini(&text);
+    return BAY_INVALID;
+}
+
+bay_err sdk_output_check(const bay_call *call, bay_str structured)
+{
+    if (call->entry->output_check == NULL) {
+        return BAY_OK;
+    }
+    bay_err err;
+    if (sdk_call_on_loop(call)) {
+        bay_server *server = call->server;
+        err = check_output(call, structured, &server->checks, &server->check_memory);
+        arena_reset(&server->check_memory);
+        return err;
+    }
+    schema_state state;
+    arena memory;
+    schema_state_init(&state);
+    arena_init(&memory, CHECK_MEMORY);
+    err = check_output(call, structured, &state, &memory);
+    arena_fini(&memory);
+    schema_state_fini(&state);
+    return err;
 }

@@ -49,6 +49,7 @@ static void question_free(question *self)
     list_remove(&self->link);
     self->call->open_count--;
     pthread_mutex_unlock(&self->call->server->asking);
+    schema_free(self->form);
     arena_fini(&self->memory);
     mem_free(self);
 }
@@ -146,12 +147,12 @@ static bay_err check_object(bay_call *call, const char *what, const char *json, 
     return err;
 }
 
-void bay_call_elicit(bay_call *call, const char *message, const char *schema, bay_answered answered,
+void bay_call_elicit(bay_call *call, const char *message, const char *form, bay_answered answered,
                      void *user)
 {
     buf params;
     bay_str raw = {NULL, 0};
-    bay_err err = check_object(call, "the requestedSchema of a question", schema, &raw);
+    bay_err err = check_object(call, "the requestedSchema of a question", form, &raw);
     buf_init(&params, question_limits.max_bytes);
     buf_lit(&params, "{\"message\":");
     json_quote(&params, str_of(message));
@@ -274,9 +275,31 @@ static bool question_is_supported(question *self)
     }
 }
 
+/* What the client fills in is held against the form; a form that is none is the handler's mistake.
+ */
+static bay_err compile_form(question *self)
+{
+    json_doc doc;
+    bay_diag diag = {0};
+    bay_err err = json_parse(&doc, self->params, &question_limits, &self->memory, NULL);
+    if (err == BAY_OK) {
+        err = schema_compile(json_get(json_root(&doc), STR("requestedSchema")), NULL, &self->form,
+                             &diag);
+    }
+    if (err != BAY_OK && err != BAY_NOMEM) {
+        LOG(LOG_ERROR, "server", "\"%.*s\": the requestedSchema of a question: %s",
+            BAY_STR(self->call->entry->key), diag.text);
+        return BAY_INVALID;
+    }
+    return err;
+}
+
 static void place(bay_call *call, question *one)
 {
     bay_err err = one->err;
+    if (err == BAY_OK && one->kind == QUESTION_FORM) {
+        err = compile_form(one);
+    }
     if (err == BAY_OK && (call->is_parted || atomic_load(&call->is_cancelled))) {
         err = BAY_CANCELLED;
     } else if (err == BAY_OK && !question_is_supported(one)) {
@@ -370,15 +393,42 @@ static bool are_roots(json_val roots)
     return json_is(roots, JSON_ARRAY);
 }
 
+/* An accepted form without content has nothing filled in. */
+static bay_err check_form(question *self, json_val action, json_val content)
+{
+    static const bay_str nothing = STR_INIT("{}");
+    bay_server *server = self->call->server;
+    schema_failures failures;
+    json_doc doc;
+    if (!is_action(action) || (!json_is(content, JSON_MISSING) && !json_is(content, JSON_OBJECT))) {
+        return BAY_PROTOCOL;
+    }
+    if (!json_str_eq(action, STR("accept"))) {
+        return BAY_OK;
+    }
+    if (json_is(content, JSON_MISSING)) {
+        if (json_parse(&doc, nothing, NULL, &self->memory, NULL) != BAY_OK) {
+            return BAY_NOMEM;
+        }
+        content = json_root(&doc);
+    }
+    bay_err err = schema_check(self->form, content, &server->checks, &failures);
+    if (err == BAY_OK || err == BAY_NOMEM) {
+        return err;
+    }
+    LOG(LOG_WARN, "server", "a form that \"%.*s\" asked for came back wrong: %.*s",
+        BAY_STR(self->call->entry->key),
+        BAY_STR(failures.count > 0 ? failures.item[0].rule : nothing));
+    return BAY_PROTOCOL;
+}
+
 bay_err sdk_call_question_check(question *self, json_val result)
 {
     bool is_good = json_is(result, JSON_OBJECT);
     json_val content = json_get(result, STR("content"));
     switch (self->kind) {
     case QUESTION_FORM:
-        is_good = is_good && is_action(json_get(result, STR("action"))) &&
-                  (json_is(content, JSON_MISSING) || json_is(content, JSON_OBJECT));
-        break;
+        return is_good ? check_form(self, json_get(result, STR("action")), content) : BAY_PROTOCOL;
     case QUESTION_URL:
         is_good = is_good && is_action(json_get(result, STR("action")));
         break;

@@ -240,8 +240,10 @@ static void schema_check_type(const entry *tool, const char *what, const json_do
 
 static void tool_read_schema(bay_server *self, entry *tool)
 {
+    if (!sdk_arguments_compile(tool, &tool->schema_doc, false)) {
+        return;
+    }
     schema_check_type(tool, "input schema", &tool->schema_doc);
-    sdk_arguments_compile(tool, &tool->schema_doc, false);
     bay_diag diag = {0};
     bay_err err = mcp_param_table_read(&tool->param_table, json_root(&tool->schema_doc),
                                        &self->memory, &diag);
@@ -281,9 +283,8 @@ void bay_tool_output_schema(bay_tool *tool, const char *json)
         return;
     }
     tool->output_schema = sdk_entry_keep_json(tool, "output schema", json, JSON_OBJECT, &doc);
-    if (tool->output_schema.len > 0) {
+    if (tool->output_schema.len > 0 && sdk_arguments_compile(tool, &doc, true)) {
         schema_check_type(tool, "output schema", &doc);
-        sdk_arguments_compile(tool, &doc, true);
     }
 }
 

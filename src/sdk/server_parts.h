@@ -239,8 +239,9 @@ const entry *sdk_server_find(const bay_server *self, entry_kind kind, bay_str ke
 extern const mcp_service sdk_server_service;
 
 /* arguments.c: what goes into a handler and what comes out of it, held against the schemas. */
-/* Compiles a tool's input schema, or its output schema. An error is told as one of registration. */
-void sdk_arguments_compile(entry *tool, const json_doc *schema, bool is_output);
+/* Compiles a tool's input schema, or its output schema. False: it is none, which was told as an
+ * error of registration. */
+bool sdk_arguments_compile(entry *tool, const json_doc *schema, bool is_output);
 /* Reads a prompt's list of arguments. BAY_TYPE, BAY_DUPLICATE, BAY_NOMEM. */
 bay_err sdk_arguments_compile_prompt(entry *prompt) BAY_MUST_CHECK;
 void sdk_arguments_free(bay_server *server);

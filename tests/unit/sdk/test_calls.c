@@ -395,38 +395,38 @@ static void arguments_are_checked(void **state)
                     "\"s\":{\"type\":\"string\"},\"i\":{\"type\":\"integer\"},\"n\":{\"type\":"
                     "\"number\"},\"b\":{\"type\":\"boolean\"},\"a\":{\"type\":\"array\"},\"o\":{"
                     "\"type\":\"object\"},\"z\":{\"type\":\"null\"},\"u\":{\"type\":[\"integer\","
-                    "\"null\"]},\"w\":{\"type\":[\"integer\",\"number\"]},\"x\":true,\"y\":{"
-                    "\"type\":\"own\"},\"v\":{\"type\":[]}}}",
+                    "\"null\"]},\"w\":{\"type\":[\"integer\",\"number\"]},\"x\":true}}",
                     reply_ok, NULL);
     rig_start(&on, server);
     static const struct {
         const char *arguments; /* besides the required ones; NULL: none at all */
         const char *complaint; /* NULL: taken */
     } cases[] = {
-        {NULL, "The argument \\\"s\\\" is required but missing. "
-               "The argument \\\"caf\xc3\xa9\\\" is required but missing."},
+        {NULL, "The arguments do not fit the input schema of \\\"t\\\":\\n"},
+        {NULL, "\\\"s\\\""},
+        {NULL, "caf\xc3\xa9"},
         {",\"i\":1", NULL},
         {",\"i\":1.0", NULL},
         {",\"i\":10e-1", NULL},
-        {",\"i\":1.5", "The argument \\\"i\\\" must be of type \\\"integer\\\"."},
-        {",\"i\":\"1\"", "\\\"i\\\" must be"},
-        {",\"i\":null", "\\\"i\\\" must be"},
+        {",\"i\":1.5", "/i must be an integer"},
+        {",\"i\":\"1\"", "/i must be"},
+        {",\"i\":null", "/i must be"},
         {",\"n\":1.5", NULL},
-        {",\"n\":true", "\\\"n\\\" must be of type \\\"number\\\""},
+        {",\"n\":true", "/n must be"},
         {",\"b\":true", NULL},
         {",\"b\":false", NULL},
-        {",\"b\":0", "\\\"b\\\" must be"},
+        {",\"b\":0", "/b must be"},
         {",\"a\":[]", NULL},
-        {",\"a\":{}", "\\\"a\\\" must be"},
+        {",\"a\":{}", "/a must be"},
         {",\"o\":{}", NULL},
-        {",\"o\":[]", "\\\"o\\\" must be"},
+        {",\"o\":[]", "/o must be"},
         {",\"z\":null", NULL},
-        {",\"z\":0", "\\\"z\\\" must be"},
+        {",\"z\":0", "/z must be"},
         {",\"u\":null", NULL},
         {",\"u\":1", NULL},
-        {",\"u\":1.5", "\\\"u\\\" must be of type [\\\"integer\\\",\\\"null\\\"]."},
+        {",\"u\":1.5", "/u must be"},
         {",\"w\":1.5", NULL},
-        {",\"x\":{},\"y\":[],\"v\":1,\"unknown\":null", NULL},
+        {",\"x\":{},\"unknown\":null", NULL},
     };
     rig_client(&on, "2025-11-25");
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -449,20 +449,73 @@ static void a_complaint_too_long_is_still_one(void **state)
     (void)state;
     rig on;
     bay_server *server = new_server();
-    buf schema;
-    buf_init(&schema, 1 << 20);
-    buf_lit(&schema, "{\"type\":\"object\",\"required\":[\"");
+    buf text;
+    buf_init(&text, 1 << 20);
+    buf_lit(&text, "{\"type\":\"object\",\"required\":[\"");
     for (int i = 0; i < 5000; i++) {
-        buf_char(&schema, 'n');
+        buf_char(&text, 'n');
     }
-    buf_lit(&schema, "\"]}");
-    buf_char(&schema, '\0');
-    bay_server_tool(server, "t", NULL, schema.at, reply_ok, NULL);
-    buf_fini(&schema);
+    buf_lit(&text, "\"]}");
+    buf_char(&text, '\0');
+    bay_server_tool(server, "t", NULL, text.at, reply_ok, NULL);
+    buf_fini(&text);
     rig_start(&on, server);
     rig_client(&on, "2025-11-25");
-    RESULT_HAS(&on, "t", TEXT("The arguments do not fit the schema.") ",\"isError\":true");
+    const char *said = rig_call(&on, "t");
+    assert_has(said, "\\nthe value lacks the required property \\\"nnnn");
+    assert_has(said, "...\\\"\"}],\"isError\":true");
+    assert_true(strlen(said) < SCHEMA_FAILURE_BYTES);
     rig_stop(&on);
+}
+
+/* ---- what leaves */
+
+static void answer_broken(bay_call *call, void *user)
+{
+    bay_result *result = bay_result_new(call);
+    bay_result_text(result, "t");
+    if (user != NULL) {
+        bay_result_structured(result, user);
+    }
+    if (bay_call_true(call, "fails")) {
+        bay_result_error(result);
+    }
+    bay_call_finish(call, result);
+}
+
+static void output_is_checked(void **state)
+{
+    (void)state;
+    static char good[] = "{\"n\":1}";
+    static char bad[] = "{\"n\":\"1\"}";
+    char *const outputs[] = {good, bad, NULL};
+    for (int blocking = 0; blocking < 2; blocking++) {
+        for (size_t i = 0; i < ARRAY_LEN(outputs); i++) {
+            rig on;
+            bay_server *server = new_server();
+            bay_tool *tool = bay_server_tool(server, "t", NULL, NULL, answer_broken, outputs[i]);
+            bay_tool_output_schema(tool, "{\"type\":\"object\"}");
+            bay_tool_output_schema(tool, "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":"
+                                         "\"integer\"}}}"); /* the last one counts */
+            if (blocking == 1) {
+                bay_tool_blocking(tool);
+            }
+            rig_start(&on, server);
+            rig_client(&on, "2025-11-25");
+            int at = on.way.events;
+            rig_send(&on, "tools/call", "\"name\":\"t\"", "");
+            RIG_UNTIL(&on, on.way.events == at + 1);
+            assert_has(last_event(&on.way),
+                       i == 0 ? "\"structuredContent\":{\"n\":1}"
+                              : "{\"code\":-32603,\"message\":\"The tool's output breaks its "
+                                "schema\"}");
+            /* What failed has no output to check. */
+            rig_send(&on, "tools/call", "\"name\":\"t\",\"arguments\":{\"fails\":true}", "");
+            RIG_UNTIL(&on, on.way.events == at + 2);
+            assert_has(last_event(&on.way), "\"isError\":true");
+            rig_stop(&on);
+        }
+    }
 }
 
 /* ---- capabilities of the client */
@@ -535,6 +588,7 @@ int main(void)
         cmocka_unit_test(arguments_are_read_as_they_are),
         cmocka_unit_test(arguments_are_checked),
         cmocka_unit_test(a_complaint_too_long_is_still_one),
+        cmocka_unit_test(output_is_checked),
         cmocka_unit_test(a_tool_may_require_a_capability),
         cmocka_unit_test(a_cancelled_call_may_still_be_finished),
     };

@@ -21,9 +21,9 @@ static const char *text_of(bay_server *server)
         bay_server_free(server);                                                                   \
     } while (0)
 
-static bay_tool *add(bay_server *server, const char *name, const char *schema)
+static bay_tool *add(bay_server *server, const char *name, const char *input)
 {
-    return bay_server_tool(server, name, "d", schema, reply_ok, NULL);
+    return bay_server_tool(server, name, "d", input, reply_ok, NULL);
 }
 
 static void names_are_checked(void **state)
@@ -74,11 +74,19 @@ static void schemas_are_checked(void **state)
         add(server, "t", "{\"type\":[\"object\"]}"));
     BAD("tool \"t\": the input schema has a member twice, at byte 17",
         add(server, "t", "{\"type\":\"object\",\"type\":\"object\"}"));
-    const char *shape = "tool \"t\": in its input schema \"properties\" must be an object and "
-                        "\"required\" an array of names";
-    BAD(shape, add(server, "t", "{\"type\":\"object\",\"properties\":[]}"));
-    BAD(shape, add(server, "t", "{\"type\":\"object\",\"required\":{\"a\":\"b\"}}"));
-    BAD(shape, add(server, "t", "{\"type\":\"object\",\"required\":[1]}"));
+    BAD("tool \"t\": the input schema: /properties: must be an object of schemas",
+        add(server, "t", "{\"type\":\"object\",\"properties\":[]}"));
+    BAD("tool \"t\": the input schema: /required: must be a list of strings",
+        add(server, "t", "{\"type\":\"object\",\"required\":{\"a\":\"b\"}}"));
+    BAD("tool \"t\": the input schema: /required: must be a list of strings",
+        add(server, "t", "{\"type\":\"object\",\"required\":[1]}"));
+    BAD("tool \"t\": the input schema: /$schema: the dialect "
+        "http://json-schema.org/draft-04/schema# is not supported; 2020-12 and draft-07 are",
+        add(server, "t",
+            "{\"$schema\":\"http://json-schema.org/draft-04/schema#\",\"type\":"
+            "\"object\"}"));
+    BAD("tool \"t\": the output schema: /minLength: must be an integer that is not below 0",
+        bay_tool_output_schema(add(server, "t", NULL), "{\"type\":\"object\",\"minLength\":-1}"));
     BAD("tool \"t\": the output schema must be a JSON object",
         bay_tool_output_schema(add(server, "t", NULL), "7"));
     BAD("tool \"t\": the output schema must have \"type\":\"object\"",
