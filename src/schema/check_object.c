@@ -7,14 +7,11 @@ static const member_name *find_name(check *self, const program_members *table, j
                                     uint32_t *next)
 {
     const schema *program = self->schema;
-    const member_name *names = program->names + table->names;
     bay_str text;
-    if (table->name_count == 0) {
+    if (table->name_count == 0 || (!json_str_plain(key, &text) && !check_text(self, key, &text))) {
         return NULL;
     }
-    if (!json_str_plain(key, &text) && !check_text(self, key, &text)) {
-        return NULL;
-    }
+    const member_name *names = &program->names[table->names];
     if (*next < table->name_count && str_eq(names[*next].text, text)) {
         return &names[(*next)++];
     }
@@ -67,11 +64,11 @@ static bool report_missing(check *self, const frame *at, bay_str name)
 static bool check_required(check *self, const frame *at, const program_members *table,
                            uint64_t seen)
 {
-    const member_name *names = self->schema->names + table->names;
     bool holds = (seen & table->required) == table->required;
-    if (!holds && check_is_silent(self)) {
-        return false;
+    if (table->name_count == 0 || (!holds && check_is_silent(self))) {
+        return holds;
     }
+    const member_name *names = &self->schema->names[table->names];
     for (uint32_t i = 0; i < table->name_count && !holds; i++) {
         uint64_t bit = names[i].bit < MOST_BITS ? (uint64_t)1 << names[i].bit : 0;
         if (bit != 0 && (seen & bit) == 0) {
