@@ -1,0 +1,153 @@
+/* A peer that asks: what it asks, and what it was told, for both ways of asking. The test writes
+ * the script before the client connects and reads the answers when its call is over. */
+#ifndef TESTS_CLIENT_ASKER_H
+#define TESTS_CLIENT_ASKER_H
+
+#include "unit/sdk/client_peer.h"
+
+#include "base/check.h"
+#include "base/str.h"
+#include "sdk/client_parts.h"
+
+typedef struct asker {
+    peer server;
+    bool is_modern;
+    const char *requests; /* modern: the members of inputRequests; legacy: the request's own */
+    const char *state;    /* raw, or NULL */
+    int rounds;           /* so many questions before the result; modern */
+    const char *after;    /* legacy: an event behind the question, or NULL */
+    int stream;           /* legacy: the connection that waits for the result */
+    char call_id[32];
+    char answer[PEER_TEXT]; /* the last that came */
+    int answers;
+} asker;
+
+static inline void asker_event(asker *self, const char *text)
+{
+    static char line[PEER_TEXT];
+    peer_message to = {.at = self->stream};
+    snprintf(line, sizeof(line), "data: %s\n\n", text);
+    peer_say(&self->server, &to, line);
+}
+
+static inline void asker_finish(asker *self)
+{
+    char text[256];
+    snprintf(text, sizeof(text), "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[]}}",
+             self->call_id);
+    asker_event(self, text);
+    peer_hang_up(&self->server, self->stream);
+}
+
+static inline void asker_legacy(asker *self, const peer_message *message)
+{
+    char text[PEER_TEXT];
+    if (message->method[0] == '\0' && message->id[0] != '\0') { /* an answer */
+        snprintf(self->answer, sizeof(self->answer), "%s", message->body);
+        self->answers++;
+        peer_reply(&self->server, message, "202 Accepted", "", "");
+        asker_finish(self);
+    } else if (!peer_legacy(&self->server, message)) {
+        self->stream = message->at;
+        snprintf(self->call_id, sizeof(self->call_id), "%s", message->id);
+        peer_say(&self->server, message,
+                 "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n");
+        snprintf(text, sizeof(text), "{\"jsonrpc\":\"2.0\",\"id\":\"q\\u0031\",%s}",
+                 self->requests);
+        asker_event(self, text);
+        if (self->after != NULL) {
+            asker_event(self, self->after);
+            asker_finish(self);
+        }
+    }
+}
+
+static inline void asker_modern(asker *self, const peer_message *message)
+{
+    char text[PEER_TEXT];
+    if (peer_modern(&self->server, message)) {
+        return;
+    }
+    if (peer_is(message, "tools/list")) {
+        peer_result(&self->server, message, "",
+                    "{\"resultType\":\"complete\",\"tools\":[],\"ttlMs\":60000,"
+                    "\"cacheScope\":\"private\"}");
+        return;
+    }
+    const char *answers = strstr(message->body, "\"inputResponses\"");
+    const char *state = strstr(message->body, "\"requestState\"");
+    const char *from = answers != NULL ? answers : state;
+    if (from != NULL) {
+        snprintf(self->answer, sizeof(self->answer), "%s", from);
+        self->answers++;
+    }
+    if (self->rounds-- <= 0) {
+        peer_result(&self->server, message, "", PEER_TEXT_RESULT("done"));
+        return;
+    }
+    snprintf(text, sizeof(text), "{\"resultType\":\"input_required\"%s%s%s%s%s}",
+             self->requests != NULL ? ",\"inputRequests\":{" : "",
+             self->requests != NULL ? self->requests : "", self->requests != NULL ? "}" : "",
+             self->state != NULL ? ",\"requestState\":" : "",
+             self->state != NULL ? self->state : "");
+    peer_result(&self->server, message, "", text);
+}
+
+static inline void asker_handle(peer *server, const peer_message *message)
+{
+    asker *self = server->user;
+    if (self->is_modern) {
+        asker_modern(self, message);
+    } else {
+        asker_legacy(self, message);
+    }
+}
+
+static inline void asker_start(asker *self)
+{
+    self->answer[0] = '\0';
+    self->answers = 0;
+    peer_start(&self->server, asker_handle, self, 0);
+}
+
+/* Takes the options. */
+static inline bay_client *asker_client(const peer *server, bay_client_options *options)
+{
+    bay_client *client = NULL;
+    bay_diag diag = {0};
+    bay_client_options_timeout(options, 20000, 0);
+    if (bay_client_connect(server->url, options, &client, &diag) != BAY_OK) {
+        fail_msg("%s", diag.text);
+    }
+    bay_client_options_free(options);
+    return client;
+}
+
+static inline void assert_has(const char *text, const char *part)
+{
+    if (strstr(text, part) == NULL) {
+        fail_msg("no \"%s\" in \"%s\"", part, text);
+    }
+}
+
+/* A request whose end can be waited for. */
+typedef struct awaited {
+    bool is_done;
+    bay_err err;
+    char text[4096]; /* of the reply, or of the diagnosis */
+} awaited;
+
+static inline void awaited_done(bay_request *request, bay_reply *reply, const bay_diag *diag,
+                                void *user)
+{
+    awaited *self = user;
+    (void)request;
+    self->is_done = true;
+    self->err = diag->code;
+    snprintf(self->text, sizeof(self->text), "%.*s",
+             diag->code != BAY_OK ? (int)strlen(diag->text) : (int)bay_reply_json(reply).len,
+             diag->code != BAY_OK ? diag->text : bay_reply_json(reply).at);
+    bay_reply_free(reply);
+}
+
+#endif
