@@ -27,7 +27,7 @@ if(CMOCKA)
         if(room IN_LIST bay_threaded)
             add_dependencies(threaded_tests ${target})
         endif()
-        if(room STREQUAL "gateway" OR room STREQUAL "scenario")
+        if(room STREQUAL "gateway" OR room STREQUAL "scenario" OR target STREQUAL "test_sdk_client_stdio")
             add_dependencies(${target} bad_server)
         endif()
         if(target STREQUAL "test_sdk_main") # starts these

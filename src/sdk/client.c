@@ -199,7 +199,7 @@ bay_err bay_client_attach(struct bay_server *server, const bay_client_options *o
 {
     bay_client *self = NULL;
     if (server == NULL || out == NULL) {
-        return diag_set(diag, BAY_INVALID, "no server");
+        return diag_set(diag, BAY_NOMEM, "no server: there was no memory to make one");
     }
     bay_err err = check_waiting(sdk_serving_loop(server), diag);
     if (err == BAY_OK) {

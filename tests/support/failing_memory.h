@@ -23,12 +23,14 @@ static struct {
     size_t outstanding;
     bool has_failed;
     bool is_running;
+    bool is_single; /* one fails, and what comes after it succeeds */
 } failing_memory;
 
 static inline bool failing_memory_take(void)
 {
     if (failing_memory.allowed == 0) {
         failing_memory.has_failed = true;
+        failing_memory.allowed = failing_memory.is_single ? SIZE_MAX : 0;
         return false;
     }
     failing_memory.allowed--;
@@ -100,9 +102,18 @@ static inline bool failing_memory_start(size_t allowed)
     failing_memory.outstanding = 0;
     failing_memory.has_failed = false;
     failing_memory.is_running = true;
+    failing_memory.is_single = false;
     mem_set_hooks(
         &(mem_hooks){failing_memory_alloc, failing_memory_resize, failing_memory_release, NULL});
     return true;
+}
+
+/* The same with that one allocation failing only: the body goes on and meets what it left. */
+static inline bool failing_memory_start_single(size_t allowed)
+{
+    bool has_more = failing_memory_start(allowed);
+    failing_memory.is_single = has_more;
+    return has_more;
 }
 
 /* Fails the test when something was not given back. */
