@@ -12,8 +12,8 @@
 #include "sdk/server_parts.h"
 #include "wire/uri.h"
 
-static const char *const entry_nouns[ENTRY_KINDS] = {"tool",   "resource",   "resource template",
-                                                     "prompt", "completion", "method"};
+static const char *const entry_nouns[ENTRY_KINDS] = {
+    "tool", "resource", "resource template", "prompt", "skill", "completion", "method"};
 
 void sdk_server_error(bay_server *self, const char *format, ...)
 {
@@ -89,6 +89,7 @@ void bay_server_free(bay_server *self)
         sdk_list_forget(&self->lists[i]);
     }
     sdk_calls_free(self);
+    sdk_skills_free(self);
     sdk_arguments_free(self);
     sdk_rounds_free(self->rounds);
     pthread_mutex_destroy(&self->asking);
@@ -403,6 +404,7 @@ bay_err bay_server_check(bay_server *self, bay_diag *diag)
     if (self != NULL && !self->is_complete && !self->is_out_of_memory) {
         self->is_complete = true;
         sdk_apps_complete(self);
+        sdk_skills_complete(self);
     }
     if (self == NULL || self->is_out_of_memory) {
         return diag_set(diag, BAY_NOMEM, "out of memory while the server was set up");

@@ -14,7 +14,8 @@
 static const bay_str list_keys[] = {[ENTRY_TOOL] = STR_INIT("tools"),
                                     [ENTRY_RESOURCE] = STR_INIT("resources"),
                                     [ENTRY_TEMPLATE] = STR_INIT("resourceTemplates"),
-                                    [ENTRY_PROMPT] = STR_INIT("prompts")};
+                                    [ENTRY_PROMPT] = STR_INIT("prompts"),
+                                    [ENTRY_SKILL] = STR_INIT("skills")};
 
 /* ---- one entry */
 
@@ -89,10 +90,14 @@ static void render_resource(json_writer *writer, const entry *item, mcp_revision
 
 /* Title, outputSchema and _meta came with 2025-06-18, annotations of tools with 2025-03-26, icons
  * with 2025-11-25. */
-static void render_entry(json_writer *writer, const entry *item, mcp_revision_id revision)
+void sdk_put_entry(json_writer *writer, const entry *item, mcp_revision_id revision)
 {
     bool is_tool = item->kind == ENTRY_TOOL;
     bool is_prompt = item->kind == ENTRY_PROMPT;
+    if (item->kind == ENTRY_SKILL) {
+        json_put_raw(writer, item->schema);
+        return;
+    }
     json_open_object(writer);
     if (is_tool || is_prompt) {
         put_member(writer, STR("name"), item->key);
@@ -171,7 +176,7 @@ static bay_err view_render(list_view *self, const entry_list *from, bay_str key,
         self->starts[self->count++] = out.len;
         json_writer writer;
         json_writer_init(&writer, &out);
-        render_entry(&writer, from->items[i], revision);
+        sdk_put_entry(&writer, from->items[i], revision);
     }
     bay_err err = self->starts == NULL ? BAY_NOMEM : out.err;
     if (err == BAY_OK) {
@@ -191,7 +196,7 @@ static bay_err view_render(list_view *self, const entry_list *from, bay_str key,
 
 bay_err sdk_server_render(bay_server *self)
 {
-    for (entry_kind kind = ENTRY_TOOL; kind <= ENTRY_PROMPT; kind++) {
+    for (entry_kind kind = ENTRY_TOOL; kind <= ENTRY_SKILL; kind++) {
         sdk_list_forget(&self->lists[kind]);
         bay_err err = view_render(&self->lists[kind].views[MCP_LATEST], &self->lists[kind],
                                   list_keys[kind], MCP_LATEST);

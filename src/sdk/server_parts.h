@@ -36,6 +36,7 @@ typedef enum entry_kind {
     ENTRY_RESOURCE,
     ENTRY_TEMPLATE,
     ENTRY_PROMPT,
+    ENTRY_SKILL,
     ENTRY_COMPLETION,
     ENTRY_METHOD, /* of an extension */
     ENTRY_KINDS
@@ -139,6 +140,7 @@ struct bay_server {
     arena memory;   /* everything that was registered */
     entry_list lists[ENTRY_KINDS];
     extension *extensions; /* in the order they were declared */
+    struct skill *skills;  /* likewise */
     void (*subscribed)(void *user, const char *uri, bool is_wanted);
     void *subscribed_user;
     bay_diag errors[SERVER_MAX_ERRORS];
@@ -202,6 +204,12 @@ bay_str sdk_entry_keep_json(entry *self, const char *what, const char *text, jso
 entry *sdk_server_add(bay_server *self, entry_kind kind, const char *key, const char *description,
                       bay_handler handler, void *user);
 
+/* skills.c: reads them, and lists what they are made of. */
+void sdk_skills_complete(bay_server *self);
+void sdk_skills_free(bay_server *self);
+/* skill_methods.c: skills/list, skills/get, resources/directory/read. */
+void sdk_skills_request(bay_server *self, mcp_request *request);
+
 /* apps.c: what can only be said once everything is registered. */
 void sdk_apps_complete(bay_server *self);
 
@@ -228,6 +236,8 @@ void sdk_announcements_fini(announcements *self);
 /* server_lists.c: loop only. Renders every list anew; BAY_NOMEM. */
 bay_err sdk_server_render(bay_server *self);
 void sdk_list_forget(entry_list *self);
+/* One entry as the revision knows it. */
+void sdk_put_entry(json_writer *writer, const entry *item, mcp_revision_id revision);
 void sdk_list_answer(bay_server *self, entry_kind kind, mcp_request *request);
 /* "annotations":…, as the revision knows them. */
 void sdk_put_annotations(json_writer *writer, json_val annotations, mcp_revision_id revision);

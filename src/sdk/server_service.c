@@ -252,6 +252,11 @@ static void service_request(void *user, mcp_request *request)
     case MCP_TASKS_CANCEL:
         sdk_tasks_request(self, request);
         return;
+    case MCP_SKILLS_LIST:
+    case MCP_SKILLS_GET:
+    case MCP_DIRECTORY_READ:
+        sdk_skills_request(self, request);
+        return;
     case MCP_METHOD_COUNT:
         call_method(self, request);
         return;
