@@ -81,8 +81,11 @@ static void read_name(skill *self, int folder, const char *name, buf *path, int 
     size_t before = path->len;
     buf_append(path, name, strlen(name) + 1);
     if (path->err != BAY_OK) {
-        sdk_skill_error(self, "\"%.100s\": the path is too long", name);
-        path->err = BAY_OK;
+        if (path->err == BAY_LIMIT) {
+            sdk_skill_error(self, "\"%.100s\": the path is too long", name);
+        } else {
+            self->server->is_out_of_memory = true;
+        }
         return;
     }
     int descriptor = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);

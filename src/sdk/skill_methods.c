@@ -93,6 +93,18 @@ static bay_str name_at(bay_str path, size_t depth)
     return str_head(path, str_find(path, '/'));
 }
 
+/* Is it the skill's own folder, or may it be one below? */
+static bool is_of(const skill *self, bay_str folder)
+{
+    bay_str rest = str_from(folder, sizeof(SKILL_SCHEME) - 1);
+    if (self->count == 0 || self->files[0].listed == NULL ||
+        !str_starts(folder, STR(SKILL_SCHEME)) || !str_starts(rest, self->name)) {
+        return false;
+    }
+    rest = str_from(rest, self->name.len);
+    return rest.len == 0 || rest.at[0] == '/';
+}
+
 static size_t depth_of(const skill *self, bay_str folder)
 {
     size_t depth = 0;
@@ -110,7 +122,7 @@ static bool put_children(json_writer *out, const skill *self, bay_str folder,
 {
     bay_str last = {NULL, 0}; /* the folder that was put last */
     bool has_any = false;
-    for (size_t i = 0; i < self->count; i++) {
+    for (size_t i = 0; i < self->count && is_of(self, folder); i++) {
         const skill_file *file = &self->files[i];
         bay_str rest = below(file->listed->key, folder);
         if (rest.at == NULL) {
