@@ -97,6 +97,13 @@ foreach(role server client)
     endif()
 endforeach()
 
+# Our client, for servers on other SDKs.
+if(EXISTS ${CMAKE_SOURCE_DIR}/tests/interop/sdks/sdk_client.c)
+    add_executable(sdk_client EXCLUDE_FROM_ALL tests/interop/sdks/sdk_client.c)
+    set_property(TARGET sdk_client APPEND PROPERTY LINK_DEPENDS ${bay_archive})
+    target_link_libraries(sdk_client PRIVATE patchbay_static)
+endif()
+
 # bench/NAME.c: built on demand (target "benches"), free to use every room.
 add_custom_target(benches)
 file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/*.c)

@@ -13,7 +13,8 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { McpServer, ResourceTemplate } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import { CreateMessageRequestSchema, ElicitRequestSchema, ListRootsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import { CreateMessageRequestSchema, ElicitRequestSchema, ListRootsRequestSchema, SubscribeRequestSchema,
+    UnsubscribeRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { completable } from '@modelcontextprotocol/sdk/server/completable.js';
 
 import { answers, runClient } from './cases.mjs';
@@ -46,6 +47,8 @@ const way = {
 function make() {
     const server = new McpServer({ name: 'typescript-v1-peer', version: '1.0.0' },
         { capabilities: { logging: {}, resources: { subscribe: true } } });
+    server.server.setRequestHandler(SubscribeRequestSchema, () => ({}));
+    server.server.setRequestHandler(UnsubscribeRequestSchema, () => ({}));
     addCommon(server, { ResourceTemplate, completable });
     server.registerTool('progress', { description: 'Reports its progress, and logs.' }, async ({ _meta, sendNotification }) => {
         for (const step of [1, 2, 3]) {

@@ -49,6 +49,8 @@ let handler; // on HTTP: who tells the listeners
 function make() {
     const server = new McpServer({ name: 'typescript-v2-peer', version: '1.0.0' },
         { capabilities: { logging: {}, resources: { subscribe: true } } });
+    server.server.setRequestHandler('resources/subscribe', () => ({}));
+    server.server.setRequestHandler('resources/unsubscribe', () => ({}));
     server.wantsObjects = true;
     addCommon(server, { ResourceTemplate, completable });
     server.registerTool('progress', { description: 'Reports its progress, and logs.' }, async ({ mcpReq }) => {
