@@ -289,12 +289,15 @@ bool check_apply(check *self, uint32_t number, json_val value, marks into, const
     const program_node *node = &self->schema->nodes[number];
     json_kind kind = json_kind_of(value);
     if (!is_of_type(node, value, kind)) {
+        if (check_is_silent(self)) {
+            return false;
+        }
         json_val place = schema_place(self->schema, node->document, node->at);
         return self->err == BAY_OK &&
                report_type(self, value, node->types != 0 ? json_get(place, STR("type")) : place,
                            node->types);
     }
-    if (node->ends[RULES_LAST] == node->from) {
+    if ((node->busy & check_type(kind)) == 0) {
         return check_spend(self, 1);
     }
     if (self->levels == 0) {

@@ -1,90 +1,103 @@
 /* Numbers and strings: compared as they are written, never through a double. */
 #include "schema/check.h"
 
+/* The value is `digits` / 10^`scale`, if it is written in a few digits and without an exponent. */
 typedef struct number {
     bay_str raw;
     bool is_small;
-    int64_t small;
+    uint32_t scale;
+    int64_t digits;
 } number;
 
-/* Most numbers are integers of a few digits. */
+enum { MOST_DIGITS = 18 };
+
 static number read_number(json_val value)
 {
-    enum { MOST_DIGITS = 18 };
-    number self = {.raw = json_raw(value)};
-    bool is_negative = self.raw.at[0] == '-';
-    if (self.raw.len - is_negative > MOST_DIGITS) {
-        return self;
+    bay_str raw = json_raw(value);
+    bool is_negative = raw.at[0] == '-';
+    size_t point = raw.len - 1;
+    int64_t digits = 0;
+    if (raw.len - is_negative > MOST_DIGITS) {
+        return (number){.raw = raw};
     }
-    int64_t small = 0;
-    for (size_t i = is_negative; i < self.raw.len; i++) {
-        char c = self.raw.at[i];
-        if (c < '0' || c > '9') {
-            return self;
+    for (size_t i = is_negative; i < raw.len; i++) {
+        unsigned digit = (unsigned char)raw.at[i] - (unsigned)'0';
+        if (digit <= 9) {
+            digits = digits * 10 + digit;
+        } else if (raw.at[i] == '.') {
+            point = i;
+        } else {
+            return (number){.raw = raw};
         }
-        small = small * 10 + (c - '0');
     }
-    self.is_small = true;
-    self.small = is_negative ? -small : small;
-    return self;
+    return (number){raw, true, (uint32_t)(raw.len - 1 - point), is_negative ? -digits : digits};
 }
 
 static int compare(const number *value, const program_rule *one, json_val limit)
 {
+    static const int64_t tens[] = {1,
+                                   10,
+                                   100,
+                                   1000,
+                                   10000,
+                                   100000,
+                                   1000000,
+                                   10000000,
+                                   100000000,
+                                   1000000000,
+                                   10000000000,
+                                   100000000000,
+                                   1000000000000,
+                                   10000000000000,
+                                   100000000000000,
+                                   1000000000000000,
+                                   10000000000000000,
+                                   100000000000000000,
+                                   1000000000000000000};
     if (value->is_small && one->is_small) {
-        return value->small < one->small ? -1 : value->small > one->small;
+        __int128 scaled = (__int128)one->small * tens[value->scale];
+        return value->digits < scaled ? -1 : value->digits > scaled;
     }
     return json_number_cmp(value->raw, json_raw(limit));
 }
 
 static bool is_multiple(const number *value, const program_rule *one, json_val step)
 {
-    if (value->is_small && one->is_small) {
-        return value->small % one->small == 0;
+    if (value->is_small && value->scale == 0 && one->is_small) {
+        return value->digits % one->small == 0;
     }
     bool holds = false;
     return json_number_is_multiple(value->raw, json_raw(step), &holds) == BAY_OK && holds;
 }
 
-static bool check_limit(check *self, const frame *at, const program_rule *one, const number *value)
+static bool holds_limit(const number *value, const program_rule *one, json_val limit)
 {
-    json_val limit = check_keyword(self, at, one);
-    const char *words = "";
     switch ((rule_kind)one->kind) {
     case RULE_MULTIPLE_OF:
-        if (is_multiple(value, one, limit)) {
-            return true;
-        }
-        words = "a multiple of";
-        break;
+        return is_multiple(value, one, limit);
     case RULE_MINIMUM:
-        if (compare(value, one, limit) >= 0) {
-            return true;
-        }
-        words = "at least";
-        break;
+        return compare(value, one, limit) >= 0;
     case RULE_MAXIMUM:
-        if (compare(value, one, limit) <= 0) {
-            return true;
-        }
-        words = "at most";
-        break;
+        return compare(value, one, limit) <= 0;
     case RULE_EXCLUSIVE_MINIMUM:
-        if (compare(value, one, limit) > 0) {
-            return true;
-        }
-        words = "greater than";
-        break;
+        return compare(value, one, limit) > 0;
     default:
-        if (compare(value, one, limit) < 0) {
-            return true;
-        }
-        words = "less than";
-        break;
+        return compare(value, one, limit) < 0;
     }
+}
+
+static bool report_limit(check *self, const frame *at, const program_rule *one, json_val limit)
+{
+    static const char *const words[] = {
+        [RULE_MULTIPLE_OF] = "a multiple of",
+        [RULE_MINIMUM] = "at least",
+        [RULE_MAXIMUM] = "at most",
+        [RULE_EXCLUSIVE_MINIMUM] = "greater than",
+        [RULE_EXCLUSIVE_MAXIMUM] = "less than",
+    };
     fixed_text *out = report_open(self, at->value, limit);
     if (out != NULL) {
-        fixed_printf(out, "must be %s ", words);
+        fixed_printf(out, "must be %s ", words[one->kind]);
         fixed_short(out, json_raw(limit), 60);
         fixed_lit(out, ", got ");
         fixed_short(out, json_raw(at->value), 60);
@@ -104,7 +117,9 @@ bool check_number(check *self, const frame *at)
         return false;
     }
     for (uint32_t i = node->from; i < node->ends[RULES_NUMBER]; i++) {
-        holds &= check_limit(self, at, &self->schema->rules[i], &value);
+        const program_rule *one = &self->schema->rules[i];
+        json_val limit = check_keyword(self, at, one);
+        holds &= holds_limit(&value, one, limit) || report_limit(self, at, one, limit);
         if (!holds && check_is_silent(self)) {
             return false;
         }

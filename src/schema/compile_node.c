@@ -659,11 +659,16 @@ void compile_node(compiler *c, uint32_t number)
     } else if (json_is(value, JSON_FALSE)) {
         made.types = 0;
     }
+    static const uint8_t looked_at[RULE_GROUPS] = {
+        TYPE_NUMBER, TYPE_STRING, TYPE_ARRAY, TYPE_OBJECT, TYPE_ANY, TYPE_ARRAY | TYPE_OBJECT,
+    };
     uint32_t at = made.from;
     for (size_t group = 0; group < RULE_GROUPS; group++) {
+        uint32_t before = at;
         while (at < out->rule_count && (size_t)group_of(&out->rules[at]) == group) {
             at++;
         }
+        made.busy |= at > before ? looked_at[group] : 0;
         made.ends[group] = at;
     }
     made.sees_evaluated = made.ends[RULES_LAST] > made.ends[RULES_ANY];

@@ -95,6 +95,7 @@ typedef struct program_node {
     uint32_t at;
     uint32_t resource;   /* for the dynamic scope */
     uint8_t types;       /* 0: nothing is valid (false) */
+    uint8_t busy;        /* the types of value that a rule looks at */
     bool sees_evaluated; /* has a rule of RULES_LAST */
     uint32_t from;       /* its rules */
     uint32_t ends[RULE_GROUPS];

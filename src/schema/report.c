@@ -53,10 +53,10 @@ fixed_text *report_open(check *self, json_val value, json_val keyword)
 {
     enum { LEAST_ROOM = 256 };
     schema_failures *out = self->out;
-    self->sentence = (fixed_text){0};
     if (out == NULL) {
         return NULL;
     }
+    self->sentence = (fixed_text){0};
     if (out->count == SCHEMA_MAX_FAILURES || SCHEMA_FAILURE_BYTES - out->used < LEAST_ROOM) {
         out->is_cut = true;
         return NULL;
@@ -242,6 +242,9 @@ static void put_known(const check *self, fixed_text *out, const program_members 
 
 bool report_unknown_member(check *self, const frame *at, const program_members *table, json_val key)
 {
+    if (self->out == NULL) {
+        return false;
+    }
     json_val place = schema_place(self->schema, at->node->document, at->node->at);
     fixed_text *out = report_open(self, at->value, json_get(place, STR("additionalProperties")));
     if (out == NULL) {
