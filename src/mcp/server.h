@@ -74,6 +74,8 @@ void mcp_server_drained(mcp_server *self, mcp_carrier *carrier);
 /* Duplex carriers. `receive` takes one whole message (no line end). */
 bay_err mcp_connection_open(mcp_server *self, mcp_carrier *carrier,
                             mcp_connection **out) BAY_MUST_CHECK;
+/* Who is at the other end, from now on; borrowed until the connection is closed. */
+void mcp_connection_identify(mcp_connection *self, bay_str principal);
 void mcp_connection_receive(mcp_connection *self, bay_str message, uint64_t now_ms);
 void mcp_connection_drained(mcp_connection *self);
 /* The peer is gone: open requests are cancelled; no more calls on the carrier. */

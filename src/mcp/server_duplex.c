@@ -175,7 +175,12 @@ static void receive(mcp_connection *self, bay_str message)
         receive_batch(self, read);
         return;
     }
-    read->shown.principal = STR("");
+    if (self->principal.len > 0 &&
+        arena_dup(read->shown.memory, self->principal, &read->shown.principal) != BAY_OK) {
+        refuse(self, STR(""), RPC_INTERNAL_ERROR, "Out of memory", STR(""));
+        request_discard(read);
+        return;
+    }
     if (request_read_envelope(read) != BAY_OK) {
         if (read->shown.message.kind == RPC_REQUEST) {
             refuse(self, read->shown.message.id, RPC_INVALID_REQUEST,
@@ -189,6 +194,11 @@ static void receive(mcp_connection *self, bay_str message)
     } else {
         receive_other(self, read);
     }
+}
+
+void mcp_connection_identify(mcp_connection *self, bay_str principal)
+{
+    self->principal = principal;
 }
 
 void mcp_connection_receive(mcp_connection *self, bay_str message, uint64_t now_ms)

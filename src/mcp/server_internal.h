@@ -122,6 +122,7 @@ struct mcp_connection {
     mcp_server *server;
     mcp_carrier *carrier; /* NULL once closed */
     mcp_session *session;
+    bay_str principal; /* borrowed */
     peer peer;
     list listens;
     uint32_t listen_count;

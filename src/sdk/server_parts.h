@@ -17,6 +17,7 @@
 #include "schema/schema.h"
 #include "sdk/call_parts.h"
 #include "store/store.h"
+#include "transport/mcp_http_face.h"
 #include "json/writer.h"
 
 enum {
@@ -168,9 +169,11 @@ struct bay_server {
                           bay_diag *diag);
     struct bay_tasks *tasks; /* while serving; NULL: no tool may be one */
     pthread_mutex_t asking;  /* guards what calls have just asked */
-    struct rounds *rounds;   /* NULL: nothing was sealed yet, and no key given */
-    buf scratch;             /* the loop's, for results */
-    buf spares[2];           /* the loop's: memory of texts and items, lent from call to call */
+    bay_identify identify;   /* NULL: everybody is nobody in particular */
+    void *identify_user;
+    struct rounds *rounds; /* NULL: nothing was sealed yet, and no key given */
+    buf scratch;           /* the loop's, for results */
+    buf spares[2];         /* the loop's: memory of texts and items, lent from call to call */
 };
 
 struct bay_result {
@@ -262,6 +265,9 @@ bay_err sdk_arguments_check(const entry *tool, json_val arguments, buf *out_text
 /* Any thread. BAY_INVALID: the structured content (empty: there is none) breaks the output schema,
  * and the log says how; BAY_NOMEM. */
 bay_err sdk_output_check(const bay_call *call, bay_str structured) BAY_MUST_CHECK;
+
+/* peer.c: asks the program who sent it. False: refused, with `out->challenge`. */
+bool sdk_peer_identify(const bay_server *server, http_exchange *exchange, http_identity *out);
 
 /* result.c: the members of the wire result. */
 void sdk_result_write_members(const bay_result *self, const mcp_revision *revision, buf *out);

@@ -258,6 +258,12 @@ static void close_own_if_idle(bay_server *server)
 
 /* ---- HTTP */
 
+static bool door_identify(void *user, http_exchange *exchange, http_identity *out)
+{
+    const door *self = user;
+    return sdk_peer_identify(self->of->server, exchange, out);
+}
+
 static mcp_server *door_engine(void *user, bay_str path)
 {
     const door *self = user;
@@ -280,6 +286,7 @@ static bay_err door_open(door *self, serving *of, bool is_loopback)
     http_face_options face = {
         .is_loopback = is_loopback,
         .engine = door_engine,
+        .identify = of->server->identify != NULL ? door_identify : NULL,
         .user = self,
         .sse_path = "/sse",
         .messages_path = "/messages",

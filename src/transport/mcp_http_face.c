@@ -55,11 +55,12 @@ static relay_port *owner_of(const http_face *self, bay_str session_id)
     return self->peers[worker];
 }
 
-static void serve(http_face *self, http_exchange *exchange, mcp_server *engine, bay_str session_id)
+static void serve(http_face *self, http_exchange *exchange, mcp_server *engine, bay_str session_id,
+                  bay_str principal)
 {
     relay_port *owner = owner_of(self, session_id);
     if (owner != NULL) {
-        relay_exchange(self, exchange, owner);
+        relay_exchange(self, exchange, owner, principal);
         return;
     }
     http_carrier *carrier = http_carrier_new(&self->carriers, exchange);
@@ -76,7 +77,7 @@ static void serve(http_face *self, http_exchange *exchange, mcp_server *engine, 
                                .field_count = count_of,
                                .context = exchange,
                                .memory = http_exchange_arena(exchange),
-                               .principal = STR("")}};
+                               .principal = principal}};
     face_serve(self, &call, &carrier->carrier, &carrier->engine);
 }
 
@@ -111,10 +112,18 @@ static void reply_empty(http_exchange *exchange, int status, bay_str allow)
     http_exchange_reply(exchange, status, fields, count, STR(""));
 }
 
-static void open_sse(http_face *self, mcp_server *engine, http_exchange *exchange)
+static void reply_unknown(http_exchange *exchange, bay_str challenge)
+{
+    http_field fields[HTTP_REPLY_FIELDS] = {{STR("WWW-Authenticate"), challenge}};
+    size_t count = http_reply_cors(exchange, fields, challenge.len > 0 ? 1 : 0);
+    http_exchange_reply(exchange, 401, fields, count, STR(""));
+}
+
+static void open_sse(http_face *self, mcp_server *engine, http_exchange *exchange,
+                     bay_str principal)
 {
     if (str_eq(http_exchange_method(exchange), STR("GET"))) {
-        sse_2024_open(self, engine, exchange);
+        sse_2024_open(self, engine, exchange, principal);
     } else {
         /* A client that speaks both tries Streamable HTTP first and reads this as "no". */
         reply_empty(exchange, 405, STR("GET"));
@@ -131,6 +140,12 @@ static void on_request(void *user, http_exchange *exchange)
         refuse(exchange, refusal);
         return;
     }
+    http_identity who = {STR(""), STR("")};
+    if (!is_preflight && self->options.identify != NULL &&
+        !self->options.identify(self->options.user, exchange, &who)) {
+        reply_unknown(exchange, who.challenge);
+        return;
+    }
     bool has_messages = is_messages(self, path);
     mcp_server *engine = has_messages ? NULL : self->options.engine(self->options.user, path);
     if (has_messages || engine != NULL) {
@@ -141,14 +156,15 @@ static void on_request(void *user, http_exchange *exchange)
         }
         serve(self, exchange, engine,
               has_messages ? sse_2024_session_id(http_exchange_query(exchange))
-                           : http_exchange_field(exchange, STR("Mcp-Session-Id")));
+                           : http_exchange_field(exchange, STR("Mcp-Session-Id")),
+              who.principal);
         return;
     }
     mcp_server *sse = face_sse_engine(self, path);
     if (sse != NULL && is_preflight) {
         http_guard_preflight(exchange, STR("GET, OPTIONS"));
     } else if (sse != NULL) {
-        open_sse(self, sse, exchange);
+        open_sse(self, sse, exchange, who.principal);
     } else if (self->options.plain == NULL || !self->options.plain(self->options.user, exchange)) {
         reply_empty(exchange, 404, STR(""));
     }

@@ -12,6 +12,12 @@
 
 typedef struct http_face http_face;
 
+/* Who sent an exchange. Views that live as long as its arena. */
+typedef struct http_identity {
+    bay_str principal; /* "": nobody in particular */
+    bay_str challenge; /* of a refusal, for WWW-Authenticate; "": none */
+} http_identity;
+
 typedef struct http_face_options {
     /* Host and Origin that may be named. Empty lists: when the listener is on a loopback address,
      * any loopback name; else Host is free and Origin must be absent or same-origin. Entries are
@@ -25,6 +31,9 @@ typedef struct http_face_options {
     uint32_t worker; /* this loop's number; equals mcp_server_options.worker of its engines */
     /* The engine for a path such as "/mcp" or "/mcp/files"; NULL: 404. */
     mcp_server *(*engine)(void *user, bay_str path);
+    /* Before anything of an exchange is looked at but Host, Origin and whether it is a preflight.
+     * False: 401. NULL: everybody is nobody in particular. */
+    bool (*identify)(void *user, http_exchange *exchange, http_identity *out);
     /* Any other path; returns false when it is none of its own (404). May be NULL. It answers
      * before it returns, or later without the exchange's user pointer, which the face reads. */
     bool (*plain)(void *user, http_exchange *exchange);

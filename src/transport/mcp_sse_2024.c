@@ -16,6 +16,7 @@ typedef struct connection {
     http_face *face;
     mcp_connection *engine; /* NULL: the engine ended it */
     list_link leaving_link;
+    bay_str principal; /* who opened it, and alone may use it; stands behind the struct */
     uint8_t id_len;
     char id[ID_BYTES];
 } connection;
@@ -140,19 +141,24 @@ static bay_err send_endpoint(connection *self)
     return http_reply_event(&self->reply, STR("endpoint"), buf_view(&endpoint), (bay_str){NULL, 0});
 }
 
-void sse_2024_open(http_face *face, mcp_server *engine, http_exchange *exchange)
+void sse_2024_open(http_face *face, mcp_server *engine, http_exchange *exchange, bay_str principal)
 {
-    connection *self = mem_zalloc(sizeof(*self));
+    connection *self = mem_zalloc(sizeof(*self) + principal.len);
     if (self == NULL) {
         http_exchange_reply(exchange, 503, NULL, 0, STR(""));
         return;
     }
     self->carrier.ops = &carrier_ops;
     self->face = face;
+    self->principal = (bay_str){(char *)(self + 1), principal.len};
+    memcpy(self + 1, principal.len > 0 ? principal.at : "", principal.len);
     make_id(self, face->options.worker);
     bay_err err = map_put(&face->connections, id_of(self), self, NULL);
     if (err == BAY_OK) {
         err = mcp_connection_open(engine, &self->carrier, &self->engine);
+    }
+    if (err == BAY_OK) {
+        mcp_connection_identify(self->engine, self->principal);
     }
     http_reply_begin(&self->reply, &face->replies, &reply_ops, exchange);
     if (err != BAY_OK) {
@@ -186,7 +192,7 @@ void sse_2024_receive(http_face *face, const face_call *call, mcp_carrier *carri
         return;
     }
     connection *to = map_get(&face->connections, sse_2024_session_id(call->query));
-    if (to == NULL) {
+    if (to == NULL || !str_eq_secret(call->http.principal, to->principal)) {
         carrier->ops->answer(carrier, 404, STR(""), STR(""), STR(""));
         return;
     }

@@ -376,12 +376,12 @@ static void run_cut(void *argument)
 
 /* ---- handing over ---------------------------------------------------------------------------- */
 
-static bay_err copy_request(relay *self, const http_exchange *exchange)
+static bay_err copy_request(relay *self, const http_exchange *exchange, bay_str principal)
 {
     size_t count;
     const http_field *fields = http_exchange_fields(exchange, &count);
     bay_str parts[] = {http_exchange_method(exchange), http_exchange_path(exchange),
-                       http_exchange_query(exchange), http_exchange_body(exchange)};
+                       http_exchange_query(exchange), http_exchange_body(exchange), principal};
     size_t bytes = 1; /* of an empty allocation nothing is promised */
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
         bytes += parts[i].len;
@@ -409,11 +409,11 @@ static bay_err copy_request(relay *self, const http_exchange *exchange)
                                       .field = field_of,
                                       .field_count = count_of,
                                       .context = self,
-                                      .principal = STR("")}};
+                                      .principal = parts[4]}};
     return BAY_OK;
 }
 
-void relay_exchange(http_face *face, http_exchange *exchange, relay_port *owner)
+void relay_exchange(http_face *face, http_exchange *exchange, relay_port *owner, bay_str principal)
 {
     relay *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
@@ -427,7 +427,7 @@ void relay_exchange(http_face *face, http_exchange *exchange, relay_port *owner)
     self->cut = (loop_message){.function = run_cut, .argument = self};
     self->gone = (loop_message){.function = run_gone, .argument = self};
     self->acknowledge = (loop_message){.function = run_acknowledge, .argument = self};
-    bay_err err = copy_request(self, exchange);
+    bay_err err = copy_request(self, exchange, principal);
     if (err == BAY_OK) {
         http_reply_begin(&self->front.reply, &face->replies, &front_ops, exchange);
         if (post(self, owner, &self->begin)) {
