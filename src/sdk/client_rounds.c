@@ -133,7 +133,7 @@ static void put_off(rounds *self, bay_diag *diag)
 static bay_err read_round(rounds *self, json_val result, json_val *out_requests, bay_diag *diag)
 {
     static const bay_str keys[] = {STR_INIT("inputRequests"), STR_INIT("requestState")};
-    json_val members[2];
+    json_val members[2] = {JSON_NONE, JSON_NONE};
     bay_err err = json_pick(result, keys, 2, members, NULL);
     bool has_state = json_is(members[1], JSON_STRING);
     bool has_requests = json_is(members[0], JSON_OBJECT);

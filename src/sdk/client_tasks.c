@@ -6,7 +6,8 @@
  *
  * The request stays one request: it looks with tasks/get at the pace that the server wants, lets
  * the client's handlers answer what it asks (each key once in the life of the task) and hands the
- * answers in with tasks/update. Whoever gives the request up tells the server to cancel the task.
+ * answers in with tasks/update. Whoever gives up the call that became a task cancels the task;
+ * whoever only waited for one by its id does not.
  * The extension is declared in every request unless the caller declared it in his own way.
  * Source: the tasks extension (io.modelcontextprotocol/tasks) of mcp 2026-07-28. */
 #include "base/err.h"
@@ -29,6 +30,7 @@ typedef struct task {
     char *id; /* raw, with its quotes */
     size_t id_len;
     uint32_t pace_ms;
+    bool is_ours;     /* our call made it; else somebody waits for a task he knows */
     bool is_updating; /* what comes next acknowledges tasks/update */
     bool has_ended;   /* there is nothing to cancel any more */
     arena memory;     /* of the keys */
@@ -78,7 +80,7 @@ static void fail(bay_request *request, bay_err err, const char *text)
 }
 
 /* The task this request follows from now on, or NULL: the request has failed. */
-static task *task_new(bay_request *request, json_val result)
+static task *task_new(bay_request *request, json_val result, bool is_ours)
 {
     bay_str id = json_raw(json_get(result, STR("taskId")));
     if (!json_is(json_get(result, STR("taskId")), JSON_STRING) || id.len <= 2 ||
@@ -98,6 +100,7 @@ static task *task_new(bay_request *request, json_val result)
     self->id = copy;
     self->id_len = id.len;
     self->pace_ms = TASK_PACE_MS;
+    self->is_ours = is_ours;
     arena_init(&self->memory, CLIENT_MAX_TEXT);
     map_init(&self->known, TASK_MAX_KEYS);
     sdk_request_hold(request, self, task_free);
@@ -157,7 +160,7 @@ void sdk_task_abandon(bay_request *request)
     task *self = sdk_request_held(request);
     bay_client *client = sdk_request_client(request);
     mcp_client *engine = sdk_client_engine(client);
-    if (self == NULL || self->has_ended || engine == NULL) {
+    if (self == NULL || !self->is_ours || self->has_ended || engine == NULL) {
         return;
     }
     self->has_ended = true;
@@ -334,14 +337,18 @@ void sdk_task_go_on(bay_request *request, json_val result)
     bool is_new = json_str_eq(json_get(result, STR("resultType")), STR("task"));
     bool is_look = str_eq(sdk_request_method(request), STR("tasks/get"));
     task *self = sdk_request_held(request);
+    bool is_look_answer = str_starts(sdk_request_round_method(request), STR("tasks/"));
+    if (is_new && is_look_answer && self != NULL) {
+        give_up(self, BAY_PROTOCOL, "a look at a task was answered by a task, which it cannot be");
+        return;
+    }
     if (is_new || (self == NULL && is_look)) {
         /* the tasks extension: only the methods it names may be answered by a task */
-        if (is_new && (!str_eq(sdk_request_method(request), STR("tools/call")) ||
-                       str_starts(sdk_request_round_method(request), STR("tasks/")))) {
+        if (is_new && (!str_eq(sdk_request_method(request), STR("tools/call")) || is_look_answer)) {
             fail(request, BAY_PROTOCOL, "it was answered by a task, which it cannot be");
             return;
         }
-        self = task_new(request, result);
+        self = task_new(request, result, is_new);
         if (self == NULL) {
             return;
         }
