@@ -522,6 +522,28 @@ static void add_resources(bay_server *server)
                         "The data of the id in the address.", "application/json", read_data, NULL);
 }
 
+/* ---- a skill ---- */
+
+static void add_file(bay_server *server, const char *path, const char *text)
+{
+    bay_server_skill_file(server, "pdf-forms", path, NULL, text, strlen(text));
+}
+
+static void add_skill(bay_server *server)
+{
+    add_file(server, "SKILL.md",
+             "---\n"
+             "name: pdf-forms\n"
+             "description: Fills in PDF forms; for whoever has to send one back.\n"
+             "license: Apache-2.0\n"
+             "metadata:\n"
+             "  version: \"1.0\"\n"
+             "---\n"
+             "# PDF forms\n\nRead references/FORMS.md, then run scripts/fill.py.\n");
+    add_file(server, "references/FORMS.md", "# Forms\n\nEach field has a name and a type.\n");
+    add_file(server, "scripts/fill.py", "print('filled in')\n");
+}
+
 /* ---- prompts ---- */
 
 static void prompt_arguments(bay_call *call, void *user)
@@ -600,6 +622,7 @@ int main(int argc, char **argv)
     add_behaviour_tools(server);
     add_asking_tools(server);
     add_resources(server);
+    add_skill(server);
     add_prompts(server);
     return bay_server_main(server, argc, argv);
 }
