@@ -361,6 +361,13 @@ static void sink_part(bay_call *call, const call_note *note)
         set_outcome(self, note);
         save(self);
     }
+    LIST_EACH(link, &call->questions)
+    {
+        question *one = CONTAINER_OF(link, question, link);
+        if (one->state == QUESTION_ASKED) {
+            sdk_call_question_answered(one, BAY_CANCELLED, JSON_NONE);
+        }
+    }
 }
 
 static bay_err sink_message(bay_call *call, const call_note *note)

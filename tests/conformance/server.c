@@ -615,6 +615,116 @@ static void add_prompts(bay_server *server)
     bay_server_completion(server, complete_argument, NULL);
 }
 
+/* ---- tasks ---- */
+
+static void greet_plainly(bay_call *call, void *user)
+{
+    (void)user;
+    bay_str name = bay_call_str(call, "name");
+    bay_call_replyf(call, "Hello, %.*s!", BAY_STR(name));
+}
+
+static void compute(bay_call *call, void *user)
+{
+    double seconds = 0;
+    (void)user;
+    if (bay_call_has(call, "seconds") && bay_call_double(call, "seconds", &seconds) != BAY_OK) {
+        seconds = 0;
+    }
+    for (int i = 0; i < seconds * 50 && !bay_call_is_cancelled(call); i++) {
+        sleep_ms(20);
+    }
+    bay_call_replyf(call, "Computed %.*s.", BAY_STR(bay_call_str(call, "label")));
+}
+
+static void fail_job(bay_call *call, void *user)
+{
+    (void)user;
+    bay_call_fail(call, "The job failed.");
+}
+
+static void break_job(bay_call *call, void *user)
+{
+    (void)user;
+    bay_call_error(call, -32603, "The job broke.");
+}
+
+static const char confirm_form[] = "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":"
+                                   "\"string\"},\"confirm\":{\"type\":\"boolean\"}}}";
+
+static void deleted(bay_call *call, const bay_answer *answer, void *user)
+{
+    (void)user;
+    bay_call_reply(call, bay_answer_action(answer) == BAY_ACCEPT ? "Deleted." : "Kept.");
+}
+
+static void ask_to_delete(bay_call *call, void *user)
+{
+    (void)user;
+    bay_call_elicit(call, "Delete the file?", confirm_form, deleted, NULL);
+}
+
+/* The second of two answers ends the call. */
+static void count_answer(bay_call *call, const bay_answer *answer, void *user)
+{
+    bay_str before = bay_call_state(call);
+    (void)answer;
+    (void)user;
+    if (before.len > 0) {
+        bay_call_reply(call, "Both were answered.");
+    } else {
+        bay_call_set_state(call, "1", 1);
+    }
+}
+
+static void ask_both(bay_call *call, void *user)
+{
+    (void)user;
+    bay_call_elicit(call, "What is the first?", confirm_form, count_answer, NULL);
+    bay_call_elicit(call, "What is the second?", confirm_form, count_answer, NULL);
+}
+
+static void greet_in_task(bay_call *call, const bay_answer *answer, void *user)
+{
+    (void)user;
+    bay_call_become_task(call);
+    bay_call_replyf(call, "Hello, %.*s!", BAY_STR(bay_answer_str(answer, "name")));
+}
+
+static void ask_then_task(bay_call *call, void *user)
+{
+    (void)user;
+    bay_call_elicit(call, "What is your name?", confirm_form, greet_in_task, NULL);
+}
+
+static void add_tasks(bay_server *server)
+{
+    bay_server_tool(server, "greet", "Greets at once.",
+                    "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"}}}",
+                    greet_plainly, NULL);
+    bay_tool *tool =
+        bay_server_tool(server, "slow_compute", "Takes as long as it is told.",
+                        "{\"type\":\"object\",\"properties\":{\"seconds\":{\"type\":\"number\"},"
+                        "\"label\":{\"type\":\"string\"}}}",
+                        compute, NULL);
+    bay_tool_blocking(tool);
+    bay_tool_task(tool, BAY_TASK_OPTIONAL);
+    tool = bay_server_tool(server, "failing_job", "Fails, as a task only.", NULL, fail_job, NULL);
+    bay_tool_task(tool, BAY_TASK_REQUIRED);
+    tool = bay_server_tool(server, "protocol_error_job", "Breaks.", NULL, break_job, NULL);
+    bay_tool_task(tool, BAY_TASK_OPTIONAL);
+    tool =
+        bay_server_tool(server, "confirm_delete", "Asks before it deletes.",
+                        "{\"type\":\"object\",\"properties\":{\"filename\":{\"type\":\"string\"}}}",
+                        ask_to_delete, NULL);
+    bay_tool_task(tool, BAY_TASK_OPTIONAL);
+    tool = bay_server_tool(server, "multi_input", "Asks two things.", NULL, ask_both, NULL);
+    bay_tool_task(tool, BAY_TASK_OPTIONAL);
+    tool = bay_server_tool(server, "test_tool_with_task", "Asks, then works.", NULL, ask_then_task,
+                           NULL);
+    bay_tool_task(tool, BAY_TASK_BY_HANDLER);
+}
+
 int main(int argc, char **argv)
 {
     bay_server *server = bay_server_new("patchbay-conformance", bay_version());
@@ -624,5 +734,6 @@ int main(int argc, char **argv)
     add_resources(server);
     add_skill(server);
     add_prompts(server);
+    add_tasks(server);
     return bay_server_main(server, argc, argv);
 }
