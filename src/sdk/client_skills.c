@@ -146,7 +146,12 @@ static bay_err get_unlisted(bay_client *client, bay_str skill, arena *memory, js
     if (err != BAY_OK) {
         return diag_set(diag, BAY_NOMEM, "out of memory");
     }
+    bay_str found = {NULL, 0};
     *out = json_get(json_root(doc), STR("skill"));
+    if (json_str(json_get(*out, STR("uri")), memory, &found) != BAY_OK ||
+        !is_uri_of(found, skill)) {
+        return diag_set(diag, BAY_PROTOCOL, "skills/get answered with another skill");
+    }
     return BAY_OK;
 }
 
@@ -401,6 +406,11 @@ bay_err bay_client_skill_file(bay_client *client, const char *skill, const char 
         !is_clean_path(str_of(path))) {
         return diag_set(diag, BAY_INVALID,
                         "a skill and the path of one of its files are asked for (SKILL.md)");
+    }
+    /* the skills extension: clients ask only servers that declare it */
+    if (client->about != NULL && !bay_client_has(client, "extensions." MCP_EXTENSION_SKILLS)) {
+        return diag_set(diag, BAY_UNSUPPORTED, "%.100s: the server has no skills",
+                        sdk_client_where(client));
     }
     bay_err err = bay_client_list(client, BAY_SKILLS, &listed, diag);
     if (err != BAY_OK) {
