@@ -244,6 +244,61 @@ static void what_it_says_on_stderr_is_logged(void **state)
     assert_true(counts[0] >= 3 && counts[1] >= 6);
 }
 
+/* A server with subscriptions, which writes a byte per subscription and dies of a call. */
+static const char subscribable[] =
+    "while read -r l; do id=${l#*'\"id\":'}; id=${id%%,*}; case $l in "
+    "*'\"initialize\"'*) r='{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"resources\":"
+    "{\"subscribe\":true}},\"serverInfo\":{\"name\":\"s\",\"version\":\"1\"}}';; "
+    "*resources/subscribe*) printf x >>\"$TALLY\"; r='{}';; "
+    "*tools/call*) exit 1;; "
+    "*'\"id\":'*) r='{}';; "
+    "*) continue;; esac; "
+    "printf '{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\\n' \"$id\" \"$r\"; done";
+
+static long tally_of(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    long bytes = ftell(file);
+    fclose(file);
+    return bytes;
+}
+
+static void subscriptions_outlive_a_link(void **state)
+{
+    (void)state;
+    bay_client *client = NULL;
+    bay_diag diag = {0};
+    char path[] = "/tmp/bay_client_XXXXXX";
+    char variable[64];
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    snprintf(variable, sizeof(variable), "TALLY=%s", path);
+    bay_client_options *options = fast();
+    bay_client_options_env(options, variable);
+    const char *const argv[] = {"sh", "-c", subscribable, NULL};
+    if (spawn(argv, options, &client, &diag) != BAY_OK) {
+        fail_msg("%s", diag.text);
+    }
+    if (bay_client_subscribe(client, "x:a", &diag) != BAY_OK) {
+        fail_msg("%s", diag.text);
+    }
+    assert_int_equal(tally_of(path), 1);
+    assert_int_equal(call(client, "dies", &diag), BAY_CLOSED);
+    while (tally_of(path) < 2) { /* nobody asks for anything: the subscription needs the link */
+        assert_int_equal(bay_client_wait(client, 5), BAY_OK);
+    }
+    assert_int_equal(bay_client_unsubscribe(client, "x:a", &diag), BAY_OK);
+    assert_int_equal(call(client, "dies", &diag), BAY_CLOSED);
+    assert_int_equal(bay_client_ping(client, &diag), BAY_OK);
+    assert_int_equal(tally_of(path), 2);
+    bay_client_close(client);
+    unlink(path);
+    assert_no_children();
+}
+
 static void every_lack_of_memory_is_an_error(void **state)
 {
     (void)state;
@@ -287,6 +342,7 @@ int main(void)
         cmocka_unit_test(one_that_reads_no_more_is_ended),
         cmocka_unit_test(variables_and_words_arrive),
         cmocka_unit_test(what_it_says_on_stderr_is_logged),
+        cmocka_unit_test(subscriptions_outlive_a_link),
         cmocka_unit_test(every_lack_of_memory_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
