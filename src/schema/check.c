@@ -204,7 +204,9 @@ static bool check_if(check *self, const frame *at, const program_rule *one)
            (next == NODE_NONE || check_apply(self, next, at->value, at->marks, at->scope));
 }
 
-static bool check_composition(check *self, const frame *at, const program_rule *one)
+/* Out of line: most nodes have none, and it would burden every call with its registers. */
+__attribute__((noinline)) static bool check_composition(check *self, const frame *at,
+                                                        const program_rule *one)
 {
     switch ((rule_kind)one->kind) {
     case RULE_ENUM:

@@ -105,16 +105,17 @@ static inline json_val check_keyword(const check *self, const frame *at, const p
 
 /* Opens a failure of `value` by `keyword` (a value of the schema); the sink for the rest of the
  * sentence behind its subject, or NULL. */
-fixed_text *report_open(check *self, json_val value, json_val keyword);
-bool report_close(check *self);
+#define REPORT_COLD __attribute__((cold, noinline))
+REPORT_COLD fixed_text *report_open(check *self, json_val value, json_val keyword);
+REPORT_COLD bool report_close(check *self);
 /* A whole sentence: the subject, then this. */
-bool report(check *self, json_val value, json_val keyword, const char *format, ...)
+REPORT_COLD bool report(check *self, json_val value, json_val keyword, const char *format, ...)
     BAY_PRINTF(4, 5);
-bool report_type(check *self, json_val value, json_val keyword, uint8_t types);
-bool report_enum(check *self, json_val value, json_val keyword);
-bool report_unknown_member(check *self, const frame *at, const program_members *names,
-                           json_val key);
-bool report_alternatives(check *self, const frame *at, const program_rule *one);
+REPORT_COLD bool report_type(check *self, json_val value, json_val keyword, uint8_t types);
+REPORT_COLD bool report_enum(check *self, json_val value, json_val keyword);
+REPORT_COLD bool report_unknown_member(check *self, const frame *at, const program_members *names,
+                                       json_val key);
+REPORT_COLD bool report_alternatives(check *self, const frame *at, const program_rule *one);
 void report_error(check *self); /* which bound was reached */
 
 /* Words for a value: a string ("ten"). */

@@ -12,14 +12,14 @@ static const member_name *find_name(check *self, const program_members *table, j
         return NULL;
     }
     const member_name *names = &program->names[table->names];
-    if (*next < table->name_count && str_eq(names[*next].text, text)) {
+    if (*next < table->name_count && schema_name_eq(names[*next].text, text)) {
         return &names[(*next)++];
     }
     const uint32_t *slots = program->slots + table->slots;
     uint32_t at = (uint32_t)schema_name_hash(text, program->seed) & table->slot_mask;
     for (; slots[at] != 0; at = (at + 1) & table->slot_mask) {
         const member_name *name = &names[slots[at] - 1];
-        if (str_eq(name->text, text)) {
+        if (schema_name_eq(name->text, text)) {
             *next = slots[at];
             return name;
         }

@@ -183,6 +183,41 @@ static inline json_val schema_place(const schema *self, uint32_t which, uint32_t
     return (json_val){self->documents[which].doc, at};
 }
 
+/* Names are short, and mostly the ones expected: a call to memcmp costs more than the comparison.
+ */
+static inline bool schema_name_eq(bay_str a, bay_str b)
+{
+    if (a.len != b.len) {
+        return false;
+    }
+    uint64_t left[2];
+    uint64_t right[2];
+    if (a.len >= 8 && a.len <= 16) {
+        __builtin_memcpy(&left[0], a.at, 8);
+        __builtin_memcpy(&right[0], b.at, 8);
+        __builtin_memcpy(&left[1], a.at + a.len - 8, 8);
+        __builtin_memcpy(&right[1], b.at + b.len - 8, 8);
+        return ((left[0] ^ right[0]) | (left[1] ^ right[1])) == 0;
+    }
+    if (a.len >= 4 && a.len < 8) {
+        uint32_t word[4];
+        __builtin_memcpy(&word[0], a.at, 4);
+        __builtin_memcpy(&word[1], b.at, 4);
+        __builtin_memcpy(&word[2], a.at + a.len - 4, 4);
+        __builtin_memcpy(&word[3], b.at + b.len - 4, 4);
+        return ((word[0] ^ word[1]) | (word[2] ^ word[3])) == 0;
+    }
+    if (a.len > 16) {
+        return __builtin_memcmp(a.at, b.at, a.len) == 0;
+    }
+    for (size_t i = 0; i < a.len; i++) {
+        if (a.at[i] != b.at[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Keyed: names are chosen by strangers. */
 static inline uint64_t schema_name_hash(bay_str name, uint64_t seed)
 {
