@@ -31,7 +31,7 @@ if(CMOCKA)
             add_dependencies(${target} bad_server)
         endif()
         if(target STREQUAL "test_sdk_main") # starts these
-            add_dependencies(${target} example_weather conformance_server)
+            add_dependencies(${target} example_weather example_embedded conformance_server)
         endif()
         add_test(NAME ${room}/${short} COMMAND ${target} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
         set_tests_properties(${room}/${short} PROPERTIES TIMEOUT 120)

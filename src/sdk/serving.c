@@ -199,9 +199,9 @@ bay_err sdk_serving_open(bay_server *server, bay_diag *diag)
 void sdk_serving_close(bay_server *server)
 {
     serving *self = server->serving;
-    CHECK(self != NULL && self->users > 0 && !self->is_turning);
+    CHECK(self != NULL && self->users > 0);
     if (--self->users > 0) {
-        return;
+        return; /* always so inside a turn of the server's own */
     }
     sdk_tasks_stop(server);
     be_patient(self);

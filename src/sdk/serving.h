@@ -12,7 +12,7 @@
 bay_err sdk_serving_open(bay_server *server, bay_diag *diag) BAY_MUST_CHECK;
 /* One user less; the last one ends engine and loop, after handlers on other threads let go: they
  * have 10 seconds, in which the loop is turned; after that both stay, for bay_server_free to try
- * again. Never inside a turn of the loop. */
+ * again. Never inside a turn that the last user makes. */
 void sdk_serving_close(bay_server *server);
 
 /* Both NULL while nobody has it open. The user turns the loop as it likes (loop_turn, loop_run);

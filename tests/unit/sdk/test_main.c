@@ -303,6 +303,32 @@ static void a_signal_drains_an_http_server(void **state)
     assert_int_equal(connect_to(port), -1);
 }
 
+/* examples/embedded.c: the server is one descriptor of somebody else's loop. */
+static void a_program_with_a_loop_of_its_own_serves(void **state)
+{
+    (void)state;
+    char out[4096] = "";
+    char err[4096] = "";
+    char got[16384] = "";
+    unsigned port = 0;
+    program self = start(BAY_TEST_BINARY_DIR "/examples/embedded", "127.0.0.1:0", (char *)NULL);
+    read_until(self.out, "\n", out, sizeof(out));
+    read_until(self.out, "listening on port ", out, sizeof(out));
+    read_until(self.out, "\n", strstr(out, "listening"), sizeof(out) / 2);
+    assert_has(out, "in process: ");
+    assert_int_equal(sscanf(strstr(out, "listening"), "listening on port %u", &port), 1);
+    int fd = connect_to(port);
+    assert_true(fd >= 0);
+    post(fd, "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: beats\r\n",
+         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/"
+         "call\",\"params\":{\"name\":\"beats\"," META "}}}");
+    read_until(fd, "beats so far", got, sizeof(got));
+    assert_int_equal(kill(self.pid, SIGTERM), 0);
+    assert_int_equal(finish(&self, out, err, sizeof(out)), 0);
+    assert_string_equal(err, "");
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -314,6 +340,7 @@ int main(void)
         cmocka_unit_test(a_signal_ends_a_stdio_server),
         cmocka_unit_test(an_idle_server_ends_with_its_input),
         cmocka_unit_test(a_signal_drains_an_http_server),
+        cmocka_unit_test(a_program_with_a_loop_of_its_own_serves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
