@@ -104,9 +104,11 @@ void mcp_client_detect_probe(mcp_client *self, const mcp_revision *version)
     self->probes++;
     self->probed_version = version;
     bay_err err;
-    self->probe = mcp_call_start(
-        self, CALL_PROBE, MCP_DISCOVER, (bay_str){0}, version,
-        mcp_client_is_http(self) ? self->call_timeout_ms : self->probe_timeout_ms, &err);
+    /* Only where silence would mean a legacy server is it not waited out: a process may take long
+     * to start. */
+    bool is_hasty = !mcp_client_is_http(self) && may_speak(self, MCP_LEGACY);
+    self->probe = mcp_call_start(self, CALL_PROBE, MCP_DISCOVER, (bay_str){0}, version,
+                                 is_hasty ? self->probe_timeout_ms : self->call_timeout_ms, &err);
     if (self->probe == NULL) {
         mcp_client_break(self, err, "server/discover could not be sent", false);
     }
@@ -208,7 +210,8 @@ static void probed_failure(mcp_client *self, const mcp_call *call, const mcp_out
         return;
     }
     /* Silence on a duplex link, or an HTTP answer that is none. */
-    bool is_silence = outcome->err == BAY_TIMEOUT && !mcp_client_is_http(self);
+    bool is_silence =
+        outcome->err == BAY_TIMEOUT && !mcp_client_is_http(self) && may_speak(self, MCP_LEGACY);
     bool is_other =
         call->status != 0 && (outcome->err == BAY_PROTOCOL || outcome->err == BAY_CLOSED);
     if (is_silence || is_other) {

@@ -613,10 +613,28 @@ static void test_remembered_modern_is_silent(void **state)
     fx_fini(&fx);
 }
 
+/* A process that takes long to start is no legacy server to a client that speaks to none. */
+static void test_slow_start_of_a_modern_server(void **state)
+{
+    (void)state;
+    fx_init(&fx, LINE);
+    fx.options.oldest = MCP_REV_2026_07_28;
+    fx_open(&fx);
+    fx_name call = {.text = "call"};
+    fx_call(&fx, &call, "tools/list", NULL);
+    uint64_t probe = fx_expect(&fx, "server/discover")->exchange;
+    fx_pass(&fx, 10000);
+    assert_int_equal(call.done_count, 0);
+    fx_line(&fx, probe, MODERN_OK);
+    fx_expect(&fx, "tools/list");
+    fx_fini(&fx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),
+        cmocka_unit_test(test_slow_start_of_a_modern_server),
         cmocka_unit_test(test_version_rejected_once),
         cmocka_unit_test(test_late_probe_answer_is_ignored),
         cmocka_unit_test(test_fall_back_to_sse),
