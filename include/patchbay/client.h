@@ -305,7 +305,9 @@ BAY_API bay_question *bay_question_defer(bay_question *question);
 
 /* Tasks: bay_client_call and every request wait for a task as they wait for an answer: they look at
  * the pace that the server wants, let the handlers above answer what it asks, and return the final
- * result. With bay_request_keep_task: its id and its state. */
+ * result. With bay_request_keep_task: its id and its state. The extension is declared to every
+ * server; bay_client_options_extension may give it other settings. Giving up a call that became a
+ * task cancels the task; giving up bay_client_task_wait does not. */
 typedef enum bay_task_state {
     BAY_TASK_NONE, /* the reply is no task */
     BAY_TASK_WORKING,
@@ -325,7 +327,10 @@ BAY_API bay_err bay_client_task_cancel(bay_client *client, const char *id,
 
 /* Skills: bay_client_list(client, BAY_SKILLS, …) says which there are; nothing is fetched before it
  * is asked for. A file whose size or digest is not what the list says, or a SKILL.md whose front
- * matter is not, is refused: BAY_DENIED. `path`: "SKILL.md", "references/FORMS.md". */
+ * matter is not, is refused: BAY_DENIED, and so is everything of that skill until its entry
+ * changes. `skill`: its name where only one has it, or its URI (which need not be listed). `path`:
+ * "SKILL.md", "references/FORMS.md". Of a skill whose content is dynamic only the front matter can
+ * be verified. BAY_UNSUPPORTED: the server has no skills, or the library cannot take digests. */
 BAY_API bay_err bay_client_skill_file(bay_client *client, const char *skill, const char *path,
                                       bay_reply **out, bay_diag *diag) BAY_MUST_CHECK;
 
