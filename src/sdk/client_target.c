@@ -19,7 +19,7 @@ static void words_free(char **words)
 bay_err sdk_target_copy_words(const char *const *argv, char ***out, bay_diag *diag)
 {
     size_t count = 0;
-    while (argv[count] != NULL && count <= CLIENT_MAX_WORDS) {
+    while (count <= CLIENT_MAX_WORDS && argv[count] != NULL) {
         count++;
     }
     if (count > CLIENT_MAX_WORDS) {

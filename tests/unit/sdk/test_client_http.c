@@ -390,7 +390,7 @@ static void cutting(peer *self, const peer_message *message)
         return;
     }
     if (peer_is(message, "tools/call")) {
-        peer_set_number(self, atoi(message->id));
+        peer_set_number(self, (int)strtol(message->id, NULL, 10));
         peer_say(self, message,
                  "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
                  "id: e1\nretry: 100\ndata: {\"jsonrpc\":\"2.0\",\"method\":"
@@ -418,6 +418,63 @@ static void a_cut_stream_is_resumed(void **state)
     assert_int_equal(peer_count(&server, "POST tools/call"), 1);
     bay_client_close(client);
     peer_stop(&server);
+}
+
+/* HTTP+SSE: a stream that names where to post, and on which everything is answered. */
+static void old_transport(peer *self, const peer_message *message)
+{
+    static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+                               "event: endpoint\ndata: /messages?session=1\n\n";
+    char text[700];
+    if (strcmp(message->verb, "GET") == 0) {
+        self->user = (void *)(intptr_t)(message->at + 1);
+        peer_say(self, message, head);
+        return;
+    }
+    if (strncmp(message->head, "POST /messages?session=1 ", 25) != 0) {
+        peer_reply(self, message, "405 Method Not Allowed", "", "");
+        return;
+    }
+    peer_reply(self, message, "202 Accepted", "", "");
+    const char *result =
+        peer_is(message, "initialize")
+            ? "{\"protocolVersion\":\"2024-11-05\",\"capabilities\":{\"tools\":{}},"
+              "\"serverInfo\":{\"name\":\"old\",\"version\":\"1\"}}"
+            : "{\"content\":[{\"type\":\"text\",\"text\":\"old\"}]}";
+    if (message->id[0] != '\0') {
+        snprintf(text, sizeof(text),
+                 "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n\n",
+                 message->id, result);
+        peer_write(self, (int)(intptr_t)self->user - 1, text, strlen(text));
+    }
+}
+
+static void the_transport_is_found_or_as_told(void **state)
+{
+    static const bay_transport transports[] = {BAY_TRANSPORT_AUTO, BAY_TRANSPORT_SSE_2024,
+                                               BAY_TRANSPORT_HTTP};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(transports); i++) {
+        peer server;
+        bay_client *client = NULL;
+        bay_diag diag = {0};
+        bay_client_options *options = fast();
+        bay_client_options_transport(options, transports[i]);
+        peer_start(&server, old_transport, NULL, 0);
+        bay_err err = bay_client_connect(server.url, options, &client, &diag);
+        bay_client_options_free(options);
+        if (transports[i] == BAY_TRANSPORT_HTTP) {
+            assert_int_not_equal(err, BAY_OK);
+            assert_says(&diag, "405");
+            assert_int_equal(peer_count(&server, "GET "), 0);
+        } else {
+            assert_int_equal(err, BAY_OK);
+            assert_true(str_eq(bay_client_revision(client), STR("2024-11-05")));
+            assert_int_equal(call(client, "any", &diag), BAY_OK);
+        }
+        bay_client_close(client);
+        peer_stop(&server);
+    }
 }
 
 /* ---- event loops and cancelling ---------------------------------------------------------------
@@ -593,6 +650,7 @@ int main(void)
         cmocka_unit_test(a_server_that_comes_back_is_found),
         cmocka_unit_test(a_forgotten_session_is_made_anew),
         cmocka_unit_test(a_cut_stream_is_resumed),
+        cmocka_unit_test(the_transport_is_found_or_as_told),
         cmocka_unit_test(a_client_lives_in_an_event_loop),
         cmocka_unit_test(a_connect_that_fails_is_told_once),
         cmocka_unit_test(a_request_is_cancelled_in_every_state),
