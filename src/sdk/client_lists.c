@@ -234,6 +234,7 @@ static void fetch_end(fetch *self, bay_list *made, const bay_diag *diag)
         cache->is_stale = cache->generation != self->generation;
     } else {
         cache->is_stale = true;
+        cache->refused_on = diag->code == BAY_REMOTE ? client->links : 0;
     }
     if (waiter != NULL) {
         waiter->is_done = true;
@@ -526,8 +527,9 @@ bool sdk_lists_needs_tools(const bay_request *request)
 {
     bay_client *client = request->client;
     const client_cache *cache = &client->caches[kind_index(BAY_TOOLS)];
-    return cache->list == NULL && str_eq(sdk_request_round_method(request), STR("tools/call")) &&
-           is_modern_http(client) && bay_client_has(client, "tools");
+    return cache->list == NULL && cache->refused_on != client->links &&
+           str_eq(sdk_request_round_method(request), STR("tools/call")) && is_modern_http(client) &&
+           bay_client_has(client, "tools");
 }
 
 bool sdk_lists_fetch_tools_for(bay_request *request)

@@ -113,6 +113,7 @@ typedef struct client_cache {
     uint64_t hearing;       /* mcp_client_hearing when it was fetched; 0: nobody would tell */
     uint32_t generation;    /* counts list_changed */
     bool is_stale;          /* it changed since */
+    uint32_t refused_on;    /* the link on which the server refused it; 0: none */
     struct fetch *fetching; /* under way */
 } client_cache;
 

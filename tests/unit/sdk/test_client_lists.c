@@ -381,6 +381,36 @@ static void annotated_arguments_travel_in_the_head(void **state)
     peer_stop(&server);
 }
 
+static void without_list(peer *self, const peer_message *message)
+{
+    if (peer_modern(self, message)) {
+        return;
+    }
+    if (peer_is(message, "tools/list")) {
+        peer_error(self, message, "200 OK", -32601, "no list");
+    } else {
+        peer_result(self, message, "", PEER_TEXT_RESULT("good"));
+    }
+}
+
+static void a_server_without_a_list_is_asked_once(void **state)
+{
+    peer server;
+    bay_reply *reply = NULL;
+    bay_diag diag = {0};
+    (void)state;
+    peer_start(&server, without_list, NULL, 0);
+    bay_client *client = connect_to(&server, NULL);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(bay_client_call(client, "x", NULL, &reply, &diag), BAY_OK);
+        bay_reply_free(reply);
+    }
+    /* the first refusal made the client ask what the server speaks, and then once more */
+    assert_true(peer_count(&server, "POST tools/list") <= 2);
+    bay_client_close(client);
+    peer_stop(&server);
+}
+
 /* ---- subscriptions, levels, roots -------------------------------------------------------------
  */
 
@@ -514,6 +544,7 @@ int main(void)
         cmocka_unit_test(a_list_is_kept_for_its_time_to_live),
         cmocka_unit_test(a_session_keeps_a_list_until_it_changes),
         cmocka_unit_test(annotated_arguments_travel_in_the_head),
+        cmocka_unit_test(a_server_without_a_list_is_asked_once),
         cmocka_unit_test(a_modern_subscription_is_a_listen),
         cmocka_unit_test(a_session_subscribes_by_request),
     };
