@@ -152,8 +152,8 @@ void bay_server_updated(bay_server *server, const char *uri)
     }
     pthread_mutex_unlock(&self->lock);
     if (err != BAY_OK) {
-        LOG(LOG_ERROR, "server", "an update of %.200s is not announced: %s", uri,
-            bay_err_text(err));
+        SERVER_LOG(server, LOG_ERROR, "server", "an update of %.200s is not announced: %s", uri,
+                   bay_err_text(err));
     }
 }
 
@@ -201,7 +201,7 @@ void bay_server_log(bay_server *server, const char *level, const char *text)
     pthread_mutex_unlock(&self->lock);
     buf_fini(&params);
     if (err != BAY_OK) {
-        LOG(LOG_WARN, "server", "a log message is not told: %s", bay_err_text(err));
+        SERVER_LOG(server, LOG_WARN, "server", "a log message is not told: %s", bay_err_text(err));
     }
 }
 

@@ -165,8 +165,8 @@ static bay_err check_output(const bay_call *call, bay_str structured, schema_sta
     } else {
         schema_failures_print(&failures, &text);
     }
-    LOG(LOG_ERROR, "server", "the output of \"%.*s\" breaks its schema: %.*s",
-        BAY_STR(call->entry->key), BAY_STR(buf_view(&text)));
+    SERVER_LOG(call->server, LOG_ERROR, "server", "the output of \"%.*s\" breaks its schema: %.*s",
+               BAY_STR(call->entry->key), BAY_STR(buf_view(&text)));
     buf_fini(&text);
     return BAY_INVALID;
 }

@@ -114,8 +114,8 @@ static void request_pause(bay_call *call)
     if (err == BAY_OK) {
         sdk_call_pass(call, &(call_note){.kind = NOTE_OBJECT, .text = buf_view(&object)});
     } else {
-        LOG(LOG_ERROR, "server", "\"%.*s\" cannot ask its client: %s", BAY_STR(call->entry->key),
-            bay_err_text(err));
+        SERVER_LOG(call->server, LOG_ERROR, "server", "\"%.*s\" cannot ask its client: %s",
+                   BAY_STR(call->entry->key), bay_err_text(err));
         sdk_call_pass(call, &(call_note){.kind = NOTE_ERROR,
                                          .code = RPC_INTERNAL_ERROR,
                                          .text = err == BAY_LIMIT
@@ -150,8 +150,9 @@ static void deliver_answer(bay_call *call, const call_note *note)
 {
     call->is_delivered = true;
     if (call->is_parted) {
-        LOG(LOG_INFO, "server", "\"%.*s\" ended after its client had been answered; dropped",
-            BAY_STR(call->entry->key));
+        SERVER_LOG(call->server, LOG_INFO, "server",
+                   "\"%.*s\" ended after its client had been answered; dropped",
+                   BAY_STR(call->entry->key));
     }
     sdk_deadline_stop(call);
     call->sink->answer(call, note);
@@ -218,7 +219,8 @@ static void answer(bay_call *call, const call_note *note, buf *owned)
     }
     call->message = (loop_message){.function = answer_arrived, .argument = call};
     if (loop_post_message(call->server->loop, &call->message) != BAY_OK) {
-        LOG(LOG_ERROR, "server", "an answer came after the server had ended; it is dropped");
+        SERVER_LOG(call->server, LOG_ERROR, "server",
+                   "an answer came after the server had ended; it is dropped");
     }
 }
 
@@ -275,8 +277,9 @@ static void send(bay_call *call, call_note note)
 static bool call_claim(bay_call *call)
 {
     if (atomic_exchange(&call->is_finished, true)) {
-        LOG(LOG_ERROR, "server", "the handler of \"%.*s\" answered twice; the second is dropped",
-            BAY_STR(call->entry->key));
+        SERVER_LOG(call->server, LOG_ERROR, "server",
+                   "the handler of \"%.*s\" answered twice; the second is dropped",
+                   BAY_STR(call->entry->key));
         return false;
     }
     return true;
@@ -361,8 +364,9 @@ void bay_call_error_data(bay_call *call, int code, const char *message, const ch
 {
     bay_str raw = {NULL, 0};
     if (data != NULL && !is_json(data, false, &raw)) {
-        LOG(LOG_ERROR, "server", "the data of an error of \"%.*s\" is no JSON; it is left out",
-            BAY_STR(call->entry->key));
+        SERVER_LOG(call->server, LOG_ERROR, "server",
+                   "the data of an error of \"%.*s\" is no JSON; it is left out",
+                   BAY_STR(call->entry->key));
     }
     if (call_claim(call)) {
         end_with(call, (call_note){

@@ -75,8 +75,9 @@ static bay_err take_key(bay_call *call, question *one)
     bay_str text = call->next_key.len > 0 ? call->next_key : buf_view(&digits);
     call->next_key = (bay_str){NULL, 0};
     if (key_is_taken(call, text)) {
-        LOG(LOG_ERROR, "server", "\"%.*s\" asks two questions under the key \"%.*s\"",
-            BAY_STR(call->entry->key), BAY_STR(text));
+        SERVER_LOG(call->server, LOG_ERROR, "server",
+                   "\"%.*s\" asks two questions under the key \"%.*s\"", BAY_STR(call->entry->key),
+                   BAY_STR(text));
         return BAY_DUPLICATE;
     }
     question_key *kept = mem_alloc(sizeof(*kept) + text.len);
@@ -141,7 +142,8 @@ static bay_err check_object(bay_call *call, const char *what, const char *json, 
         err = BAY_INVALID;
     }
     if (err != BAY_OK && err != BAY_NOMEM) {
-        LOG(LOG_ERROR, "server", "\"%.*s\": %s is no JSON object", BAY_STR(call->entry->key), what);
+        SERVER_LOG(call->server, LOG_ERROR, "server", "\"%.*s\": %s is no JSON object",
+                   BAY_STR(call->entry->key), what);
     }
     arena_fini(&memory);
     return err;
@@ -220,8 +222,9 @@ void bay_call_key(bay_call *call, const char *key)
     bay_str text = str_of(key);
     call->next_key = (bay_str){NULL, 0};
     if (text.len > CALL_MAX_KEY) {
-        LOG(LOG_ERROR, "server", "\"%.*s\": the key of a question has more than %d bytes",
-            BAY_STR(call->entry->key), CALL_MAX_KEY);
+        SERVER_LOG(call->server, LOG_ERROR, "server",
+                   "\"%.*s\": the key of a question has more than %d bytes",
+                   BAY_STR(call->entry->key), CALL_MAX_KEY);
     } else if (text.len > 0) {
         memcpy(call->key_bytes, text.at, text.len);
         call->next_key = (bay_str){call->key_bytes, text.len};
@@ -287,8 +290,9 @@ static bay_err compile_form(question *self)
                              &diag);
     }
     if (err != BAY_OK && err != BAY_NOMEM) {
-        LOG(LOG_ERROR, "server", "\"%.*s\": the requestedSchema of a question: %s",
-            BAY_STR(self->call->entry->key), diag.text);
+        SERVER_LOG(self->call->server, LOG_ERROR, "server",
+                   "\"%.*s\": the requestedSchema of a question: %s",
+                   BAY_STR(self->call->entry->key), diag.text);
         return BAY_INVALID;
     }
     return err;

@@ -455,8 +455,9 @@ void bay_call_set_state(bay_call *call, const void *bytes, size_t len)
     buf_clear(&call->state);
     buf_append(&call->state, bytes, len);
     if (call->state.err != BAY_OK) {
-        LOG(LOG_ERROR, "server", "\"%.*s\": %zu bytes of state are not kept: %s",
-            BAY_STR(call->entry->key), len, bay_err_text(call->state.err));
+        SERVER_LOG(call->server, LOG_ERROR, "server",
+                   "\"%.*s\": %zu bytes of state are not kept: %s", BAY_STR(call->entry->key), len,
+                   bay_err_text(call->state.err));
     }
 }
 

@@ -80,7 +80,8 @@ void bay_server_free(bay_server *self)
         return;
     }
     if (!sdk_serving_abandon(self)) {
-        LOG(LOG_ERROR, "server", "bay_server_free: the server is still in use; it stays");
+        SERVER_LOG(self, LOG_ERROR, "server",
+                   "bay_server_free: the server is still in use; it stays");
         return;
     }
     for (size_t i = 0; i < ENTRY_KINDS; i++) {

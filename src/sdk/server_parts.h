@@ -192,6 +192,15 @@ struct bay_result {
     const char *fault; /* what the handler did wrong; NULL: nothing */
 };
 
+/* A line that may be said outside a turn of the server's loop, on whatever thread. */
+#define SERVER_LOG(server, level, ...)                                                             \
+    do {                                                                                           \
+        const log_target *log_before =                                                             \
+            log_direct((server)->log.sink != NULL ? &(server)->log : NULL);                        \
+        LOG(level, __VA_ARGS__);                                                                   \
+        log_direct(log_before);                                                                    \
+    } while (0)
+
 /* server.c */
 void sdk_server_error(bay_server *self, const char *format, ...) BAY_PRINTF(2, 3);
 void sdk_entry_error(const entry *self, const char *format, ...) BAY_PRINTF(2, 3);

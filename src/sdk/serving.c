@@ -209,9 +209,8 @@ void sdk_serving_close(bay_server *server)
         loop_turn(self->loop, -1);
     }
     if (server->calls_under_way > 0) {
-        const log_target *before = log_direct(loop_log(self->loop));
-        LOG(LOG_ERROR, "server", "a handler did not come to an end; its server is kept for it");
-        log_direct(before);
+        SERVER_LOG(server, LOG_ERROR, "server",
+                   "a handler did not come to an end; its server is kept for it");
         return;
     }
     serving_free(self);

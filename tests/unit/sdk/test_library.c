@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "net/thread.h"
 #include "patchbay/library.h"
 #include "unit/sdk/sdk_bench.h"
 
@@ -162,6 +163,39 @@ static void others_go_to_that_of_the_process(void **state)
     assert_int_equal(atomic_load(&process.lines), 2);
 }
 
+static void answer_badly(void *argument)
+{
+    bay_call_error_data(argument, -32001, "no", "{");
+}
+
+static bay_call *held;
+
+static void hold(bay_call *call, void *user)
+{
+    (void)user;
+    held = bay_call_defer(call);
+}
+
+/* What a thread of the program's own is told of belongs to the server as well. */
+static void lines_of_other_threads_go_there_too(void **state)
+{
+    (void)state;
+    rig on;
+    net_thread thread;
+    heard own = {.lines = 0};
+    bay_server *server = bay_server_new("s", "1");
+    bay_server_log_to(server, listen_in, &own, BAY_LOG_DEBUG);
+    bay_server_tool(server, "t", NULL, NULL, hold, NULL);
+    rig_start(&on, server);
+    rig_client(&on, "2025-11-25");
+    rig_send(&on, "tools/call", "\"name\":\"t\"", "");
+    assert_int_equal(net_thread_start(&thread, answer_badly, held), BAY_OK);
+    net_thread_join(&thread);
+    rig_stop(&on);
+    assert_int_equal(atomic_load(&own.lines), 1);
+    assert_has(own.text, "is no JSON");
+}
+
 static void levels_are_each_sinks_own(void **state)
 {
     (void)state;
@@ -186,6 +220,7 @@ int main(void)
         cmocka_unit_test(it_cannot_be_changed_under_way),
         cmocka_unit_test(lines_of_a_server_go_to_its_own_sink),
         cmocka_unit_test(others_go_to_that_of_the_process),
+        cmocka_unit_test(lines_of_other_threads_go_there_too),
         cmocka_unit_test(levels_are_each_sinks_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
