@@ -96,32 +96,6 @@ static void collect(outlet *self, bay_str json)
     self->has_answers = true;
 }
 
-void outlet_answer(outlet *self, int status, buf *json)
-{
-    if (self->connection != NULL) {
-        mcp_carrier *carrier = self->connection->carrier;
-        if (self->is_batch) {
-            collect(self, buf_view(json));
-        } else if (carrier != NULL) {
-            flatten(json);
-            (void)carrier->ops->event(carrier, buf_view(json), STR(""));
-        }
-        return;
-    }
-    if (self->stream != NULL) {
-        flatten(json);
-        (void)stream_event(self->stream, buf_view(json));
-    } else if (self->is_batch) {
-        collect(self, buf_view(json));
-    } else if (self->holder.carrier != NULL && self->is_streaming) {
-        flatten(json);
-        mcp_carrier *carrier = self->holder.carrier;
-        (void)carrier->ops->event(carrier, buf_view(json), STR(""));
-    } else if (self->holder.carrier != NULL) {
-        carrier_answer(&self->holder, status, buf_view(json), self->session_id, STR(""));
-    }
-}
-
 static bay_err open_stream(outlet *self)
 {
     stream *opened = stream_new(self->session, self->holder.carrier, false);
@@ -140,6 +114,35 @@ static bay_err open_stream(outlet *self)
         self->has_answers = false;
     }
     return BAY_OK;
+}
+
+void outlet_answer(outlet *self, int status, buf *json)
+{
+    if (self->connection != NULL) {
+        mcp_carrier *carrier = self->connection->carrier;
+        if (self->is_batch) {
+            collect(self, buf_view(json));
+        } else if (carrier != NULL) {
+            flatten(json);
+            (void)carrier->ops->event(carrier, buf_view(json), STR(""));
+        }
+        return;
+    }
+    if (self->wants_stream && self->stream == NULL && self->holder.carrier != NULL) {
+        (void)open_stream(self); /* for lack of memory: a body will do */
+    }
+    if (self->stream != NULL) {
+        flatten(json);
+        (void)stream_event(self->stream, buf_view(json));
+    } else if (self->is_batch) {
+        collect(self, buf_view(json));
+    } else if (self->holder.carrier != NULL && self->is_streaming) {
+        flatten(json);
+        mcp_carrier *carrier = self->holder.carrier;
+        (void)carrier->ops->event(carrier, buf_view(json), STR(""));
+    } else if (self->holder.carrier != NULL) {
+        carrier_answer(&self->holder, status, buf_view(json), self->session_id, STR(""));
+    }
 }
 
 bay_err outlet_event(outlet *self, buf *json)

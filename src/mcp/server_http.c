@@ -159,6 +159,9 @@ static void post_legacy(request *read, const mcp_http_request *http, mcp_carrier
     outlet_init(&read->own_outlet, self);
     read->own_outlet.is_legacy = true;
     read->own_outlet.session = session;
+    /* Both are always admitted; a client that names the stream first has it. */
+    read->own_outlet.wants_stream =
+        str_starts(field_of(http, STR("Accept")), STR("text/event-stream"));
     carrier_take(&read->own_outlet.holder, carrier);
     legacy_message(read, session, &read->own_outlet);
 }

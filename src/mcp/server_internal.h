@@ -58,6 +58,7 @@ typedef struct outlet {
     uint32_t open;              /* of them not yet answered; a batch being read counts as one */
     bool is_batch;              /* then it lives on the heap, else inside its request */
     bool is_streaming;          /* HTTP, modern: events were sent */
+    bool wants_stream;          /* HTTP, legacy: the answer goes as an event, too */
     bool has_answers;
     bool is_legacy;
     buf answers;        /* batch: what is to go out as one array */

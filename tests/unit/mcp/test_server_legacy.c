@@ -273,6 +273,28 @@ static void a_stream_is_primed_numbered_and_ended(void **state)
     bench_fini(&self);
 }
 
+static void a_client_that_names_the_stream_first_has_it(void **state)
+{
+    (void)state;
+    bench self;
+    bench_init(&self);
+    legacy who;
+    legacy_begin(&self, &who, INITIALIZE("2025-11-25"));
+    wire through;
+    post(&self, &who, &through, SAY("1", "ping", "{}"));
+    assert_int_equal(through.events, 0);
+    assert_has(through.body, "\"result\":{}");
+    wire_fini(&through);
+    who.fields[1] = (field){"Accept", "text/event-stream, application/json"};
+    post(&self, &who, &through, SAY("2", "ping", "{}"));
+    assert_null(through.body);
+    assert_int_equal(through.events, 2); /* the first is empty: there is something to resume */
+    assert_string_equal(through.event[1], "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}");
+    assert_int_equal(through.ends, 1);
+    wire_fini(&through);
+    bench_fini(&self);
+}
+
 static void a_broken_stream_is_taken_up_again(void **state)
 {
     (void)state;
@@ -636,6 +658,7 @@ int main(void)
         cmocka_unit_test(an_id_is_used_once_at_a_time),
         cmocka_unit_test(cancelling_is_a_notification_of_ones_own),
         cmocka_unit_test(a_stream_is_primed_numbered_and_ended),
+        cmocka_unit_test(a_client_that_names_the_stream_first_has_it),
         cmocka_unit_test(a_broken_stream_is_taken_up_again),
         cmocka_unit_test(a_second_connection_takes_the_stream_over),
         cmocka_unit_test(without_a_stream_a_lost_answer_is_dropped),
