@@ -141,7 +141,7 @@ if(TARGET bench_peer_hello AND NOT "${bay_whole}" MATCHES "NOTFOUND")
     set_property(TARGET bench_peer_hello_whole APPEND PROPERTY LINK_DEPENDS ${bay_archive})
     target_include_directories(bench_peer_hello_whole PRIVATE ${CMAKE_SOURCE_DIR}/include)
     target_link_options(bench_peer_hello_whole PRIVATE -no-pie LINKER:--gc-sections)
-    target_link_libraries(bench_peer_hello_whole PRIVATE ${bay_archive} ${bay_whole} Threads::Threads
-        ${CMAKE_DL_LIBS} m)
+    target_link_libraries(bench_peer_hello_whole PRIVATE ${bay_archive} ${bay_whole} -Wl,-Bstatic m
+        -Wl,-Bdynamic Threads::Threads ${CMAKE_DL_LIBS})
     add_dependencies(benches bench_peer_hello_whole)
 endif()
