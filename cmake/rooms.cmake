@@ -54,6 +54,19 @@ function(bay_leave_out list_name)
     set(${list_name} ${kept} PARENT_SCOPE)
 endfunction()
 
+# What a request passes is compiled for speed in release builds; all else, which runs at the start, once
+# per tool or rarely and is two thirds of the code, for size. Names are beginnings.
+set(bay_hot
+    base/ json/ rpc/ gateway/ wire/base64 wire/chars wire/header wire/http1 wire/sse
+    net/fd_stream net/http_ net/line_ net/loop net/socket\\. net/socket_tls net/stream_queue net/timer net/tls\\.
+    schema/check schema/format\\. schema/format_time schema/pattern_match
+    mcp/client_call mcp/client_exchange mcp/client_modern mcp/client_receive mcp/client_write mcp/outlet
+    mcp/param_header mcp/protocol mcp/request mcp/server mcp/session mcp/stream
+    transport/http_ transport/link_exchange transport/link_http transport/link_stdio transport/mcp_http
+    transport/mcp_stdio
+    sdk/arguments sdk/call sdk/deadline sdk/delivery sdk/result sdk/server_service)
+list(JOIN bay_hot "|" bay_hot)
+
 function(bay_room name)
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.c)
     list(FILTER sources EXCLUDE REGEX "/cli/main\\.c$") # the binary's own
@@ -64,6 +77,10 @@ function(bay_room name)
         return()
     endif()
     add_library(room_${name} STATIC ${sources})
+    if(CMAKE_BUILD_TYPE STREQUAL "Release")
+        list(FILTER sources EXCLUDE REGEX "/src/(${bay_hot})")
+        set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS -Os)
+    endif()
     target_include_directories(room_${name} PUBLIC ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
     target_link_libraries(room_${name} PUBLIC ${ARGN})
 endfunction()
