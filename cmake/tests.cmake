@@ -57,6 +57,7 @@ if(CMOCKA)
     endif()
 endif()
 
+add_test(NAME house/guide COMMAND ${CMAKE_SOURCE_DIR}/tools/check-guide ${CMAKE_SOURCE_DIR})
 add_test(NAME house/limits COMMAND ${CMAKE_SOURCE_DIR}/tools/check-limits ${CMAKE_SOURCE_DIR})
 add_test(NAME house/reference COMMAND ${CMAKE_SOURCE_DIR}/tools/reference --check)
 add_test(NAME house/symbols COMMAND ${CMAKE_SOURCE_DIR}/tools/check-symbols

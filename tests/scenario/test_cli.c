@@ -325,7 +325,7 @@ static void calls_that_fail_say_so(void **state)
     assert_has(result.err, "nothing");
     PATCHBAY("call", "get_weather", "--", weather);
     assert_int_equal(result.code, 1);
-    assert_has(result.out, "\"location\" is required");
+    assert_has(result.out, "lacks the required property \"location\"");
     PATCHBAY("call", "get_weather", "location:=nowhere", "--", weather);
     assert_ended(2, "");
     assert_has(result.err, "location:= needs JSON");
