@@ -230,9 +230,6 @@ mcp_listening mcp_client_listening(const mcp_client *self);
  * BAY_UNSUPPORTED when it is of another revision, BAY_INVALID. */
 bay_err mcp_client_tell(mcp_client *self, bay_str method, bay_str params, uint64_t now_ms,
                         bay_diag *diag) BAY_MUST_CHECK;
-/* The server waits for an answer of ours: until it says something again, silence is no fault of
- * its own, and only the bound of the whole call holds. */
-void mcp_call_wait_for_us(mcp_call *self);
 /* Ends politely: DELETE of a legacy session, listens closed. */
 void mcp_client_close(mcp_client *self);
 

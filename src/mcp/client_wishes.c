@@ -132,8 +132,3 @@ void mcp_client_note_level(mcp_client *self, mcp_log_level level)
 {
     self->level = level;
 }
-
-void mcp_call_wait_for_us(mcp_call *self)
-{
-    self->deadline_ms = self->end_ms;
-}

@@ -44,11 +44,8 @@ static void call_notified(void *user, mcp_call *call, const mcp_method *method, 
 static bool call_asked(void *user, mcp_call *call, const rpc_message *request)
 {
     bay_request *self = user;
-    bool is_taken = sdk_question_arrived(self->client, self, request);
-    if (is_taken && self->call == call) {
-        mcp_call_wait_for_us(call); /* a person may think for longer than a server may be silent */
-    }
-    return is_taken;
+    (void)call;
+    return sdk_question_arrived(self->client, self, request);
 }
 
 /* What may be executed twice without harm. */
