@@ -529,7 +529,7 @@ static void add_file(bay_server *server, const char *path, const char *text)
     bay_server_skill_file(server, "pdf-forms", path, NULL, text, strlen(text));
 }
 
-static void add_skill(bay_server *server)
+static void add_skill_files(bay_server *server)
 {
     add_file(server, "SKILL.md",
              "---\n"
@@ -542,6 +542,17 @@ static void add_skill(bay_server *server)
              "# PDF forms\n\nRead references/FORMS.md, then run scripts/fill.py.\n");
     add_file(server, "references/FORMS.md", "# Forms\n\nEach field has a name and a type.\n");
     add_file(server, "scripts/fill.py", "print('filled in')\n");
+}
+
+/* A library without OpenSSL has no digests, and so no skills. */
+static void add_skill(bay_server *server)
+{
+    bay_server *probe = bay_server_new("probe", "1");
+    add_skill_files(probe);
+    if (bay_server_check(probe, NULL) == BAY_OK) {
+        add_skill_files(server);
+    }
+    bay_server_free(probe);
 }
 
 /* ---- prompts ---- */
