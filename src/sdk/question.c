@@ -449,7 +449,7 @@ bay_err sdk_call_question_check(question *self, json_val result)
 void sdk_call_question_answered(question *self, bay_err err, json_val result)
 {
     bay_call *call = self->call;
-    if (call->request->is_cancelled) {
+    if (call->request->is_cancelled && call->task == NULL) { /* a task goes on without its client */
         atomic_store(&call->is_cancelled, true); /* the engine says so after its questions ended */
     }
     if (err == BAY_OK) {

@@ -2,6 +2,9 @@
  * answer badly, twice, later, or not at all. */
 #include "unit/sdk/client_asker.h"
 
+#include "base/err.h"
+#include "support/failing_memory.h"
+
 #define FORM                                                                                       \
     "\"method\":\"elicitation/create\",\"params\":{\"message\":\"Your \\\"name\\\"?\","            \
     "\"requestedSchema\":{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\","      \
@@ -396,6 +399,38 @@ static void a_handler_cancels_its_call(void **state)
     }
 }
 
+/* ---- without memory */
+
+static void accept_if_possible(bay_question *question, void *user)
+{
+    (void)user;
+    if (bay_question_accept(question, "{\"name\":\"xy\"}", NULL) != BAY_OK) {
+        bay_question_decline(question);
+    }
+}
+
+static void every_allocation(void **state)
+{
+    (void)state;
+    asker asks = {.requests = FORM};
+    asker_start(&asks);
+    for (size_t at = 0; failing_memory_start(at); at++) {
+        bay_client *client = NULL;
+        bay_client_options *options = options_of(accept_if_possible, NULL);
+        bay_client_options_reconnect(options, 1, 1);
+        bay_client_options_timeout(options, 50, 100);
+        bay_err err = options != NULL ? bay_client_connect(asks.server.url, options, &client, NULL)
+                                      : BAY_NOMEM;
+        bay_client_options_free(options);
+        if (err == BAY_OK) {
+            err_ignore(call(client, NULL)); /* it ends; how depends on what was missing */
+            bay_client_close(client);
+        }
+        failing_memory_check();
+    }
+    peer_stop(&asks.server);
+}
+
 static void nothing_is_asked_of_null(void **state)
 {
     (void)state;
@@ -423,6 +458,7 @@ int main(void)
         cmocka_unit_test(an_answer_to_nobody_is_right_all_the_same),
         cmocka_unit_test(a_question_that_was_taken_back),
         cmocka_unit_test(a_handler_cancels_its_call),
+        cmocka_unit_test(every_allocation),
         cmocka_unit_test(nothing_is_asked_of_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
