@@ -25,6 +25,9 @@ static void answer(bay_call *call, void *user)
     bay_result_audio(result, "abc", 3, "audio/wav");
     bay_result_resource(result, "x:a", NULL, "text");
     bay_result_link(result, "x:a", "a", NULL);
+    bay_result_annotate(result, "{\"priority\":1}");
+    bay_result_resource_blob(result, "x:a", NULL, "abc", 3);
+    bay_result_meta(result, "{\"x.example/a\":1}");
     bay_result_structured(result, "{\"a\":1}");
     bay_call_finish(call, result);
 }
@@ -48,6 +51,12 @@ static void complete(bay_call *call, void *user)
     bay_call_finish(call, result);
 }
 
+static void reply_nothing(bay_call *call, void *user)
+{
+    (void)user;
+    bay_call_finish_json(call, "{}");
+}
+
 /* NULL: what was registered so far is lost for lack of memory, and said so. */
 static bay_server *set_up(void)
 {
@@ -62,8 +71,19 @@ static bay_server *set_up(void)
     bay_tool_title(tool, "title");
     bay_tool_output_schema(tool, "{\"type\":\"object\"}");
     bay_tool_annotations(tool, "{\"readOnlyHint\":true}");
+    bay_tool_icons(tool, "[{\"src\":\"x:icon\"}]");
+    bay_tool_meta(tool, "{\"x.example/a\":1}");
+    bay_tool_ui(tool, "ui://a");
+    bay_tool_visibility(tool, "app");
     bay_server_tool(server, "defer", NULL, NULL, defer, NULL);
-    bay_server_resource(server, "x:a", "a", "d", "text/plain", reply_ok, NULL);
+    bay_resource *resource =
+        bay_server_resource(server, "x:a", "a", "d", "text/plain", reply_ok, NULL);
+    bay_resource_annotations(resource, "{\"priority\":1,\"lastModified\":\"2025\"}");
+    bay_server_ui(server, "ui://a", "a", "<p>", "{\"csp\":{}}");
+    bay_server_website(server, "x:a");
+    bay_server_icons(server, "[{\"src\":\"x:icon\"}]");
+    bay_server_extension(server, "x.example/a", "{\"a\":1}");
+    bay_server_method(server, "example/method", reply_nothing, NULL);
     bay_server_template(server, "y:{a}", "a", "d", "text/plain", read_variable, NULL);
     bay_server_prompt(server, "p", "d", "[{\"name\":\"a\",\"required\":true}]", reply_ok, NULL);
     bay_server_completion(server, complete, NULL);
@@ -116,6 +136,9 @@ static void converse(rig *on)
 {
     static const char *const asked[][2] = {
         {"tools/list", ""},
+        {"resources/list", ""},
+        {"resources/read", "\"uri\":\"ui://a\""},
+        {"example/method", "\"a\":1"},
         {"tools/call", "\"name\":\"answer\",\"arguments\":{\"a\":\"\\u0041\"}"},
         {"tools/call", "\"name\":\"answer\",\"arguments\":{}"},
         {"tools/call", "\"name\":\"absent\""},
@@ -141,6 +164,7 @@ static void converse(rig *on)
     }
     bay_server_updated(on->server, "x:a");
     bay_server_changed(on->server, BAY_TOOLS);
+    bay_server_log(on->server, "error", "text");
     loop_turn(on->loop, 0);
 }
 
