@@ -64,7 +64,7 @@ int main(int argc, char **argv)
     }
     printf("%.*s, %.*s\n", BAY_STR(bay_client_server_info(client)),
            BAY_STR(bay_client_revision(client)));
-    for (int rest = argc > 2 ? atoi(argv[2]) : 0; rest >= 0; rest--) {
+    for (long rest = argc > 2 ? strtol(argv[2], NULL, 10) : 0; rest >= 0; rest--) {
         for (int i = 0; i < 5; i++) {
             if ((news & kinds[i].kind) != 0) {
                 show(client, i);
