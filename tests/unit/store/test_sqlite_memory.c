@@ -1,5 +1,5 @@
-/* SQLite's own allocations fail, every seventh in turn, once or from there on: whatever was confirmed
- * is in the file, the totals are true, and nothing crashes. */
+/* SQLite's own allocations fail, every seventh in turn, once or from there on: whatever was
+ * confirmed is in the file, the totals are true, and nothing crashes. */
 #include "support/store_rig.h"
 
 #include <limits.h>
