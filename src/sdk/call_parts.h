@@ -131,9 +131,10 @@ struct bay_call {
     list keys;            /* of all questions of this run */
     uint32_t asked_count; /* in all: the number of the next one */
     uint32_t open_count;
-    bool is_woken; /* `wake` is on its way */
-    bool has_lost; /* a question, for lack of memory */
-    bool is_short; /* loop only: the same */
+    question spares[2]; /* without memory: one being answered, and one that asks in its place */
+    bool is_woken;      /* `wake` is on its way */
+    bool has_lost;      /* a question, for lack of memory */
+    bool is_short;      /* loop only: the same */
     loop_message wake;
     bay_str next_key; /* in key_bytes */
     char key_bytes[CALL_MAX_KEY];
@@ -182,7 +183,8 @@ void sdk_call_pass(bay_call *call, const call_note *note);
 bool sdk_call_questions_pending(bay_call *call);
 /* Runs `answered` of all that is READY. False: on the pool, and sdk_call_returned follows. */
 bool sdk_call_questions_answer(bay_call *call);
-void sdk_call_questions_drop(bay_call *call);   /* what is not answered yet */
+/* What is OPEN is answered by nobody: READY. */
+void sdk_call_questions_cancel(bay_call *call);
 void sdk_call_questions_forget(bay_call *call); /* the call has ended */
 bool sdk_call_questions_has(const bay_call *call, question_state state);
 /* The client's result, or why there is none, to a question of whatever state. */

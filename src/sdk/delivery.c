@@ -185,7 +185,7 @@ void sdk_call_give_up(bay_call *call, const call_note *note)
 void sdk_call_pass(bay_call *call, const call_note *note)
 {
     if (atomic_load(&call->is_deferred)) {
-        sdk_call_questions_drop(call);
+        sdk_call_questions_cancel(call);
         sdk_call_give_up(call, note);
     } else if (!atomic_exchange(&call->is_finished, true)) {
         deliver_answer(call, note);

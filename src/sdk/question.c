@@ -43,15 +43,40 @@ static question *question_new(bay_call *call, question_kind kind, bay_str params
     return self;
 }
 
+/* With the lock held. One that is never asked: its `answered` still has to run. NULL: those are in
+ * use, too. */
+static question *take_spare(bay_call *call, question_kind kind)
+{
+    question *one = call->spares[0].call == NULL ? &call->spares[0] : &call->spares[1];
+    if (one->call != NULL) {
+        return NULL;
+    }
+    *one = (question){.call = call, .kind = kind, .err = BAY_NOMEM};
+    arena_init(&one->memory, CALL_MAX_ANSWER);
+    return one;
+}
+
+static bool is_spare(const question *self)
+{
+    return self == &self->call->spares[0] || self == &self->call->spares[1];
+}
+
 static void question_free(question *self)
 {
-    pthread_mutex_lock(&self->call->server->asking);
-    list_remove(&self->link);
-    self->call->open_count--;
-    pthread_mutex_unlock(&self->call->server->asking);
+    bay_call *call = self->call;
     schema_free(self->form);
     arena_fini(&self->memory);
-    mem_free(self);
+    pthread_mutex_lock(&call->server->asking);
+    list_remove(&self->link);
+    call->open_count--;
+    bool is_heap = !is_spare(self);
+    if (!is_heap) {
+        self->call = NULL;
+    }
+    pthread_mutex_unlock(&call->server->asking);
+    if (is_heap) {
+        mem_free(self);
+    }
 }
 
 static bool key_is_taken(const bay_call *call, bay_str key)
@@ -112,14 +137,15 @@ static void ask(bay_call *call, question_kind kind, const buf *params, bay_err e
     question *one = question_new(call, kind, err == BAY_OK ? buf_view(params) : STR("{}"));
     pthread_mutex_lock(&call->server->asking);
     if (one != NULL) {
-        one->answered = answered;
-        one->user = user;
         bay_err key_err = take_key(call, one);
         err = err == BAY_OK ? key_err : err;
-        if (call->open_count >= CALL_MAX_QUESTIONS) {
-            err = BAY_LIMIT;
-        }
-        one->err = err;
+        one->err = call->open_count >= CALL_MAX_QUESTIONS ? BAY_LIMIT : err;
+    } else {
+        one = take_spare(call, kind);
+    }
+    if (one != NULL) {
+        one->answered = answered;
+        one->user = user;
         call->open_count++;
         list_push(&call->asked, &one->link);
     } else {
@@ -354,22 +380,25 @@ bool sdk_call_questions_pending(bay_call *call)
     return sdk_call_questions_has(call, QUESTION_READY);
 }
 
-void sdk_call_questions_drop(bay_call *call)
+void sdk_call_questions_cancel(bay_call *call)
 {
-    list_link *link;
-    collect(call);
-    while ((link = list_first(&call->questions)) != NULL) {
-        question_free(CONTAINER_OF(link, question, link));
+    question *one;
+    while ((one = find(call, QUESTION_OPEN)) != NULL) {
+        one->state = QUESTION_READY;
+        one->err = BAY_CANCELLED;
     }
 }
 
 void sdk_call_questions_forget(bay_call *call)
 {
     list_link *link;
-    if (call->asked_count == 0 && !call->has_lost) {
+    if (call->asked_count + call->open_count == 0 && !call->has_lost) {
         return; /* as nearly every call */
     }
-    sdk_call_questions_drop(call);
+    collect(call);
+    while ((link = list_first(&call->questions)) != NULL) {
+        question_free(CONTAINER_OF(link, question, link));
+    }
     while ((link = list_pop(&call->keys)) != NULL) {
         mem_free(CONTAINER_OF(link, question_key, link));
     }

@@ -677,13 +677,14 @@ static void an_answer_without_an_end_is_an_error(void **state)
 static struct {
     bay_call *call;
     atomic_int runs;
-    atomic_bool has_asked;
+    atomic_bool is_there;
 } desk;
 
 static void hand_over(bay_call *call, void *user)
 {
     (void)user;
     desk.call = bay_call_defer(call);
+    atomic_store(&desk.is_there, true);
 }
 
 static void end_there(bay_call *call, const bay_answer *answer, void *user)
@@ -697,7 +698,6 @@ static void ask_elsewhere(void *argument)
 {
     bay_call_key(argument, "k");
     bay_call_elicit(argument, "m", "{\"type\":\"object\"}", end_there, NULL);
-    atomic_store(&desk.has_asked, true);
 }
 
 static void a_deferred_call_asks_from_its_thread(void **state)
@@ -718,10 +718,19 @@ static void a_deferred_call_asks_from_its_thread(void **state)
     rig_stop(&on);
 }
 
+static void note_the_end(bay_call *call, const bay_answer *answer, void *user)
+{
+    (void)user;
+    see(call, answer);
+    atomic_fetch_add(&desk.runs, 1);
+}
+
+/* A thread that ends its call itself, once it learns that nobody waits for it. */
 static void ask_and_watch(void *argument)
 {
-    ask_elsewhere(argument);
-    while (!bay_call_is_cancelled(argument)) {
+    bay_call_key(argument, "k");
+    bay_call_elicit(argument, "m", "{\"type\":\"object\"}", note_the_end, NULL);
+    while (!bay_call_is_cancelled(argument) || atomic_load(&desk.runs) == 0) {
     }
     /* What it carries can still be read; what it says reaches nobody. */
     assert_true(str_eq(bay_call_arguments(argument), STR("{\"a\":1}")));
@@ -732,28 +741,33 @@ static void ask_and_watch(void *argument)
 static void a_deferred_call_that_asks_by_rounds_is_over(void **state)
 {
     (void)state;
-    rig on;
-    net_thread thread;
-    memset(&desk, 0, sizeof(desk));
-    start(&on, hand_over, false, "2026-07-28", "\"elicitation\":{}");
-    rig_send(&on, "tools/call", CALL_T, "\"progressToken\":1");
-    assert_int_equal(net_thread_start(&thread, ask_and_watch, desk.call), BAY_OK);
-    RIG_UNTIL(&on, on.server->calls_under_way == 0);
-    net_thread_join(&thread);
-    assert_int_equal(on.way.events, 1);
-    assert_has(last_event(&on.way), "\"resultType\":\"input_required\"");
-    char params[4096];
-    (void)snprintf(params, sizeof(params),
-                   CALL_T ",\"requestState\":\"%s\",\"inputResponses\":{\"k\":{\"action\":"
-                          "\"accept\"}}",
-                   state_in(last_event(&on.way)));
-    rig_send(&on, "tools/call", params, "");
-    assert_int_equal(net_thread_start(&thread, ask_elsewhere, desk.call), BAY_OK);
-    RIG_UNTIL(&on, on.server->calls_under_way == 0);
-    net_thread_join(&thread);
-    assert_has(last_event(&on.way), "\"text\":\"yes\"");
-    assert_int_equal(atomic_load(&desk.runs), 1);
-    rig_stop(&on);
+    void (*const threads[])(void *argument) = {ask_and_watch, ask_elsewhere};
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++) {
+        rig on;
+        net_thread thread;
+        memset(&desk, 0, sizeof(desk));
+        start(&on, hand_over, false, "2026-07-28", "\"elicitation\":{}");
+        rig_send(&on, "tools/call", CALL_T, "\"progressToken\":1");
+        assert_int_equal(net_thread_start(&thread, threads[i], desk.call), BAY_OK);
+        RIG_UNTIL(&on, on.server->calls_under_way == 0);
+        net_thread_join(&thread);
+        assert_int_equal(on.way.events, 1);
+        assert_has(last_event(&on.way), "\"resultType\":\"input_required\"");
+        assert_int_equal(atomic_load(&desk.runs), 1); /* whoever goes on hears of the end */
+        assert_int_equal(seen.err, i == 0 ? BAY_CANCELLED : BAY_OK);
+        char params[4096];
+        (void)snprintf(params, sizeof(params),
+                       CALL_T ",\"requestState\":\"%s\",\"inputResponses\":{\"k\":{\"action\":"
+                              "\"accept\"}}",
+                       state_in(last_event(&on.way)));
+        rig_send(&on, "tools/call", params, "");
+        assert_int_equal(net_thread_start(&thread, ask_elsewhere, desk.call), BAY_OK);
+        RIG_UNTIL(&on, on.server->calls_under_way == 0);
+        net_thread_join(&thread);
+        assert_has(last_event(&on.way), "\"text\":\"yes\"");
+        assert_int_equal(atomic_load(&desk.runs), 2);
+        rig_stop(&on);
+    }
 }
 
 /* A thread asks and the client goes at the same time. */
@@ -767,13 +781,14 @@ static void the_client_goes_while_a_thread_asks(void **state)
         start(&on, hand_over, round % 3 == 0, round % 2 == 0 ? "2025-06-18" : "2026-07-28",
               "\"elicitation\":{}");
         rig_send(&on, "tools/call", CALL_T, "");
-        RIG_UNTIL(&on, desk.call != NULL);
+        RIG_UNTIL(&on, atomic_load(&desk.is_there));
         assert_int_equal(
-            net_thread_start(&thread, round % 2 == 0 ? ask_elsewhere : ask_and_watch, desk.call),
+            net_thread_start(&thread, round % 4 < 2 ? ask_elsewhere : ask_and_watch, desk.call),
             BAY_OK);
         rig_hang_up(&on);
         RIG_UNTIL(&on, on.server->calls_under_way == 0);
         net_thread_join(&thread);
+        assert_int_equal(atomic_load(&desk.runs), 1);
         rig_stop(&on);
     }
 }
