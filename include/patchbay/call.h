@@ -106,7 +106,12 @@ BAY_API void bay_call_release_stream(bay_call *call, uint32_t retry_ms);
  * `answered` runs once per question, after the handler has returned; several questions may be open
  * at once. It never runs for a question that ends this run of the handler (see above). A client
  * that lacks the capability, a question that times out: BAY_NO_ANSWER, with the reason in
- * bay_answer_error. A deferred call may ask from its own thread, too.
+ * bay_answer_error. It runs where handlers of its kind run: on the pool for a blocking one.
+ *
+ * A deferred call may ask from its own thread, too; its `answered` always runs, and either that or
+ * the thread ends the call, not both. Where the client is asked by rounds, the client's turn begins
+ * with the question: bay_call_is_cancelled from then on, BAY_NO_ANSWER and BAY_CANCELLED, and what
+ * the call still says reaches nobody, until the handler runs again.
  *
  * The state between two rounds travels with the client, sealed: encrypted, bound to caller, tool,
  * arguments and expiry, good for one use (see bay_server_key). */

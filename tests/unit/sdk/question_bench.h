@@ -6,7 +6,7 @@
 #include "sdk/rounds.h"
 #include "unit/sdk/sdk_bench.h"
 
-#define EVERY_QUESTION                                                                                 \
+#define EVERY_QUESTION                                                                             \
     "\"elicitation\":{\"form\":{},\"url\":{}},\"sampling\":{\"tools\":{}},\"roots\":{}"
 
 /* What follows `before` in `text`, up to the next of `end`; static storage. */
