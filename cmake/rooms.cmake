@@ -66,6 +66,10 @@ set(bay_hot
     transport/mcp_stdio
     sdk/arguments sdk/call sdk/deadline sdk/delivery sdk/result sdk/server_service)
 list(JOIN bay_hot "|" bay_hot)
+# What every byte of every message passes: inlined with its constants, -O3.
+set(bay_hottest base/buf base/str json/reader json/scan json/tree json/utf8 rpc/ mcp/request
+    mcp/server_modern wire/chars wire/http1_head)
+list(JOIN bay_hottest "|" bay_hottest)
 
 function(bay_room name)
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.c)
@@ -78,6 +82,9 @@ function(bay_room name)
     endif()
     add_library(room_${name} STATIC ${sources})
     if(CMAKE_BUILD_TYPE STREQUAL "Release")
+        set(hottest ${sources})
+        list(FILTER hottest INCLUDE REGEX "/src/(${bay_hottest})")
+        set_source_files_properties(${hottest} PROPERTIES COMPILE_OPTIONS -O3)
         list(FILTER sources EXCLUDE REGEX "/src/(${bay_hot})")
         set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS -Os)
     endif()
