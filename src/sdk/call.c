@@ -49,6 +49,7 @@ bay_err sdk_call_new(bay_server *server, const entry *item, mcp_request *request
     atomic_init(&self->is_cancelled, request->is_cancelled);
     atomic_init(&self->is_slow, false);
     atomic_init(&self->is_deferred, false);
+    atomic_init(&self->is_task, false);
     atomic_init(&self->notes, 0);
     atomic_init(&self->note_bytes, 0);
     self->is_delivered = self->is_parted = self->is_running = false;

@@ -17,9 +17,8 @@ void bay_tool_timeout(bay_tool *tool, uint32_t ms)
 static uint64_t timeout_of(const bay_call *call)
 {
     uint32_t own = call->entry->timeout_ms;
-    return own > 0              ? own
-           : call->task != NULL ? sdk_task_time_ms(call)
-                                : sdk_server_setting(call->server, BAY_CALL_TIMEOUT_MS);
+    bay_setting general = atomic_load(&call->is_task) ? BAY_TASK_TTL_MS : BAY_CALL_TIMEOUT_MS;
+    return own > 0 ? own : sdk_server_setting(call->server, general);
 }
 
 /* The loop's clock, but of any thread. */

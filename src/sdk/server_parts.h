@@ -298,7 +298,6 @@ bool sdk_tasks_are_offered(const bay_server *server, const mcp_revision *revisio
 bool sdk_task_is_wanted(const mcp_request *request);
 /* In place of sdk_call_run: runs once the task is stored, or ends the call. */
 void sdk_task_start(bay_call *call);
-uint32_t sdk_task_time_ms(const bay_call *call); /* a task's handler may take so long */
 
 /* task_methods.c: tasks/get, tasks/update, tasks/cancel. */
 void sdk_tasks_request(bay_server *server, mcp_request *request);

@@ -140,8 +140,9 @@ static void act(errand *self, task_record *row, const store_row *stored, arena *
     task *live = sdk_tasks_find(self->of, row->id);
     bool is_over = sdk_task_is_over(row->status);
     if (live == NULL && !is_over) {
-        sdk_task_adopt(self->of, stored); /* if nobody else has it */
+        sdk_task_adopt(self->of, row->id); /* if nobody else has it */
     }
+    live = live != NULL && live->is_lost ? NULL : live;
     if (self->request->method->id == MCP_TASKS_GET) {
         show(self, row);
     } else if (is_over || (live == NULL && !self->of->is_shared)) {
@@ -200,18 +201,25 @@ void sdk_tasks_request(bay_server *server, mcp_request *request)
             STR("{\"requiredCapabilities\":{\"extensions\":{\"" MCP_EXTENSION_TASKS "\":{}}}}"));
         return;
     }
-    bool needs_responses = request->method->id == MCP_TASKS_UPDATE;
-    if (needs_responses &&
-        !json_is(json_get(request->message.params, STR("inputResponses")), JSON_OBJECT)) {
+    json_val responses = json_get(request->message.params, STR("inputResponses"));
+    if (request->method->id == MCP_TASKS_UPDATE &&
+        (!json_is(responses, JSON_OBJECT) || json_count(responses) > TASK_MAX_ANSWERS)) {
         mcp_request_error(request, RPC_INVALID_PARAMS,
-                          STR("tasks/update needs inputResponses, an object"), none);
+                          STR("tasks/update needs inputResponses, an object of at most 1,024 "
+                              "members"),
+                          none);
         return;
     }
-    errand *self = of != NULL && !of->is_ending && request->name.len == TASK_ID_BYTES
-                       ? mem_zalloc(sizeof(*self))
-                       : NULL;
-    if (self == NULL) {
+    if (of == NULL || request->name.len != TASK_ID_BYTES) {
         mcp_request_error(request, RPC_INVALID_PARAMS, STR("Unknown task"), none);
+        return;
+    }
+    errand *self = of->is_ending ? NULL : mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        mcp_request_error(request, RPC_INTERNAL_ERROR,
+                          of->is_ending ? STR("The server is being stopped; try again later")
+                                        : STR("Out of memory"),
+                          none);
         return;
     }
     *self = (errand){.of = of, .request = request};

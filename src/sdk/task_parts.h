@@ -26,6 +26,7 @@ enum {
     TASK_LEASE_MS = 10000,   /* an owner that is silent for so long has lost its tasks */
     TASK_TICK_MS = 2500,     /* renewals, mail, saves that failed */
     TASK_SCAN_ROWS = 100,    /* orphans are looked for in steps of so many rows */
+    TASK_MAX_ANSWERS = 1024, /* of one tasks/update: it is refused */
 };
 
 typedef enum task_status {
@@ -73,9 +74,12 @@ typedef struct task {
     uint64_t version; /* of the row; 0: there is none yet */
     bool is_new;      /* its handler has not been run yet */
     bool is_saving;
-    bool is_dirty;  /* to be saved once more */
-    bool is_lost;   /* another process has it now: nothing is saved any more */
-    size_t looking; /* operations on its lease and its mail under way */
+    bool is_dirty;   /* to be saved once more */
+    bool is_lost;    /* gone, or another process's now: nothing is saved any more */
+    bool is_left;    /* to the next process: how its handler ends here does not count */
+    bool has_failed; /* to be stored, and that was told */
+    size_t looking;  /* it stays while this is not 0: operations on its lease and mail, callers */
+    bay_str asked_before; /* by another process: members of inputRequests */
     /* A task that runs again has no request of a client's: this one takes its place. */
     mcp_request request;
     json_doc arguments_doc;
@@ -90,7 +94,8 @@ struct bay_tasks {
     list live;
     map by_id; /* of the same */
     size_t live_count;
-    size_t doing; /* operations of the store under way that are not a task's own */
+    size_t doing;   /* operations of the store under way that are not a task's own */
+    size_t walking; /* along `live`: nothing is freed meanwhile */
     char owner[TASK_ID_BYTES + 1];
     loop_timer tick;
     uint32_t ticks;
@@ -114,13 +119,32 @@ static inline bool sdk_task_is_over(task_status status)
 }
 
 /* tasks.c */
-extern const call_sink sdk_task_sink;
 task *sdk_tasks_find(const tasks *self, bay_str id);
+task *sdk_task_new(tasks *of, bay_call *call); /* in no list yet; NULL: no memory */
+/* Texts of the record become its own. */
+bay_err sdk_task_keep_texts(task *self) BAY_MUST_CHECK;
+bay_err sdk_task_enlist(task *self) BAY_MUST_CHECK;
+void sdk_task_free(task *self);
+/* Frees it if nothing is left to be done for it. */
+void sdk_task_settle(task *self);
+
+/* task_row.c: the row, the lease on it, the mail in it. */
+void sdk_task_save(task *self); /* now, or once more when what is under way is done */
+void sdk_task_take_lease(task *self);
+void sdk_task_leave_lease(tasks *self, bay_str id);
+void sdk_task_look_for_mail(task *self);
+
+/* task_sink.c */
+extern const call_sink sdk_task_sink;
 /* The client's answers to open questions of a task of ours: members of inputResponses. */
 void sdk_task_answer(task *self, json_val responses);
 void sdk_task_cancel(task *self);
-/* A row that says it is under way, and nobody of ours runs it: takes it over if nobody else does.
- * `version` of the row. */
-void sdk_task_adopt(tasks *self, const store_row *row);
+/* What came as mail: members. */
+void sdk_task_read_mail(task *self, bay_str mail);
+
+/* task_orphans.c */
+/* A row that says it is under way, and nobody of ours runs it: takes it over if nobody else has. */
+void sdk_task_adopt(tasks *self, bay_str id);
+void sdk_tasks_scan(tasks *self); /* for all of those */
 
 #endif

@@ -7,6 +7,8 @@
 #include "sdk/task_parts.h"
 #include "json/writer.h"
 
+#define LAST_MS UINT64_C(253402300799999) /* of the year 9999, which is all a date has room for */
+
 static const bay_str status_texts[TASK_STATUSES] = {
     STR_INIT("working"), STR_INIT("input_required"), STR_INIT("completed"),
     STR_INIT("failed"),  STR_INIT("cancelled"),
@@ -93,9 +95,6 @@ void sdk_task_write_row(const task_record *self, buf *out)
     put_text(&writer, "id", self->id);
     put_text(&writer, "tool", self->tool);
     put_text(&writer, "principal", self->principal);
-    put_raw(&writer, "arguments", self->arguments);
-    put_raw(&writer, "capabilities", self->capabilities);
-    put_raw(&writer, "clientInfo", self->client_info);
     put_text(&writer, "status", status_texts[self->status]);
     put_text(&writer, "message", self->message);
     json_key_lit(&writer, "created");
@@ -106,10 +105,16 @@ void sdk_task_write_row(const task_record *self, buf *out)
     json_put_uint(&writer, self->ttl_ms);
     json_key_lit(&writer, "poll");
     json_put_uint(&writer, self->poll_ms);
-    put_object(&writer, "requests", self->requests);
-    put_object(&writer, "answers", self->answers);
-    put_object(&writer, "mail", self->mail);
-    put_raw(&writer, "outcome", self->outcome);
+    if (sdk_task_is_over(self->status)) {
+        put_raw(&writer, "outcome", self->outcome);
+    } else { /* what is needed to go on */
+        put_raw(&writer, "arguments", self->arguments);
+        put_raw(&writer, "capabilities", self->capabilities);
+        put_raw(&writer, "clientInfo", self->client_info);
+        put_object(&writer, "requests", self->requests);
+        put_object(&writer, "answers", self->answers);
+        put_object(&writer, "mail", self->mail);
+    }
     json_close_object(&writer);
 }
 
@@ -146,7 +151,8 @@ static bool read_status(json_val row, task_status *out)
 
 bay_err sdk_task_read_row(bay_str text, arena *memory, task_record *out)
 {
-    static const json_limits limits = {TASK_MAX_ROW, 96, 1 << 20};
+    /* Whatever could be written can be read: a value takes two bytes at least. */
+    static const json_limits limits = {TASK_MAX_ROW, 128, TASK_MAX_ROW / 2};
     json_doc *doc = arena_zalloc(memory, sizeof(*doc));
     if (doc == NULL) {
         return BAY_NOMEM;
@@ -170,8 +176,8 @@ bay_err sdk_task_read_row(bay_str text, arena *memory, task_record *out)
         read_text(row, STR("tool"), memory, &out->tool),
         read_text(row, STR("principal"), memory, &out->principal),
         read_text(row, STR("message"), memory, &out->message),
-        read_number(row, STR("created"), UINT64_MAX, &out->created_ms),
-        read_number(row, STR("updated"), UINT64_MAX, &out->updated_ms),
+        read_number(row, STR("created"), LAST_MS, &out->created_ms),
+        read_number(row, STR("updated"), LAST_MS, &out->updated_ms),
         read_number(row, STR("ttl"), UINT32_MAX, &ttl),
         read_number(row, STR("poll"), UINT32_MAX, &poll),
     };
