@@ -270,8 +270,8 @@ bay_err mcp_call_keep(call_kept *kept, const mcp_call_spec *spec, bool wants_fie
 /* Writes and sends a call whose id is set; `params` and `meta` missing: read from what was kept. */
 bay_err mcp_call_send(mcp_call *call, const mcp_revision *revision, json_val params,
                       json_val meta) BAY_MUST_CHECK;
-/* A notification or a response: fire and forget. */
-void mcp_client_post(mcp_client *self, bay_str message);
+/* A notification or a response. BAY_OK also where nobody is left to hear it. */
+bay_err mcp_client_post(mcp_client *self, bay_str message);
 void mcp_client_notify(mcp_client *self, mcp_method_id method, bay_str params);
 size_t mcp_client_legacy_fields(const mcp_client *self, bay_str event_id, mcp_field *out);
 

@@ -4,6 +4,7 @@
  * is counted. Source: mcp 2026-07-28 basic/transports; mcp 2025-11-25 basic/transports. */
 #include <stdio.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "mcp/client_internal.h"
 
@@ -211,6 +212,27 @@ static void receive_notification(mcp_client *self, mcp_call *owner, const rpc_me
 
 /* ---- requests of the server ------------------------------------------------------------------ */
 
+/* The server waits for an answer: where there is no memory for one, a word of failure may still
+ * fit, and where not even that does, the link is of no further use to whoever waits for a call on
+ * it. */
+static void post_answer(mcp_client *self, client_desk *desk, bay_str id)
+{
+    bay_err err = desk->message.err;
+    err = err == BAY_OK ? mcp_client_post(self, buf_view(&desk->message)) : err;
+    if (err == BAY_OK) {
+        return;
+    }
+    buf_clear(&desk->message);
+    rpc_write_error(&desk->message, id, RPC_INTERNAL_ERROR,
+                    STR("the answer could not be sent: out of memory, or it is too long"),
+                    (bay_str){0});
+    err = desk->message.err;
+    err = err == BAY_OK ? mcp_client_post(self, buf_view(&desk->message)) : err;
+    if (err != BAY_OK) {
+        mcp_client_break(self, err, "a question of the server could not be answered", false);
+    }
+}
+
 static void refuse(mcp_client *self, const rpc_message *message)
 {
     char text[CLIENT_TEXT];
@@ -220,9 +242,7 @@ static void refuse(mcp_client *self, const rpc_message *message)
              BAY_STR(str_head(message->method, 64)));
     client_desk desk = mcp_client_take_desk(self, &self->send_desk);
     rpc_write_error(&desk.message, message->id, RPC_METHOD_NOT_FOUND, str_of(text), (bay_str){0});
-    if (desk.message.err == BAY_OK) {
-        mcp_client_post(self, buf_view(&desk.message));
-    }
+    post_answer(self, &desk, message->id);
     mcp_client_put_desk(&self->send_desk, &desk);
 }
 
@@ -239,12 +259,7 @@ static void answer(mcp_client *self, bay_str id, bay_str result, int code, bay_s
     } else {
         rpc_write_error(&desk.message, id, code, message, (bay_str){0});
     }
-    if (desk.message.err == BAY_OK) {
-        mcp_client_post(self, buf_view(&desk.message));
-    } else {
-        LOG(LOG_WARN, "mcp", "an answer to the server could not be written: %s",
-            bay_err_text(desk.message.err));
-    }
+    post_answer(self, &desk, id);
     mcp_client_put_desk(&self->send_desk, &desk);
     mcp_client_leave(self);
 }

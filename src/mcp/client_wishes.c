@@ -29,7 +29,7 @@ bay_err mcp_client_tell(mcp_client *self, bay_str method, bay_str params, uint64
     rpc_write_notification(&desk.message, method, params);
     bay_err err = desk.message.err;
     if (err == BAY_OK) {
-        mcp_client_post(self, buf_view(&desk.message));
+        err_ignore(mcp_client_post(self, buf_view(&desk.message)));
     }
     mcp_client_put_desk(&self->send_desk, &desk);
     mcp_client_leave(self);

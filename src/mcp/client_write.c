@@ -1,6 +1,7 @@
 /* Outgoing bytes: what a call was made of is kept, spliced into one message for the revision
  * spoken, and dressed in header fields. Nothing of the caller's is re-serialised: only `_meta` keys
  * that are the engine's own and the renamed member are written by us. */
+#include "base/err.h"
 #include "base/log.h"
 #include "mcp/client_internal.h"
 #include "wire/header.h"
@@ -283,15 +284,15 @@ bay_err mcp_call_send(mcp_call *call, const mcp_revision *revision, json_val par
     return err;
 }
 
-void mcp_client_post(mcp_client *self, bay_str message)
+bay_err mcp_client_post(mcp_client *self, bay_str message)
 {
     if (self->is_dead || self->state == MCP_CLIENT_BROKEN) {
-        return;
+        return BAY_OK;
     }
     /* A peer that makes us talk without reading what we say is cut off. */
     if (self->is_clogged && ++self->clogged_count > CLIENT_MAX_CLOGGED) {
         mcp_client_break(self, BAY_LIMIT, "the server does not read what it asked for", false);
-        return;
+        return BAY_OK;
     }
     mcp_field fields[MCP_MAX_FIELDS];
     size_t count = mcp_client_legacy_fields(self, (bay_str){0}, fields);
@@ -299,9 +300,12 @@ void mcp_client_post(mcp_client *self, bay_str message)
     bay_err err = self->ops.send(self->link, 0, message, fields, count, self->call_timeout_ms);
     if (err == BAY_AGAIN) {
         self->is_clogged = self->kind != MCP_LINK_HTTP;
-    } else if (err != BAY_OK) {
+        return BAY_OK;
+    }
+    if (err != BAY_OK) {
         LOG(LOG_WARN, "mcp", "a message could not be sent: %s", bay_err_text(err));
     }
+    return err;
 }
 
 void mcp_client_notify(mcp_client *self, mcp_method_id method, bay_str params)
@@ -309,7 +313,7 @@ void mcp_client_notify(mcp_client *self, mcp_method_id method, bay_str params)
     client_desk desk = mcp_client_take_desk(self, &self->send_desk);
     rpc_write_notification(&desk.message, mcp_method_of(method)->text, params);
     if (desk.message.err == BAY_OK) {
-        mcp_client_post(self, buf_view(&desk.message));
+        err_ignore(mcp_client_post(self, buf_view(&desk.message)));
     }
     mcp_client_put_desk(&self->send_desk, &desk);
 }
