@@ -333,7 +333,7 @@ static void calls_that_fail_say_so(void **state)
     assert_ended(2, "");
     PATCHBAY("call", "get_weather", "location=1", "--", weather);
     assert_int_equal(result.code, 1);
-    assert_has(result.out, "must be of type");
+    assert_has(result.out, "/location must be");
     PATCHBAY("call", "get_weather", "location==1", "--", weather);
     assert_int_equal(result.code, 1);
     assert_has(result.out, "no city \"1\"");

@@ -455,6 +455,18 @@ static inline void client_list(client *self, const char *path)
                 "{'jsonrpc':'2.0','id':1,'method':'tools/list','params':{" RIG_META "}}}");
 }
 
+/* Does the tool, called on a connection of its own, answer with `part`? */
+static inline bool is_answered(const gateway_rig *to, const char *tool, const char *part)
+{
+    client one;
+    client_open(&one, to);
+    client_call(&one, tool);
+    (void)client_reply(&one);
+    bool is_good = client_find(&one, part) != NULL;
+    client_close(&one);
+    return is_good;
+}
+
 /* Calls a tool on a connection of its own and expects `part` in the answer. */
 static inline void expect_call(const gateway_rig *to, const char *tool, const char *part)
 {
