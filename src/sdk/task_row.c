@@ -169,6 +169,25 @@ static void end_questions(bay_call *call)
     }
 }
 
+/* What its handler said before it could be stored is the answer of a plain call. */
+static void answer_plainly(const task *self, mcp_request *request, bay_str otherwise)
+{
+    task_status status = self->record.status;
+    arena memory;
+    json_doc doc;
+    arena_init(&memory, SIZE_MAX);
+    bool has_outcome = (status == TASK_COMPLETED || status == TASK_FAILED) &&
+                       json_parse(&doc, self->record.outcome, NULL, &memory, NULL) == BAY_OK;
+    if (has_outcome && status == TASK_COMPLETED) {
+        mcp_request_result(request, json_root(&doc));
+    } else if (has_outcome) {
+        mcp_request_error_object(request, json_root(&doc));
+    } else {
+        mcp_request_error(request, RPC_INTERNAL_ERROR, otherwise, (bay_str){NULL, 0});
+    }
+    arena_fini(&memory);
+}
+
 /* The row could not be made, or perhaps it was: there is no task. */
 static void renounce(task *self, bay_err err)
 {
@@ -183,7 +202,7 @@ static void renounce(task *self, bay_err err)
     of->doing +=
         store_remove(of->store, rows_table, self->record.id, STORE_ANY, let_go, of) == BAY_OK;
     if (call == NULL) {
-        mcp_request_error(request, RPC_INTERNAL_ERROR, text, (bay_str){NULL, 0});
+        answer_plainly(self, request, text);
         return;
     }
     self->call = NULL;
