@@ -144,6 +144,7 @@ bool mcp_call_requeue(mcp_call *call)
     call->status = 0;
     call->was_sent = false;
     call->fault = BAY_OK;
+    call->fault_text = NULL;
     call->attempts = 0;
     buf_clear(&call->event_id);
     mcp_call_wait(call);

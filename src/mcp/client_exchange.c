@@ -1,5 +1,7 @@
 /* HTTP exchanges: their heads, hints and ends, and what an end without an answer means.
  * Source: mcp 2026-07-28 basic/transports/streamable-http; mcp 2025-11-25 basic/transports. */
+#include <stdio.h>
+
 #include "base/log.h"
 #include "mcp/client_internal.h"
 
@@ -37,6 +39,9 @@ void mcp_client_head(mcp_client *self, uint64_t exchange, int status, bay_str se
     mcp_call *call = mcp_call_by_exchange(self, exchange);
     if (call != NULL) {
         call->status = status;
+        if (call->purpose == CALL_STREAM && status == 200) {
+            self->streamed_serial = call->session_serial;
+        }
         bool is_visible = true;
         for (size_t i = 0; i < session.len; i++) {
             is_visible = is_visible && session.at[i] > 0x20 && session.at[i] < 0x7F;
@@ -67,6 +72,7 @@ static void ended_refused(mcp_call *call)
 
 static void ended_unanswered(mcp_call *call, bay_err err, bool was_sent, const char *text)
 {
+    char told[CLIENT_TEXT];
     mcp_client *self = call->client;
     bool is_resumed = call->attempts > 0 || call->exchange != call->id;
     if (mcp_client_legacy_lost_session(call) && !mcp_client_is_modern(self)) {
@@ -83,7 +89,10 @@ static void ended_unanswered(mcp_call *call, bay_err err, bool was_sent, const c
     } else if (mcp_client_legacy_resume(call)) {
         LOG(LOG_DEBUG, "mcp", "a stream was cut; it will be resumed");
     } else if (call->fault != BAY_OK) {
-        mcp_call_fail(call, call->fault, true, "the server answered something else");
+        snprintf(told, sizeof(told), "the server's answer is not one to this request%s%s",
+                 call->fault_text != NULL ? ": " : "",
+                 call->fault_text != NULL ? call->fault_text : "");
+        mcp_call_fail(call, call->fault, true, told);
     } else if (err != BAY_OK) {
         mcp_call_fail(call, err, was_sent || is_resumed, text);
     } else {

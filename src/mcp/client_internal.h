@@ -97,8 +97,9 @@ struct mcp_call {
     uint32_t attempts; /* RESUMING and STREAM: since the last event */
     uint32_t retry_ms; /* the server's wish; 0: none */
     uint32_t garbage;
-    int status;    /* of the current exchange; 0: not known */
-    bay_err fault; /* what will be said if the exchange ends without an answer */
+    int status;             /* of the current exchange; 0: not known */
+    bay_err fault;          /* what will be said if the exchange ends without an answer */
+    const char *fault_text; /* static; NULL: nothing in particular */
     uint32_t timeout_ms;
     uint64_t deadline_ms; /* no progress until then: timeout; RESUMING and back-off: see wake_ms */
     uint64_t end_ms;
@@ -154,6 +155,7 @@ struct mcp_client {
     buf session;
     buf next_session;
     uint32_t session_serial;
+    uint32_t streamed_serial; /* the session whose GET stream was answered with one; 0: none */
 
     buf about; /* the DiscoverResult or InitializeResult */
     json_doc about_doc;

@@ -196,7 +196,9 @@ void mcp_client_legacy_stream_ended(mcp_client *self, bay_err err)
     mcp_call *call = self->stream;
     int status = call->status;
     call->is_exchange_open = false;
-    if (mcp_client_legacy_lost_session(call)) {
+    /* Servers without a stream say 404, too. Only a session that had one is then lost; if it is all
+     * the same, the next request will tell. */
+    if (mcp_client_legacy_lost_session(call) && self->streamed_serial == call->session_serial) {
         mcp_client_legacy_session_lost(self, call->session_serial);
         return;
     }
