@@ -209,9 +209,9 @@ static void probed_failure(mcp_client *self, const mcp_call *call, const mcp_out
         mcp_client_break(self, mcp_client_detect_status_err(call->status), text, false);
         return;
     }
-    /* Silence on a duplex link, or an HTTP answer that is none. */
-    bool is_silence =
-        outcome->err == BAY_TIMEOUT && !mcp_client_is_http(self) && may_speak(self, MCP_LEGACY);
+    /* Silence on a duplex link, or an answer that is none. */
+    bool is_silence = (outcome->err == BAY_TIMEOUT || outcome->err == BAY_PROTOCOL) &&
+                      !mcp_client_is_http(self) && may_speak(self, MCP_LEGACY);
     bool is_other =
         call->status != 0 && (outcome->err == BAY_PROTOCOL || outcome->err == BAY_CLOSED);
     if (is_silence || is_other) {

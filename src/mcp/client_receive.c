@@ -59,6 +59,7 @@ static mcp_call *answered_call(mcp_client *self, mcp_call *owner, const rpc_mess
             return owner;
         }
         owner->fault = BAY_PROTOCOL;
+        owner->fault_text = "it names another id";
         return NULL;
     }
     /* A server that could not read our first request cannot name it either. */
@@ -69,9 +70,33 @@ static mcp_call *answered_call(mcp_client *self, mcp_call *owner, const rpc_mess
     return call;
 }
 
+/* An answer by another writing of an id of ours, "7" or 7.0 for 7: nothing else will come. */
+static mcp_call *misnamed_call(const mcp_client *self, bay_str id)
+{
+    if (id.len > 2 && id.at[0] == '"') {
+        return mcp_call_by_id(self, (bay_str){id.at + 1, id.len - 2});
+    }
+    size_t point = str_find(id, '.');
+    return str_eq(str_from(id, point), STR(".0")) ? mcp_call_by_id(self, str_head(id, point))
+                                                  : NULL;
+}
+
+static void fail_misnamed(mcp_call *call, bay_str id)
+{
+    char text[CLIENT_TEXT];
+    snprintf(text, sizeof(text), "the server answered with id %.*s where %llu was asked",
+             BAY_STR(str_head(id, 64)), (unsigned long long)call->id);
+    mcp_call_fail(call, BAY_PROTOCOL, true, text);
+}
+
 static void receive_answer(mcp_client *self, mcp_call *owner, const rpc_message *message)
 {
     mcp_call *call = answered_call(self, owner, message);
+    mcp_call *misnamed = call == NULL && owner == NULL ? misnamed_call(self, message->id) : NULL;
+    if (misnamed != NULL) {
+        fail_misnamed(misnamed, message->id);
+        return;
+    }
     if (call == NULL) {
         LOG(LOG_DEBUG, "mcp", "an answer to no open request was ignored: id %.*s",
             BAY_STR(str_head(message->id, 64)));
@@ -330,10 +355,31 @@ static void dispatch(mcp_client *self, uint64_t exchange, const rpc_message *mes
     }
 }
 
+/* A broken answer ends its call: no other will come. (One with an error status says more by that,
+ * and ends with its exchange.) */
+static bool fail_answered(mcp_client *self, uint64_t exchange, const rpc_fault *fault)
+{
+    char text[CLIENT_TEXT];
+    mcp_call *owner = exchange != 0 ? mcp_call_by_exchange(self, exchange) : NULL;
+    mcp_call *call = mcp_call_by_id(self, fault->answers);
+    bool is_elsewhere = owner != NULL && owner->purpose != CALL_STREAM && owner != call;
+    if (call == NULL || is_elsewhere || call->status >= 400) {
+        return false;
+    }
+    snprintf(text, sizeof(text), "the server's answer is no JSON-RPC response: %s", fault->text);
+    mcp_call_fail(call, BAY_PROTOCOL, true, text);
+    return true;
+}
+
 /* An unreadable message: on an exchange it harms that call only, on a shared channel it is counted.
  */
-static void receive_garbage(mcp_client *self, uint64_t exchange, bay_err err, const char *why)
+static void receive_garbage(mcp_client *self, uint64_t exchange, bay_err err,
+                            const rpc_fault *fault)
 {
+    const char *why = fault->text != NULL ? fault->text : bay_err_text(err);
+    if (err == BAY_PROTOCOL && fail_answered(self, exchange, fault)) {
+        return;
+    }
     LOG(LOG_DEBUG, "mcp", "an unreadable message was ignored: %s", why);
     if (exchange == 0) {
         if (err == BAY_NOMEM) {
@@ -349,6 +395,7 @@ static void receive_garbage(mcp_client *self, uint64_t exchange, bay_err err, co
         return;
     }
     call->fault = err == BAY_NOMEM ? BAY_NOMEM : BAY_PROTOCOL;
+    call->fault_text = why; /* static */
     if (++call->garbage > CLIENT_MAX_GARBAGE && call->purpose != CALL_STREAM) {
         mcp_call_abandon(call);
         mcp_call_fail(call, BAY_PROTOCOL, true, "the server sends what is no MCP");
@@ -360,7 +407,7 @@ static void receive_batch(mcp_client *self, uint64_t exchange, json_val batch, a
     bool may = self->revision != NULL && self->revision->batches &&
                self->state == MCP_CLIENT_READY && json_count(batch) > 0;
     if (!may) {
-        receive_garbage(self, exchange, BAY_PROTOCOL, "a batch");
+        receive_garbage(self, exchange, BAY_PROTOCOL, &(rpc_fault){.text = "It is a batch"});
         return;
     }
     json_iter iter = json_iter_of(batch);
@@ -371,7 +418,7 @@ static void receive_batch(mcp_client *self, uint64_t exchange, json_val batch, a
         if (err == BAY_OK) {
             dispatch(self, exchange, &message, memory);
         } else {
-            receive_garbage(self, exchange, err, fault.text != NULL ? fault.text : "no memory");
+            receive_garbage(self, exchange, err, &fault);
         }
     }
 }
@@ -387,7 +434,7 @@ static void receive_text(mcp_client *self, uint64_t exchange, bay_str text, aren
     if (err == BAY_UNSUPPORTED) {
         receive_batch(self, exchange, message.root, memory);
     } else if (err != BAY_OK) {
-        receive_garbage(self, exchange, err, fault.text != NULL ? fault.text : bay_err_text(err));
+        receive_garbage(self, exchange, err, &fault);
     } else {
         if (exchange == 0) {
             self->garbage = 0;

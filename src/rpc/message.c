@@ -106,7 +106,10 @@ bay_err rpc_message_read(rpc_message *out, json_val root, arena *memory, rpc_fau
     bay_err err = json_pick(root, member_names, AT_COUNT, at, &duplicate);
     if (err == BAY_DUPLICATE) {
         bay_str id = duplicate == AT_ID ? STR("") : id_of(json_get(root, STR("id")));
-        return refuse(fault, RPC_INVALID_REQUEST, id, "A member of the envelope stands twice");
+        bool is_answer = json_is(json_get(root, STR("method")), JSON_MISSING);
+        err = refuse(fault, RPC_INVALID_REQUEST, id, "A member of the envelope stands twice");
+        fault->answers = is_answer ? id : STR("");
+        return err;
     }
     if (err != BAY_OK) {
         return BAY_NOMEM;
@@ -114,12 +117,15 @@ bay_err rpc_message_read(rpc_message *out, json_val root, arena *memory, rpc_fau
     rpc_message message = {.root = root, .id = id_of(at[AT_ID])};
     bool is_call = !json_is(at[AT_METHOD], JSON_MISSING);
     if (!json_str_eq(at[AT_VERSION], STR("2.0"))) {
-        return refuse(fault, RPC_INVALID_REQUEST, is_call ? message.id : STR(""),
-                      "jsonrpc must be \"2.0\"");
+        err = refuse(fault, RPC_INVALID_REQUEST, is_call ? message.id : STR(""),
+                     "jsonrpc must be \"2.0\"");
+    } else {
+        err = is_call ? read_call(&message, at, memory, fault) : read_response(&message, at, fault);
     }
-    err = is_call ? read_call(&message, at, memory, fault) : read_response(&message, at, fault);
     if (err == BAY_OK) {
         *out = message;
+    } else if (err == BAY_PROTOCOL && !is_call) {
+        fault->answers = message.id;
     }
     return err;
 }

@@ -33,6 +33,7 @@ typedef struct rpc_fault {
     bay_str id; /* raw, "null" when unreadable; never points outside the input or static text */
     const char *text; /* static */
     size_t offset;    /* of the offending byte in the input, for -32700 */
+    bay_str answers;  /* raw id of the request that it is a broken answer to; empty: none */
 } rpc_fault;
 
 /* Bounds on ids and method names: 256 bytes each. */

@@ -50,7 +50,7 @@ static void test_garbage_on_a_line(void **state)
         fx_call(&fx, &call, "tools/list", NULL);
         uint64_t id = fx_next(&fx)->exchange;
         for (size_t i = 0; i < GARBAGE; i++) {
-            fx_line(&fx, id, garbage[i]);
+            fx_line(&fx, id + 7, garbage[i]); /* of a request that nobody made */
             fx_saw(&fx, "");
         }
         fx_line(&fx, id, FX_RESULT("{}"));
@@ -58,6 +58,78 @@ static void test_garbage_on_a_line(void **state)
         fx_quiet(&fx);
         fx_fini(&fx);
     }
+}
+
+/* The id of an open request and no response: it ends now, with the reason, and not in a minute. */
+static void test_broken_answers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *why;
+    } rows[] = {
+        {"{'jsonrpc':'2.0','id':#,'result':5}", "The result is not an object"},
+        {"{'jsonrpc':'2.0','id':#,'result':null}", "The result is not an object"},
+        {"{'jsonrpc':'2.0','id':#,'error':'boom'}", "An error needs an integer code and a message"},
+        {"{'jsonrpc':'2.0','id':#,'error':{'code':-1}}",
+         "An error needs an integer code and a message"},
+        {"{'jsonrpc':'2.0','id':#,'result':{},'error':{'code':1,'message':''}}",
+         "A response has either a result or an error"},
+        {"{'jsonrpc':'2.0','id':#}", "A message needs a method, a result or an error"},
+        {"{'id':#,'result':{}}", "jsonrpc must be 'two'"},
+        {"{'jsonrpc':'2.0','id':#,'result':{},'result':{}}",
+         "A member of the envelope stands twice"},
+    };
+    for (int kind = MCP_LINK_DUPLEX; kind <= MCP_LINK_HTTP; kind++) {
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+            fx_init(&fx, (mcp_link_kind)kind);
+            fx_open_modern(&fx);
+            fx_name call = {.text = "call"}, other = {.text = "other"};
+            fx_call(&fx, &call, "tools/call", "{'name':'a'}");
+            fx_call(&fx, &other, "tools/call", "{'name':'b'}");
+            uint64_t id = fx_next(&fx)->exchange, next = fx_next(&fx)->exchange;
+            fx_message(&fx, kind == MCP_LINK_HTTP ? id : 0, id, rows[i].text);
+            assert_int_equal(call.done_count, 1);
+            assert_int_equal(call.err, BAY_PROTOCOL);
+            assert_true(call.was_sent);
+            bool is_version = strstr(rows[i].why, "two") != NULL;
+            assert_non_null(strstr(fx.log, is_version ? "jsonrpc must be" : rows[i].why));
+            assert_int_equal(other.done_count, 0);
+            fx_message(&fx, kind == MCP_LINK_HTTP ? next : 0, next, FX_RESULT("{}"));
+            assert_int_equal(other.kind, MCP_OUTCOME_RESULT);
+            fx_fini(&fx);
+        }
+    }
+}
+
+/* On the exchange of another call it says nothing of this one. */
+static void test_broken_answer_elsewhere(void **state)
+{
+    (void)state;
+    fx_init(&fx, MCP_LINK_HTTP);
+    fx_open_modern(&fx);
+    fx_name one = {.text = "one"}, two = {.text = "two"};
+    fx_call(&fx, &one, "tools/list", NULL);
+    fx_call(&fx, &two, "tools/list", NULL);
+    uint64_t first = fx_next(&fx)->exchange, second = fx_next(&fx)->exchange;
+    fx_message(&fx, first, second, "{'jsonrpc':'2.0','id':#,'result':5}");
+    assert_int_equal(two.done_count, 0);
+    fx_reply(&fx, second, 200, FX_RESULT("{}"));
+    assert_int_equal(two.kind, MCP_OUTCOME_RESULT);
+    fx_fini(&fx);
+}
+
+/* What a server of an older revision answers to server/discover may be broken: it is asked as such
+ * a server then. */
+static void test_broken_answer_to_the_probe(void **state)
+{
+    (void)state;
+    fx_init(&fx, MCP_LINK_DUPLEX);
+    fx_open(&fx);
+    fx_line(&fx, fx_expect(&fx, "server/discover")->exchange,
+            "{'jsonrpc':'2.0','id':#,'error':'unknown method'}");
+    fx_line(&fx, fx_expect(&fx, "'initialize'")->exchange, FX_INITIALIZED("2025-11-25", "{}"));
+    fx_saw(&fx, "ready 2025-11-25\n");
+    fx_fini(&fx);
 }
 
 static void test_endless_garbage(void **state)
@@ -163,7 +235,12 @@ static void test_answers_an_unknown_id(void **state)
             snprintf(text, sizeof(text), "{'jsonrpc':'2.0','id':%s,'result':{}}", ids[i]);
             if (kind == MCP_LINK_HTTP) {
                 fx_reply(&fx, id, 200, text);
-                fx_saw(&fx, "call failed PROTOCOL sent the server answered something else\n");
+                assert_int_equal(call.err, BAY_PROTOCOL);
+                assert_non_null(strstr(fx.log, "the server's answer is not one to this request: "));
+            } else if (strcmp(ids[i], "'#'") == 0 || strcmp(ids[i], "#.0") == 0) {
+                fx_line(&fx, id, text); /* ours in other words: no other answer will come */
+                assert_int_equal(call.err, BAY_PROTOCOL);
+                assert_non_null(strstr(fx.log, "the server answered with id "));
             } else {
                 fx_line(&fx, id, text);
                 fx_saw(&fx, "");
@@ -389,6 +466,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_garbage_on_a_line),
+        cmocka_unit_test(test_broken_answers),
+        cmocka_unit_test(test_broken_answer_elsewhere),
+        cmocka_unit_test(test_broken_answer_to_the_probe),
         cmocka_unit_test(test_endless_garbage),
         cmocka_unit_test(test_garbage_on_an_exchange),
         cmocka_unit_test(test_garbage_before_the_answer),
