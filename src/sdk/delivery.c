@@ -23,13 +23,40 @@ static bool read_object(bay_str text, arena *memory, json_doc *out)
     return json_parse(out, text, &limits, memory, NULL) == BAY_OK;
 }
 
-static void request_answer(bay_call *call, const call_note *note)
+static void request_object(bay_call *call, bay_str object)
 {
     arena memory;
     json_doc doc;
+    arena_init(&memory, SIZE_MAX);
+    if (read_object(object, &memory, &doc)) {
+        mcp_request_result(call->request, json_root(&doc));
+    } else {
+        mcp_request_error(call->request, RPC_INTERNAL_ERROR, no_memory, (bay_str){NULL, 0});
+    }
+    arena_fini(&memory);
+}
+
+/* A task's result has its own _meta, also when it turned out that it could not be stored. */
+static void request_members(bay_call *call, bay_str members)
+{
+    if (!atomic_load(&call->is_task)) {
+        mcp_request_result_members(call->request, members);
+        return;
+    }
+    buf object;
+    buf_init(&object, SERVER_MAX_RESULT);
+    buf_char(&object, '{');
+    buf_str(&object, members);
+    buf_char(&object, '}');
+    request_object(call, object.err == BAY_OK ? buf_view(&object) : (bay_str){NULL, 0});
+    buf_fini(&object);
+}
+
+static void request_answer(bay_call *call, const call_note *note)
+{
     switch (note->kind) {
     case NOTE_RESULT:
-        mcp_request_result_members(call->request, note->text);
+        request_members(call, note->text);
         return;
     case NOTE_ERROR:
         mcp_request_error(call->request, note->code, note->text, note->data);
@@ -38,13 +65,7 @@ static void request_answer(bay_call *call, const call_note *note)
         mcp_request_resource_not_found(call->request);
         return;
     default:
-        arena_init(&memory, SIZE_MAX);
-        if (read_object(note->text, &memory, &doc)) {
-            mcp_request_result(call->request, json_root(&doc));
-        } else {
-            mcp_request_error(call->request, RPC_INTERNAL_ERROR, no_memory, (bay_str){NULL, 0});
-        }
-        arena_fini(&memory);
+        request_object(call, note->text);
     }
 }
 

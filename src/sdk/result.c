@@ -479,7 +479,7 @@ static void tell_request(const bay_result *self, buf *out)
 {
     bay_call *call = self->call;
     bay_str meta = inside(&self->meta);
-    bool has_request = call->sink == &sdk_request_sink;
+    bool has_request = !atomic_load(&call->is_task);
     if (has_request && self->has_cache) {
         call->request->ttl_ms = self->ttl_ms;
         call->request->is_cache_public = self->is_public;

@@ -407,6 +407,23 @@ static void a_call_that_cannot_be_stored_goes_on_as_it_was(void **state)
     RIG_UNTIL(&self, self.server->tasks->live_count == 0);
     bay_call_reply(kept, "plainly");
     assert_has(wait_for(&self), "\"text\":\"plainly\"");
+    rig_send(&self, "tools/call", "\"name\":\"later\"", "");
+    RIG_UNTIL(&self, self.server->tasks->live_count == 0);
+    bay_result *result = bay_result_new(kept);
+    bay_result_text(result, "with more");
+    bay_result_meta(result, "{\"mine\":1}");
+    bay_call_finish(kept, result);
+    const char *meta = strstr(wait_for(&self), "\"_meta\":{");
+    assert_non_null(meta);
+    assert_has(meta, "\"mine\":1");
+    assert_null(strstr(meta + 1, "\"_meta\"")); /* not twice */
+    /* It ends before the store has said no. */
+    rig_send(&self, "tools/call", "\"name\":\"later\"", "");
+    bay_call_reply(kept, "ended first");
+    assert_has(wait_for(&self), "\"text\":\"ended first\"");
+    rig_send(&self, "tools/call", "\"name\":\"later\"", "");
+    bay_call_error(kept, -32000, "failed first");
+    assert_has(wait_for(&self), "\"error\":{\"code\":-32000,\"message\":\"failed first\"");
     /* Asked of a task that then was none. */
     rig_send(&self, "tools/call", "\"name\":\"later\"", "");
     answer_err = BAY_OK;
