@@ -93,8 +93,17 @@ static void refuse_capability(bay_server *self, const entry *tool, mcp_request *
     buf_fini(&text);
 }
 
+/* Some clients write null where they have none. False: they are something else. */
+static bool read_arguments(const mcp_request *request, json_val *out)
+{
+    json_val arguments = json_get(request->message.params, STR("arguments"));
+    *out = json_is(arguments, JSON_NULL) ? JSON_NONE : arguments;
+    return json_is(*out, JSON_MISSING) || json_is(*out, JSON_OBJECT);
+}
+
 static void call_tool(bay_server *self, mcp_request *request)
 {
+    json_val arguments;
     const entry *tool = sdk_server_find(self, ENTRY_TOOL, request->name);
     if (tool == NULL) {
         refuse(request, "Unknown tool", request->name);
@@ -109,8 +118,7 @@ static void call_tool(bay_server *self, mcp_request *request)
         refuse_capability(self, tool, request, STR("extensions." MCP_EXTENSION_TASKS));
         return;
     }
-    json_val arguments = json_get(request->message.params, STR("arguments"));
-    if (!json_is(arguments, JSON_MISSING) && !json_is(arguments, JSON_OBJECT)) {
+    if (!read_arguments(request, &arguments)) {
         refuse(request, "The arguments must be an object; tool", request->name);
         return;
     }
@@ -156,13 +164,13 @@ static void read_resource(bay_server *self, mcp_request *request)
 
 static void get_prompt(bay_server *self, mcp_request *request)
 {
+    json_val arguments;
     const entry *prompt = sdk_server_find(self, ENTRY_PROMPT, request->name);
     if (prompt == NULL) {
         refuse(request, "Unknown prompt", request->name);
         return;
     }
-    json_val arguments = json_get(request->message.params, STR("arguments"));
-    if (!json_is(arguments, JSON_MISSING) && !json_is(arguments, JSON_OBJECT)) {
+    if (!read_arguments(request, &arguments)) {
         refuse(request, "The arguments must be an object; prompt", request->name);
         return;
     }

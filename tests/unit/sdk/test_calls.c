@@ -483,6 +483,43 @@ static void answer_broken(bay_call *call, void *user)
     bay_call_finish(call, result);
 }
 
+static void say_arguments(bay_call *call, void *user)
+{
+    (void)user;
+    bay_call_reply_str(call, bay_call_arguments(call));
+}
+
+static void null_stands_for_no_arguments(void **state)
+{
+    (void)state;
+    static const char strict[] = "{\"type\":\"object\",\"required\":[\"s\"]}";
+    rig on;
+    bay_server *server = new_server();
+    bay_server_tool(server, "t", NULL, NULL, say_arguments, NULL);
+    bay_server_tool(server, "strict", NULL, strict, say_arguments, NULL);
+    bay_server_prompt(server, "p", NULL, NULL, reply_ok, NULL);
+    bay_server_prompt(server, "strict", NULL, "[{\"name\":\"a\",\"required\":true}]", reply_ok,
+                      NULL);
+    rig_start(&on, server);
+    for (size_t i = 0; i < ARRAY_LEN(all_revisions); i++) {
+        rig_client(&on, all_revisions[i]);
+        assert_has(rig_ask(&on, "tools/call", "\"name\":\"t\",\"arguments\":null"), TEXT("{}"));
+        assert_has(rig_ask(&on, "tools/call", "\"name\":\"strict\",\"arguments\":null"),
+                   "\"isError\":true");
+        assert_has(rig_ask(&on, "prompts/get", "\"name\":\"p\",\"arguments\":null"),
+                   "\"text\":\"ok\"");
+        assert_has(rig_ask(&on, "prompts/get", "\"name\":\"strict\",\"arguments\":null"),
+                   "\"code\":-32602");
+        static const char *const none[] = {"0", "false", "\"\"", "[]", "[null]"};
+        for (size_t k = 0; k < ARRAY_LEN(none); k++) {
+            char params[64];
+            (void)snprintf(params, sizeof(params), "\"name\":\"t\",\"arguments\":%s", none[k]);
+            assert_has(rig_ask(&on, "tools/call", params), "\"code\":-32602");
+        }
+    }
+    rig_stop(&on);
+}
+
 static void output_is_checked(void **state)
 {
     (void)state;
@@ -588,6 +625,7 @@ int main(void)
         cmocka_unit_test(arguments_are_read_as_they_are),
         cmocka_unit_test(arguments_are_checked),
         cmocka_unit_test(a_complaint_too_long_is_still_one),
+        cmocka_unit_test(null_stands_for_no_arguments),
         cmocka_unit_test(output_is_checked),
         cmocka_unit_test(a_tool_may_require_a_capability),
         cmocka_unit_test(a_cancelled_call_may_still_be_finished),
