@@ -50,11 +50,12 @@ static void client_give_up(bay_client *self)
     sdk_requests_fail_waiting(self, &self->fault);
 }
 
-/* Is there a point in trying again? */
+/* Is there a point in trying again? What broke a link that was in use (a line that was too long,
+ * the hundredth of garbage) says nothing of the next one. */
 static bool client_may_retry(const bay_client *self)
 {
     return self->was_ready && self->failures <= self->options.attempts &&
-           bay_err_class_of(self->fault.code) == BAY_CLASS_RETRY;
+           (self->broke_in_use || bay_err_class_of(self->fault.code) == BAY_CLASS_RETRY);
 }
 
 static bool client_is_needed(const bay_client *self)
@@ -93,6 +94,7 @@ static void client_fail(bay_client *self, bay_err err, const char *text)
     }
     (void)diag_set(&self->fault, err, "%.200s: %s%s", self->shown,
                    text != NULL && text[0] != '\0' ? text : bay_err_text(err), hint);
+    self->broke_in_use = self->phase == CLIENT_READY || self->phase == CLIENT_PAUSING;
     self->failures++;
     self->retry_at_ms = client_now(self) + client_pause_ms(self);
 }

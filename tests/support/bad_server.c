@@ -215,6 +215,10 @@ static void line_call(const request *from)
     }
     if (strcmp(tool, "garbage") == 0) {
         say(1, "Loading model...\n\n{\"jsonrpc\":\n[1,2\n\"\xff\xfe\"\n{}\n[]\n7\n");
+    } else if (strcmp(tool, "babble") == 0) {
+        for (int i = 0; i < 150; i++) {
+            say(1, "loading…\n");
+        }
     } else if (strcmp(tool, "binary") == 0) {
         say_all(1, "\0\1\2\n\0\n", 6);
     } else if (strcmp(tool, "unknown") == 0) {

@@ -330,6 +330,37 @@ static void every_lack_of_memory_is_an_error(void **state)
     assert_no_children();
 }
 
+/* What broke a link in use says nothing of the next one: the next call makes it, and is made. */
+static void one_that_talked_nonsense_is_started_again(void **state)
+{
+    (void)state;
+    bay_client *client = spawn_bad("good");
+    bay_diag diag = {0};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(call(client, "babble", &diag), BAY_PROTOCOL);
+        assert_says(&diag, "the server sends what is no MCP");
+        assert_int_equal(call(client, "echo", &diag), BAY_OK);
+    }
+    bay_client_close(client);
+    assert_no_children();
+}
+
+/* … and a broken answer ends one call, not its time limit. */
+static void a_broken_answer_ends_its_call(void **state)
+{
+    static const char *const tools[] = {"types", "null", "wrong_version", "error"};
+    (void)state;
+    bay_client *client = spawn_bad("good");
+    for (size_t i = 0; i < ARRAY_LEN(tools); i++) {
+        bay_diag diag = {0};
+        assert_int_equal(call(client, tools[i], &diag), BAY_PROTOCOL);
+        assert_says(&diag, "the server's answer is no JSON-RPC response: ");
+        assert_int_equal(call(client, "echo", &diag), BAY_OK);
+    }
+    bay_client_close(client);
+    assert_no_children();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -339,6 +370,8 @@ int main(void)
         cmocka_unit_test(noise_before_the_first_word_is_no_harm),
         cmocka_unit_test(odd_answers_end_one_call_only),
         cmocka_unit_test(one_that_dies_in_a_call_is_started_again),
+        cmocka_unit_test(one_that_talked_nonsense_is_started_again),
+        cmocka_unit_test(a_broken_answer_ends_its_call),
         cmocka_unit_test(one_that_reads_no_more_is_ended),
         cmocka_unit_test(variables_and_words_arrive),
         cmocka_unit_test(what_it_says_on_stderr_is_logged),
