@@ -110,10 +110,14 @@ static bay_err client_aim(bay_client *self, const char *target, bay_diag *diag)
         return sdk_target_words(target + 6, &self->argv, diag);
     }
     if (!is_url) {
+        /* of anything with an address only the scheme is shown: the rest may hold a password */
+        bay_str text = str_of(target);
+        size_t scheme = str_find(text, ':');
+        text = str_head(text, scheme < text.len ? scheme + 1 : 100);
         return diag_set(diag, BAY_INVALID,
-                        "\"%.100s\" is no target: give an http:// or https:// URL, or stdio: and a "
+                        "\"%.*s%s\" is no target: give an http:// or https:// URL, or stdio: and a "
                         "command",
-                        target);
+                        BAY_STR(str_head(text, 100)), text.len < strlen(target) ? "…" : "");
     }
     self->url = mem_dup(target, strlen(target));
     return self->url != NULL ? BAY_OK : diag_set(diag, BAY_NOMEM, "out of memory");
@@ -258,7 +262,7 @@ void bay_client_close(bay_client *client)
     if (client == NULL) {
         return;
     }
-    if (loop_is_turning(client->loop)) {
+    if (loop_is_turning(client->loop) || client->phase == CLIENT_CLOSING) {
         LOG(LOG_ERROR, "client", "%s: bay_client_close inside a callback does nothing",
             client->shown);
         return;
@@ -327,7 +331,8 @@ mcp_client *sdk_client_engine(bay_client *self)
 
 bay_err sdk_client_check_waiting(const bay_client *self, bay_diag *diag)
 {
-    return check_waiting(self->loop, diag);
+    return self->phase != CLIENT_CLOSING ? check_waiting(self->loop, diag)
+                                         : diag_set(diag, BAY_STATE, "the client is being closed");
 }
 
 void sdk_client_touch(bay_client *self)

@@ -240,9 +240,14 @@ static void defuse(char *text)
 bay_err sdk_request_diag(const bay_request *self, bay_diag *diag, bay_err err, const char *text)
 {
     char what[120];
+    const char *where = self->client->shown;
+    size_t len = strlen(where);
+    text = text != NULL && text[0] != '\0' ? text : bay_err_text(err);
+    if (strncmp(text, where, len) == 0 && strncmp(text + len, ": ", 2) == 0) {
+        text += len + 2; /* said already */
+    }
     request_describe(self, what, sizeof(what));
-    diag_set(diag, err, "%s at %.100s: %s", what, self->client->shown,
-             text != NULL && text[0] != '\0' ? text : bay_err_text(err));
+    diag_set(diag, err, "%s at %.100s: %s", what, where, text);
     if (diag != NULL) {
         defuse(diag->text);
     }
@@ -438,7 +443,7 @@ static bay_err request_check(bay_request *self, bay_diag *diag)
 bay_err bay_request_start(bay_request *request, bay_done done, void *user, bay_diag *diag)
 {
     if (request == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+        return diag_set(diag, BAY_NOMEM, "no request: out of memory, or nothing was named");
     }
     bay_diag why = {0};
     bay_client *client = request->client;

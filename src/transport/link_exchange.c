@@ -399,6 +399,20 @@ static void refuse_type(link_exchange *self, bay_str type)
     exchange_conclude(self, BAY_PROTOCOL, true, text);
 }
 
+/* None was asked for. */
+static void refuse_encoding(link_exchange *self, bay_str encoding)
+{
+    char text[LINK_TEXT];
+    char shown[64];
+    link_clean_text(shown, sizeof(shown), encoding);
+    snprintf(
+        text, sizeof(text),
+        "the server's reply has the content encoding \"%s\", which was not asked for: is there "
+        "a proxy that compresses?",
+        shown);
+    exchange_conclude(self, BAY_PROTOCOL, true, text);
+}
+
 static bay_str field_of(const http_field *fields, size_t count, bay_str name)
 {
     for (size_t i = 0; i < count; i++) {
@@ -410,7 +424,7 @@ static bay_str field_of(const http_field *fields, size_t count, bay_str name)
 }
 
 /* What the body of a reply to a message or a GET means; may conclude. */
-static void choose_reply(link_exchange *self, int status, bay_str type)
+static void choose_reply(link_exchange *self, int status, bay_str type, bay_str encoding)
 {
     bool is_json = header_content_type_is(type, STR("application/json"));
     bool is_events = header_content_type_is(type, STR("text/event-stream"));
@@ -429,6 +443,8 @@ static void choose_reply(link_exchange *self, int status, bay_str type)
         if (is_events) {
             exchange_conclude(self, BAY_OK, true, NULL);
         }
+    } else if (encoding.len > 0 && !str_eq_nocase(encoding, STR("identity"))) {
+        refuse_encoding(self, encoding);
     } else if (is_events) {
         self->reply = REPLY_EVENTS;
     } else if (is_json && self->kind == EXCHANGE_POST) {
@@ -464,7 +480,7 @@ static void on_head(void *user, int status, const http_field *fields, size_t cou
                             field_of(fields, count, STR("mcp-session-id")), link_now(&owner->base));
         }
         if (!self->is_dropped) {
-            choose_reply(self, status, type);
+            choose_reply(self, status, type, field_of(fields, count, STR("content-encoding")));
         }
     }
     http_link_leave(owner);

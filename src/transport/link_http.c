@@ -197,8 +197,10 @@ static bay_err check_url(bay_str url, bay_diag *diag)
     if (url.len > LINK_MAX_URL_BYTES || uri_parse(&parts, url) != BAY_OK || !parts.has_authority ||
         parts.host.len == 0 ||
         (!str_eq_nocase(parts.scheme, STR("http")) && !str_eq_nocase(parts.scheme, STR("https")))) {
-        return diag_set(diag, BAY_INVALID, "not an http or https URL: %.*s",
-                        BAY_STR(str_head(url, 120)));
+        /* not shown: it may hold a password or a token */
+        return diag_set(diag, BAY_INVALID,
+                        "not an http or https URL of at most %d bytes (http://HOST:PORT/PATH)",
+                        LINK_MAX_URL_BYTES);
     }
     if (parts.has_userinfo) {
         return diag_set(diag, BAY_INVALID,

@@ -83,6 +83,28 @@ static void what_is_no_target_is_refused(void **state)
     assert_int_equal(bay_client_connect(NULL, NULL, NULL, NULL), BAY_INVALID);
 }
 
+/* Whatever is wrong with it, a URL may hold a password or a token. */
+static void a_bad_target_is_not_repeated(void **state)
+{
+    static const char *const bad[] = {
+        "http://me:hush-hush@127.0.0.1:1/mcp",
+        "http://me:hush-hush@[bad/mcp?token=hush-hush",
+        "http://127.0.0.1:99999/mcp?token=hush-hush",
+        "htps://me:hush-hush@x/y",
+        "ftp://x/?token=hush-hush",
+        "http://127.0.0.1:1/mcp?token=hush-hush",
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        bay_client *client = NULL;
+        bay_diag diag = {0};
+        assert_int_not_equal(bay_client_connect(bad[i], NULL, &client, &diag), BAY_OK);
+        if (strstr(diag.text, "hush") != NULL) {
+            fail_msg("%s", diag.text);
+        }
+    }
+}
+
 static void silent(peer *self, const peer_message *message)
 {
     (void)self, (void)message;
@@ -635,11 +657,77 @@ static void started_twice_is_refused(void **state)
     peer_stop(&server);
 }
 
+static void compressing(peer *self, const peer_message *message)
+{
+    if (!peer_modern(self, message)) {
+        peer_result(self, message, "Content-Encoding: gzip\r\n", PEER_TEXT_RESULT("x"));
+    }
+}
+
+static void a_compressed_reply_is_told(void **state)
+{
+    peer server;
+    bay_diag diag = {0};
+    bay_reply *reply = NULL;
+    (void)state;
+    peer_start(&server, compressing, NULL, 0);
+    bay_client *client = connect_to(&server, fast());
+    assert_int_equal(bay_client_read(client, "file:///a", &reply, &diag), BAY_PROTOCOL);
+    assert_says(&diag, "content encoding \"gzip\"");
+    bay_client_close(client);
+    peer_stop(&server);
+}
+
+/* ---- ending inside the end --------------------------------------------------------------------
+ */
+
+typedef struct closer {
+    bay_client *client;
+    int count;
+    bay_err waited;
+} closer;
+
+static void close_again(bay_request *request, bay_reply *reply, const bay_diag *diag, void *user)
+{
+    closer *self = user;
+    bay_reply *other = NULL;
+    (void)request;
+    assert_int_equal(diag->code, BAY_CANCELLED);
+    self->count++;
+    bay_reply_free(reply);
+    self->waited = bay_client_call(self->client, "x", NULL, &other, NULL);
+    bay_client_close(self->client);
+}
+
+static void silent_after_hello(peer *self, const peer_message *message)
+{
+    (void)peer_modern(self, message);
+}
+
+/* The client that is being closed is closed once, whatever its callbacks do. */
+static void a_close_inside_a_close_does_nothing(void **state)
+{
+    peer server;
+    bay_diag diag = {0};
+    (void)state;
+    peer_start(&server, silent_after_hello, NULL, 0);
+    closer self = {.client = connect_to(&server, fast())};
+    for (int i = 0; i < 3; i++) {
+        bay_request *request = bay_request_new(self.client, "resources/read", "{\"uri\":\"a\"}");
+        assert_int_equal(bay_request_start(request, close_again, &self, &diag), BAY_OK);
+    }
+    bay_client_close(self.client);
+    assert_int_equal(self.count, 3);
+    assert_int_equal(self.waited, BAY_STATE);
+    peer_stop(&server);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_closed_port_is_told_at_once),
         cmocka_unit_test(what_is_no_target_is_refused),
+        cmocka_unit_test(a_bad_target_is_not_repeated),
         cmocka_unit_test(a_server_that_never_answers_times_out),
         cmocka_unit_test(refused_access_is_told_without_the_secret),
         cmocka_unit_test(junk_is_no_server),
@@ -655,6 +743,8 @@ int main(void)
         cmocka_unit_test(a_connect_that_fails_is_told_once),
         cmocka_unit_test(a_request_is_cancelled_in_every_state),
         cmocka_unit_test(started_twice_is_refused),
+        cmocka_unit_test(a_compressed_reply_is_told),
+        cmocka_unit_test(a_close_inside_a_close_does_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
