@@ -103,10 +103,11 @@ static void reset_signals(void)
 static _Noreturn void be_child(const child_plan *plan, const char *path, pid_t parent,
                                int report_fd)
 {
-    if (setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
+    bool is_tied = !plan->outlives_thread;
+    if (setpgid(0, 0) != 0 || (is_tied && prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)) {
         give_up(report_fd, STAGE_SETUP);
     }
-    if (getppid() != parent) { /* it died before the line above */
+    if (is_tied && getppid() != parent) { /* it died before the line above */
         _exit(127);
     }
     for (int i = 0; i < 3; i++) {

@@ -337,7 +337,12 @@ static bay_err open_streams(process *self, const process_options *options, int o
 static bay_err start_child(process *self, const process_options *options, bay_diag *diag)
 {
     child_plan plan = {
-        .argv = options->argv, .env = options->env, .cwd = options->cwd, .fds = {-1, -1, -1}};
+        .argv = options->argv,
+        .env = options->env,
+        .cwd = options->cwd,
+        .fds = {-1, -1, -1},
+        .outlives_thread = options->outlives_thread,
+    };
     int ours[3] = {-1, -1, -1};
     bay_err err = open_pipes(&plan, ours);
     if (err == BAY_OK) {

@@ -4,8 +4,9 @@
  *
  * The kernel ties that death to the thread that forked, not to the process: process_start is called
  * on the loop's thread, so a loop that starts processes must run on a thread that lives as long as
- * they shall. Descendants are in the child's group and are killed with it, also when the child
- * exited by itself; after a SIGKILL of our own process they see only the end of their stdin.
+ * they shall, or do without (outlives_thread: the end of its stdin is then all that the child sees
+ * of a SIGKILL of ours). Descendants are in the child's group and are killed with it, also when the
+ * child exited by itself; after a SIGKILL of our own process they see only the end of their stdin.
  *
  * A child that ends its stdout but lives on is closed (2 s to SIGTERM, 2 s more to SIGKILL). After
  * its death, what is left in its pipes is read for at most 250 ms when a descendant holds them. */
@@ -32,6 +33,7 @@ typedef struct process_options {
     const char *cwd;         /* NULL: inherit */
     size_t line_bytes;       /* bound of one stdout line; 0: 64 MiB */
     size_t queue_bytes;      /* bound of what waits for its stdin; 0: 64 MiB */
+    bool outlives_thread;    /* not killed when the calling thread ends, see above */
 } process_options;
 
 bay_err process_start(loop *loop, const process_options *options, const process_events *events,

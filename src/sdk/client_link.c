@@ -13,6 +13,8 @@
  * - What is WAITING is handed to the engine in READY only, in the order in which it was started. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/log.h"
@@ -399,8 +401,14 @@ static bay_err open_command(bay_client *self, const mcp_link_options *options, b
     if (env == NULL) {
         return BAY_NOMEM;
     }
+    /* A client may be handed from thread to thread: only the first thread lives as long as we do.
+     */
     process_options child = {
-        .argv = (const char *const *)self->argv, .env = env, .cwd = self->options.directory};
+        .argv = (const char *const *)self->argv,
+        .env = env,
+        .cwd = self->options.directory,
+        .outlives_thread = syscall(SYS_gettid) != getpid(),
+    };
     bay_err err =
         mcp_link_open_stdio(self->loop, &child, str_of(self->argv[0]), options, &self->link, diag);
     mem_free(env);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -330,6 +331,29 @@ static void every_lack_of_memory_is_an_error(void **state)
     assert_no_children();
 }
 
+static void *connect_there(void *user)
+{
+    *(bay_client **)user = spawn_bad("good");
+    return NULL;
+}
+
+/* A client is its thread's, but may be handed on: the command does not end with the thread. */
+static void a_command_outlives_the_thread_that_started_it(void **state)
+{
+    pthread_t thread;
+    bay_client *client = NULL;
+    bay_diag diag = {0};
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, connect_there, &client), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_non_null(client);
+    int process_id = mcp_link_process_id(client->link);
+    assert_int_equal(call(client, "echo", &diag), BAY_OK);
+    assert_int_equal(mcp_link_process_id(client->link), process_id);
+    bay_client_close(client);
+    assert_no_children();
+}
+
 /* What broke a link in use says nothing of the next one: the next call makes it, and is made. */
 static void one_that_talked_nonsense_is_started_again(void **state)
 {
@@ -370,6 +394,7 @@ int main(void)
         cmocka_unit_test(noise_before_the_first_word_is_no_harm),
         cmocka_unit_test(odd_answers_end_one_call_only),
         cmocka_unit_test(one_that_dies_in_a_call_is_started_again),
+        cmocka_unit_test(a_command_outlives_the_thread_that_started_it),
         cmocka_unit_test(one_that_talked_nonsense_is_started_again),
         cmocka_unit_test(a_broken_answer_ends_its_call),
         cmocka_unit_test(one_that_reads_no_more_is_ended),
