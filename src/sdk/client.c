@@ -13,7 +13,7 @@
 #include "sdk/client_parts.h"
 #include "sdk/serving.h"
 
-enum { CLOSE_MS = 5000 };
+enum { CLOSE_MS = 5000, LAST_WORDS_MS = 1000 };
 
 /* ---- making a client ------------------------------------------------------------------------- */
 
@@ -244,6 +244,18 @@ static void link_left(void *user)
     self->is_closed = true;
 }
 
+/* What was given up a moment ago may have left a task to cancel: the only calls there still are. */
+static void say_last_words(bay_client *self)
+{
+    mcp_client *engine = sdk_client_engine(self);
+    loop_refresh(self->loop);
+    uint64_t end = loop_now_ms(self->loop) + LAST_WORDS_MS;
+    while (engine != NULL && mcp_client_open_calls(engine) > 0 && loop_now_ms(self->loop) < end) {
+        (void)loop_turn(self->loop, (int64_t)(end - loop_now_ms(self->loop)));
+        engine = sdk_client_engine(self);
+    }
+}
+
 static void link_end(bay_client *self)
 {
     if (self->link == NULL || self->is_link_broken) {
@@ -272,6 +284,7 @@ void bay_client_close(bay_client *client)
     loop_timer_stop(client->loop, &client->retry);
     sdk_requests_end(client);
     sdk_questions_end(client);
+    say_last_words(client);
     link_end(client);
     client_free(client);
 }

@@ -254,6 +254,27 @@ static void giving_up_the_call_cancels_the_task(void **state)
     assert_int_equal(self.cancels, 1);
 }
 
+/* The end of the client gives up its calls, too; what it says last is heard. */
+static void closing_the_client_cancels_its_tasks(void **state)
+{
+    (void)state;
+    tasker self = {.looks = {LOOK("working", "")}};
+    awaited ends[3] = {{0}};
+    bay_client *client = start(&self, accept_it, NULL);
+    for (int i = 0; i < 3; i++) {
+        bay_request *request = bay_request_tool(client, "slow", NULL);
+        assert_int_equal(bay_request_start(request, awaited_done, &ends[i], NULL), BAY_OK);
+    }
+    while (peer_count(&self.server, "POST tasks/get") < 6) {
+        assert_int_equal(bay_client_wait(client, 100), BAY_OK);
+    }
+    stop(&self, client);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(ends[i].err, BAY_CANCELLED);
+    }
+    assert_int_equal(self.cancels, 3);
+}
+
 static void a_call_declares_that_it_follows_tasks(void **state)
 {
     (void)state;
@@ -275,6 +296,7 @@ int main(void)
         cmocka_unit_test(a_refused_input_ends_the_call_and_the_task),
         cmocka_unit_test(a_kept_task_is_followed_by_hand),
         cmocka_unit_test(giving_up_the_call_cancels_the_task),
+        cmocka_unit_test(closing_the_client_cancels_its_tasks),
         cmocka_unit_test(a_call_declares_that_it_follows_tasks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
