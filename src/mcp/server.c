@@ -404,6 +404,23 @@ void mcp_server_close_streams(mcp_server *self)
     self->walking--;
 }
 
+void mcp_server_end_http_sessions(mcp_server *self)
+{
+    bool has_more = true;
+    while (has_more) { /* from the start each time: who hears of an end may end others */
+        has_more = false;
+        LIST_EACH(link, &self->idle)
+        {
+            mcp_session *session = CONTAINER_OF(link, mcp_session, idle_link);
+            if (session->connection == NULL) {
+                session_end(session);
+                has_more = true;
+                break;
+            }
+        }
+    }
+}
+
 void mcp_server_free(mcp_server *self)
 {
     if (self == NULL) {

@@ -77,6 +77,9 @@ bay_err mcp_connection_open(mcp_server *self, mcp_carrier *carrier,
 /* Who is at the other end, from now on; borrowed until the connection is closed. */
 void mcp_connection_identify(mcp_connection *self, bay_str principal);
 void mcp_connection_receive(mcp_connection *self, bay_str message, uint64_t now_ms);
+/* The peer says nothing any more, but still listens: what was asked of it ends (BAY_CLOSED), and
+ * nothing more is asked. */
+void mcp_connection_input_ended(mcp_connection *self);
 void mcp_connection_drained(mcp_connection *self);
 /* The peer is gone: open requests are cancelled; no more calls on the carrier. */
 void mcp_connection_close(mcp_connection *self);
@@ -169,6 +172,9 @@ void mcp_server_free(mcp_server *self);
 
 /* Graceful end: open listens get their final result, streams end. */
 void mcp_server_close_streams(mcp_server *self);
+/* Ends the sessions that have no connection of their own, with what is under way in them: nobody can
+ * come back to them once HTTP is no longer served. */
+void mcp_server_end_http_sessions(mcp_server *self);
 
 /* Which worker owns the session of this id; false when the id is not one of ours. */
 bool mcp_session_worker(bay_str session_id, uint32_t *out_worker);

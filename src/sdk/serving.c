@@ -505,6 +505,9 @@ static void cut(serving *self)
     for (size_t i = 0; i < ARRAY_LEN(self->doors); i++) {
         door_free(&self->doors[i]);
     }
+    if (self->server->engine != NULL) {
+        mcp_server_end_http_sessions(self->server->engine); /* who asked its client asks no more */
+    }
     self->port = 0;
 }
 

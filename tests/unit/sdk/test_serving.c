@@ -331,6 +331,66 @@ static void a_handler_that_does_not_end_is_given_up_on(void **state)
     bay_server_free(server);
 }
 
+static void hear(bay_call *call, const bay_answer *answer, void *user)
+{
+    *(bay_action *)user = bay_answer_action(answer);
+    bay_call_reply(call, "heard");
+}
+
+static void ask_person(bay_call *call, void *user)
+{
+    bay_call_elicit(call, "Well?", "{\"type\":\"object\",\"properties\":{}}", hear, user);
+}
+
+static void post_text(uint16_t port, const char *session, const char *body, char *out, size_t size,
+                      const char *wanted)
+{
+    char text[2048];
+    int fd = connect_to(port);
+    int len = snprintf(text, sizeof(text),
+                       "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+                       "Accept: application/json, text/event-stream\r\n%s"
+                       "Content-Length: %zu\r\n\r\n%s",
+                       session, strlen(body), body);
+    assert_true(len > 0 && (size_t)len < sizeof(text));
+    assert_int_equal(send(fd, text, (size_t)len, MSG_NOSIGNAL), len);
+    read_all(fd, wanted, out, size);
+    close(fd);
+}
+
+/* The session outlives its connections, and the server its sessions: but not this end. */
+static void a_question_that_nobody_answers_does_not_keep_it(void **state)
+{
+    char text[8192];
+    char session[128];
+    runner self;
+    bay_action heard = BAY_ACCEPT;
+    (void)state;
+    bay_server *server = server_of(ask_person, &heard);
+    server->drain_ms = GIVE_UP_MS;
+    uint16_t port = listen_anywhere(server);
+    start(&self, server);
+    post_text(port, "",
+              "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{"
+              "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"elicitation\":{}},"
+              "\"clientInfo\":{\"name\":\"c\",\"version\":\"1\"}}}",
+              text, sizeof(text), "\"result\"");
+    const char *at = strcasestr(text, "Mcp-Session-Id:");
+    assert_non_null(at);
+    (void)snprintf(session, sizeof(session), "%.*s\r\n", (int)strcspn(at, "\r"), at);
+    post_text(port, session, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}", text,
+              sizeof(text), "202");
+    post_text(port, session,
+              "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":"
+              "\"t\"}}",
+              text, sizeof(text), "elicitation/create");
+    bay_server_stop(server);
+    finish(&self);
+    assert_int_equal(heard, BAY_NO_ANSWER);
+    assert_int_equal(bay_server_fd(server), -1); /* it is not kept for a handler */
+    bay_server_free(server);
+}
+
 static void misuse(bay_call *call, void *user)
 {
     bay_server *server = user;
@@ -576,6 +636,7 @@ int main(void)
         cmocka_unit_test(a_signal_handler_may_stop_it),
         cmocka_unit_test(what_is_under_way_is_answered),
         cmocka_unit_test(a_handler_that_does_not_end_is_given_up_on),
+        cmocka_unit_test(a_question_that_nobody_answers_does_not_keep_it),
         cmocka_unit_test(a_handler_cannot_end_what_runs_it),
         cmocka_unit_test(it_may_be_freed_without_having_run),
         cmocka_unit_test(it_ends_with_its_last_pipe),
