@@ -47,6 +47,9 @@ bay_err mcp_request_ask(mcp_request *shown, mcp_method_id method, bay_str params
         !has_capability(self, row->capability)) {
         return BAY_UNSUPPORTED;
     }
+    if (self->peer->is_deaf) {
+        return BAY_CLOSED;
+    }
     mcp_server *server = shown->server;
     ask *one = mem_alloc(sizeof(*one));
     if (one == NULL) {
@@ -151,6 +154,15 @@ void asks_end(request *self, bay_err err)
         if (first_of(self) == one) {
             ask_end(one, err, NULL);
         }
+    }
+}
+
+void asks_close(peer *self)
+{
+    list_link *link;
+    self->is_deaf = true;
+    while ((link = list_first(&self->asks)) != NULL) {
+        ask_end(CONTAINER_OF(link, ask, peer_link), BAY_CLOSED, NULL);
     }
 }
 

@@ -18,6 +18,7 @@ void peer_init(peer *self)
     list_init(&self->requests);
     list_init(&self->asks);
     self->count = 0;
+    self->is_deaf = false;
 }
 
 bay_err request_read(mcp_server *server, bay_str text, request **out, rpc_fault *fault)

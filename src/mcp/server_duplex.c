@@ -51,6 +51,13 @@ void mcp_connection_close(mcp_connection *self)
     let_go(self);
 }
 
+void mcp_connection_input_ended(mcp_connection *self)
+{
+    self->hold++;
+    asks_close(&self->peer);
+    let_go(self);
+}
+
 size_t mcp_connection_pending(const mcp_connection *self)
 {
     size_t pending = 0;

@@ -39,6 +39,7 @@ typedef struct holder {
 typedef struct peer {
     list requests; /* open ones, by peer_link; cancelled ones too until the service finished */
     list asks;
+    bool is_deaf; /* no answer will come any more: nothing is asked */
     uint32_t count;
 } peer;
 
@@ -250,6 +251,7 @@ void carrier_take(holder *self, mcp_carrier *carrier);
 /* ---- ask.c */
 void ask_response(peer *from, const rpc_message *response);
 void asks_end(request *self, bay_err err);
+void asks_close(peer *self); /* no answer will come any more */
 uint64_t asks_tick(mcp_server *self);
 
 /* ---- server_modern.c */

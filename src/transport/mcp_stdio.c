@@ -150,6 +150,9 @@ void mcp_stdio_end(mcp_stdio *self, uint32_t linger_ms)
     if (loop_timer_start(self->loop, &self->timer, linger_ms) != BAY_OK) {
         self->is_broken = true;
     }
+    if (self->connection != NULL) {
+        mcp_connection_input_ended(self->connection);
+    }
     look_later(self);
 }
 
