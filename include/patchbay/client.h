@@ -56,7 +56,8 @@ BAY_API void bay_client_options_name(bay_client_options *options, const char *na
  */
 BAY_API void bay_client_options_header(bay_client_options *options, const char *name,
                                        const char *value);
-/* For commands: NAME=VALUE; and the folder it runs in. */
+/* For commands: NAME=VALUE, added to the environment of this program, all of which a command
+ * inherits; and the folder it runs in. */
 BAY_API void bay_client_options_env(bay_client_options *options, const char *assignment);
 BAY_API void bay_client_options_directory(bay_client_options *options, const char *path);
 /* Speak only these revisions, inclusive; NULL: no bound. Without this the server's is found out. */
@@ -134,12 +135,16 @@ BAY_API bay_err bay_client_connect(const char *target, const bay_client_options 
 /* The same for a command that is words already; `argv` ends in NULL. */
 BAY_API bay_err bay_client_spawn(const char *const *argv, const bay_client_options *options,
                                  bay_client **out, bay_diag *diag) BAY_MUST_CHECK;
-/* To a server in this process, without any carrier. The server is served by whoever turns the
- * client; all clients attached to one server share one loop and one thread. The server outlives
- * them. */
+/* To a server in this process, without any carrier. The server and all clients attached to it share
+ * one loop, one descriptor and one thread: whoever dispatches or waits for one of them serves all
+ * (and what the server listens to); of their times to wait the shortest counts. The server outlives
+ * its clients. */
 BAY_API bay_err bay_client_attach(struct bay_server *server, const bay_client_options *options,
                                   bay_client **out, bay_diag *diag) BAY_MUST_CHECK;
-/* The same as connect without waiting: requests may be started at once; `connected` runs once. */
+/* The same as connect without waiting: requests may be started at once. `connected` (which may be
+ * NULL) runs once: with BAY_OK in `diag` when the server can be spoken to, else with why it cannot,
+ * as the requests hear it that were waiting; the next request tries again. Not at all after
+ * bay_client_close. */
 BAY_API bay_err bay_client_begin(const char *target, const bay_client_options *options,
                                  void (*connected)(bay_client *client, const bay_diag *diag,
                                                    void *user),
@@ -149,6 +154,8 @@ BAY_API bay_err bay_client_begin(const char *target, const bay_client_options *o
  * inside a callback. */
 BAY_API void bay_client_close(bay_client *client);
 
+/* Of the server as it was when it was last met; empty before the first time. Views live until the
+ * client is closed (or has met sixteen other descriptions since). */
 BAY_API bay_str bay_client_revision(const bay_client *client);     /* "2026-07-28" */
 BAY_API bay_str bay_client_server_info(const bay_client *client);  /* raw JSON object */
 BAY_API bay_str bay_client_capabilities(const bay_client *client); /* raw JSON object */
@@ -197,6 +204,12 @@ BAY_API bay_err bay_client_roots(bay_client *client, const char *const *pairs,
 
 BAY_API bay_err bay_client_list(bay_client *client, bay_kind kind, bay_list **out,
                                 bay_diag *diag) BAY_MUST_CHECK;
+/* The same without waiting, also from inside callbacks. `list` NULL: it failed, `diag` says how;
+ * else it is the callee's. */
+typedef void (*bay_listed)(bay_client *client, bay_list *list, const bay_diag *diag, void *user);
+/* `listed` runs exactly once if this succeeds. */
+BAY_API bay_err bay_client_list_start(bay_client *client, bay_kind kind, bay_listed listed,
+                                      void *user, bay_diag *diag) BAY_MUST_CHECK;
 BAY_API void bay_list_free(bay_list *list); /* NULL is fine */
 BAY_API size_t bay_list_count(const bay_list *list);
 BAY_API bay_str bay_list_name(const bay_list *list, size_t index);
@@ -214,7 +227,8 @@ BAY_API bay_str bay_list_ui(const bay_list *list, size_t index);
 /* ---- requests in full ---------------------------------------------------------------------------
  */
 
-/* NULL: out of memory; taken by every function below. */
+/* NULL: out of memory (or nothing was named); taken by every function below, and told by the one
+ * that starts it. */
 BAY_API bay_request *bay_request_new(bay_client *client, const char *method, const char *params);
 BAY_API bay_request *bay_request_tool(bay_client *client, const char *tool, const char *arguments);
 BAY_API void bay_request_free(bay_request *request); /* only if it was not started */
@@ -232,13 +246,15 @@ BAY_API void bay_request_meta(bay_request *request, const char *json); /* _meta:
 /* A task is not waited for: the reply is the task itself (bay_reply_task). */
 BAY_API void bay_request_keep_task(bay_request *request);
 
-/* `reply` NULL: it failed, `diag` says how; else the reply is the callee's. BAY_REMOTE comes with a
- * reply whose bay_reply_json is the error object. The request is gone when this returns. */
+/* `diag->code` says how it went. BAY_OK: with a reply. BAY_REMOTE: with a reply, too, whose
+ * bay_reply_json is the error object. Anything else: `reply` is NULL. A reply is the callee's. The
+ * request is gone when this returns. */
 typedef void (*bay_done)(bay_request *request, bay_reply *reply, const bay_diag *diag, void *user);
 /* Takes the request, also when it fails; `done` runs exactly once if it does not. */
 BAY_API bay_err bay_request_start(bay_request *request, bay_done done, void *user,
                                   bay_diag *diag) BAY_MUST_CHECK;
-/* The server is told; `done` runs with BAY_CANCELLED. */
+/* The server is told; `done` runs with BAY_CANCELLED, at the next turn. May be called in any
+ * callback before that; a request that was not started stays as it is. */
 BAY_API void bay_request_cancel(bay_request *request, const char *reason);
 /* Takes the request, and waits for its end. */
 BAY_API bay_err bay_request_run(bay_request *request, bay_reply **out,
@@ -336,12 +352,15 @@ BAY_API bay_err bay_client_skill_file(bay_client *client, const char *skill, con
 
 /* ---- event loops --------------------------------------------------------------------------------
  * When the descriptor is readable, or the time (ms, -1: none) has passed, dispatch does what is due
- * without waiting. Ask for the time again after each dispatch and each start. */
+ * without waiting. Ask for the time again after each dispatch and each start. The descriptor stays
+ * the same, whatever becomes of connections. BAY_CLOSED: the server cannot be reached, and it is no
+ * longer tried; the next request tries again, so this is no reason to close the client. */
 
 BAY_API int bay_client_fd(const bay_client *client);
 BAY_API int bay_client_wait_ms(const bay_client *client);
-BAY_API bay_err bay_client_dispatch(bay_client *client) BAY_MUST_CHECK; /* BAY_CLOSED: gave up */
-/* For programs without one: turns the loop for so long, or until something happened. */
+BAY_API bay_err bay_client_dispatch(bay_client *client) BAY_MUST_CHECK;
+/* For programs without one: turns the loop until something happened, or for so long (-1: without
+ * bound). BAY_OK in both cases; BAY_CLOSED as above. */
 BAY_API bay_err bay_client_wait(bay_client *client, int ms) BAY_MUST_CHECK;
 
 #ifdef __cplusplus

@@ -85,6 +85,7 @@ static bay_err client_new(struct bay_server *attached, const bay_client_options 
     }
     list_init(&self->requests);
     list_init(&self->ended);
+    list_init(&self->listings);
     list_init(&self->questions);
     list_init(&self->refused_skills);
     sdk_client_link_init(self);
@@ -147,6 +148,9 @@ static bay_err client_await(bay_client *self, bay_client **out, bay_diag *diag)
         return BAY_OK;
     }
     bay_err err = diag_set(diag, self->fault.code, "cannot connect to %s", self->fault.text);
+    self->phase = CLIENT_CLOSING;
+    sdk_requests_end(self); /* a callback may have started something */
+    sdk_lists_finish(self);
     client_free(self);
     return err;
 }
@@ -283,6 +287,7 @@ void bay_client_close(bay_client *client)
     client->connected = NULL;
     loop_timer_stop(client->loop, &client->retry);
     sdk_requests_end(client);
+    sdk_lists_finish(client);
     sdk_questions_end(client);
     say_last_words(client);
     link_end(client);

@@ -502,6 +502,7 @@ static void settle(void *argument)
         sdk_requests_hand_over(self);
     }
     sdk_requests_finish(self);
+    sdk_lists_finish(self);
 }
 
 void sdk_client_settle_soon(bay_client *self)

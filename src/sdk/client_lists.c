@@ -23,6 +23,17 @@ typedef struct list_wait {
     bay_diag diag;
 } list_wait;
 
+/* … and what one who does not wait. In client->listings until `listed` runs. */
+typedef struct listing {
+    list_link link;
+    client_cache *cache;
+    bay_listed listed;
+    void *user;
+    bool is_due;
+    bay_list *list; /* due: its own reference, or NULL */
+    bay_diag diag;
+} listing;
+
 typedef struct fetch {
     bay_client *client;
     client_cache *cache;
@@ -219,6 +230,27 @@ static void fetch_free(fetch *self)
     mem_free(self);
 }
 
+static void listing_conclude(listing *self, bay_list *made, const bay_diag *diag)
+{
+    self->is_due = true;
+    self->list = made != NULL ? list_ref(made) : NULL;
+    self->diag = *diag;
+}
+
+/* Whoever waits for this list without waiting: told at the end of the turn. */
+static void listings_conclude(bay_client *client, const client_cache *cache, bay_list *made,
+                              const bay_diag *diag)
+{
+    LIST_EACH(link, &client->listings)
+    {
+        listing *one = CONTAINER_OF(link, listing, link);
+        if (one->cache == cache && !one->is_due) {
+            listing_conclude(one, made, diag);
+        }
+    }
+    sdk_client_settle_soon(client);
+}
+
 /* The end of a fetch: a list (taken) or a diag. */
 static void fetch_end(fetch *self, bay_list *made, const bay_diag *diag)
 {
@@ -241,6 +273,7 @@ static void fetch_end(fetch *self, bay_list *made, const bay_diag *diag)
         waiter->diag = *diag;
         waiter->list = made != NULL ? list_ref(made) : NULL;
     }
+    listings_conclude(client, cache, made, diag);
     bool is_tools = self->kind == BAY_TOOLS;
     fetch_free(self);
     if (is_tools) {
@@ -512,6 +545,63 @@ bay_err bay_client_list(bay_client *client, bay_kind kind, bay_list **out, bay_d
     }
     *out = waiter.list;
     return BAY_OK;
+}
+
+bay_err bay_client_list_start(bay_client *client, bay_kind kind, bay_listed listed, void *user,
+                              bay_diag *diag)
+{
+    int index = kind_index(kind);
+    if (client == NULL || index < 0 || listed == NULL) {
+        return diag_set(diag, BAY_INVALID, "a list of one kind is asked for, and who takes it");
+    }
+    if (client->listing_count >= CLIENT_MAX_LISTINGS) {
+        return diag_set(diag, BAY_BUSY, "%zu lists are asked for", client->listing_count);
+    }
+    listing *made = mem_zalloc(sizeof(*made));
+    if (made == NULL) {
+        return diag_set(diag, BAY_NOMEM, "out of memory");
+    }
+    client_cache *cache = &client->caches[index];
+    *made = (listing){.cache = cache, .listed = listed, .user = user};
+    sdk_client_touch(client);
+    bay_err err = BAY_OK;
+    if (client->phase != CLIENT_CLOSING && is_fresh(client, index)) {
+        listing_conclude(made, cache->list, &(bay_diag){0});
+        sdk_client_settle_soon(client);
+    } else {
+        watch(client);
+        err = fetch_start(client, index, NULL, diag);
+    }
+    if (err != BAY_OK) {
+        mem_free(made);
+        return err;
+    }
+    list_push(&client->listings, &made->link);
+    client->listing_count++;
+    return BAY_OK;
+}
+
+static listing *next_due(const bay_client *client)
+{
+    LIST_EACH(link, &client->listings)
+    {
+        listing *one = CONTAINER_OF(link, listing, link);
+        if (one->is_due) {
+            return one;
+        }
+    }
+    return NULL;
+}
+
+void sdk_lists_finish(bay_client *self)
+{
+    listing *one;
+    while ((one = next_due(self)) != NULL) {
+        list_remove(&one->link);
+        self->listing_count--;
+        one->listed(self, one->list, &one->diag, one->user);
+        mem_free(one);
+    }
 }
 
 /* ---- what the tools say of a call ------------------------------------------------------------ */

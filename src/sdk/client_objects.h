@@ -35,6 +35,7 @@ enum {
     CLIENT_MAX_SUBSCRIPTIONS = 1024,
     CLIENT_MAX_ABOUTS = 16,       /* descriptions of the server whose views are still good */
     CLIENT_MAX_TTL_MS = 86400000, /* a list is kept for a day at most */
+    CLIENT_MAX_LISTINGS = 1024,   /* lists asked for without waiting, at one time */
     CLIENT_KINDS = 5,
 };
 
@@ -147,6 +148,8 @@ struct bay_client {
     list ended;                     /* `done` is due */
     size_t request_count;
     client_cache caches[CLIENT_KINDS];
+    list listings; /* client_lists.c: asked for without waiting */
+    size_t listing_count;
     map subscriptions; /* uri -> its own copy */
     mcp_log_level level;
     buf roots; /* raw: {"roots":[…]} */

@@ -149,6 +149,7 @@ void sdk_requests_end(bay_client *client);    /* all of them are cancelled */
 /* ---- client_lists.c -------------------------------------------------------------------------- */
 
 void sdk_lists_changed(bay_client *self, bay_kind kind);
+void sdk_lists_finish(bay_client *self); /* runs what is due of `listed` */
 void sdk_lists_fini(bay_client *self);
 /* Must the tools be known before this request may be sent, and are they not? */
 bool sdk_lists_needs_tools(const bay_request *request);

@@ -202,6 +202,88 @@ static void lasting(peer *self, const peer_message *message)
     peer_result(self, message, "", text);
 }
 
+typedef struct taken {
+    bay_client *client;
+    int count;
+    int again; /* so often it is asked for once more, inside */
+    bay_err err;
+    size_t entries;
+} taken;
+
+static void take(bay_client *client, bay_list *made, const bay_diag *diag, void *user)
+{
+    taken *self = user;
+    self->count++;
+    self->err = diag->code;
+    assert_true((diag->code == BAY_OK) == (made != NULL));
+    self->entries = bay_list_count(made);
+    bay_list_free(made);
+    if (self->again-- > 0) {
+        assert_int_equal(bay_client_list_start(client, BAY_TOOLS, take, self, NULL), BAY_OK);
+        assert_int_equal(bay_client_list(client, BAY_PROMPTS, &made, NULL), BAY_STATE);
+    }
+}
+
+static void a_list_is_asked_for_without_waiting(void **state)
+{
+    peer server;
+    taken one = {0}, two = {.again = 3};
+    bay_client *client = NULL;
+    bay_diag diag = {0};
+    (void)state;
+    peer_start(&server, lasting, NULL, 0);
+    peer_set_number(&server, 100000);
+    assert_int_equal(bay_client_begin(server.url, NULL, NULL, NULL, &client, &diag), BAY_OK);
+    assert_int_equal(bay_client_list_start(client, BAY_TOOLS, NULL, NULL, &diag), BAY_INVALID);
+    assert_int_equal(bay_client_list_start(client, (bay_kind)3, take, &one, &diag), BAY_INVALID);
+    assert_int_equal(bay_client_list_start(NULL, BAY_TOOLS, take, &one, &diag), BAY_INVALID);
+    assert_int_equal(bay_client_list_start(client, BAY_TOOLS, take, &one, &diag), BAY_OK);
+    assert_int_equal(bay_client_list_start(client, BAY_TOOLS, take, &two, &diag), BAY_OK);
+    assert_int_equal(one.count + two.count, 0);
+    while (one.count < 1 || two.count < 4) {
+        assert_int_equal(bay_client_wait(client, -1), BAY_OK);
+    }
+    assert_int_equal(one.entries, 1);
+    assert_int_equal(peer_count(&server, "POST tools/list"), 1);
+    /* one that is kept is not told inside either */
+    assert_int_equal(bay_client_list_start(client, BAY_TOOLS, take, &one, &diag), BAY_OK);
+    assert_int_equal(one.count, 1);
+    assert_int_equal(bay_client_wait_ms(client), 0);
+    assert_int_equal(bay_client_dispatch(client), BAY_OK);
+    assert_int_equal(one.count, 2);
+    bay_client_close(client);
+    peer_stop(&server);
+}
+
+static void a_list_asked_for_ends_with_the_client(void **state)
+{
+    peer server;
+    taken one = {0}, two = {0}, three = {0};
+    bay_client *client = NULL;
+    bay_diag diag = {0};
+    (void)state;
+    peer_start(&server, lasting, NULL, 0);
+    peer_set_number(&server, 100000);
+    client = connect_to(&server, NULL);
+    bay_list_free(list_of(client, BAY_TOOLS));
+    assert_int_equal(bay_client_list_start(client, BAY_TOOLS, take, &one, &diag), BAY_OK);
+    assert_int_equal(bay_client_list_start(client, BAY_PROMPTS, take, &two, &diag), BAY_OK);
+    bay_client_close(client);
+    assert_int_equal(one.err, BAY_OK);
+    assert_int_equal(two.err, BAY_CANCELLED);
+    peer_stop(&server);
+    assert_int_equal(bay_client_begin(server.url, NULL, NULL, NULL, &client, &diag), BAY_OK);
+    assert_int_equal(bay_client_list_start(client, BAY_TOOLS, take, &three, &diag), BAY_OK);
+    bay_err err = BAY_OK;
+    while (three.count == 0) {
+        err = bay_client_wait(client, -1);
+    }
+    assert_int_equal(err, BAY_CLOSED);
+    assert_int_equal(three.err, BAY_CONNECT);
+    bay_client_close(client);
+    assert_int_equal(one.count + two.count + three.count, 3);
+}
+
 static void no_cache(bay_client_options *options)
 {
     bay_client_options_no_cache(options);
@@ -541,6 +623,8 @@ int main(void)
         cmocka_unit_test(a_list_that_is_none_is_an_error),
         cmocka_unit_test(nothing_is_read_from_no_list),
         cmocka_unit_test(all_pages_are_one_list),
+        cmocka_unit_test(a_list_is_asked_for_without_waiting),
+        cmocka_unit_test(a_list_asked_for_ends_with_the_client),
         cmocka_unit_test(a_list_is_kept_for_its_time_to_live),
         cmocka_unit_test(a_session_keeps_a_list_until_it_changes),
         cmocka_unit_test(annotated_arguments_travel_in_the_head),
