@@ -624,40 +624,6 @@ static void a_cancel_ends_the_question(void **state)
     }
 }
 
-static void insist(bay_call *call, const bay_answer *answer, void *user)
-{
-    (void)user;
-    assert_int_equal(bay_answer_error(answer), BAY_CLOSED);
-    bay_call_elicit(call, "Really not?", NAME_SCHEMA, greet, NULL);
-}
-
-static void ask_and_insist(bay_call *call, void *user)
-{
-    (void)user;
-    bay_call_elicit(call, "What is your name?", NAME_SCHEMA, insist, NULL);
-}
-
-/* A client that closed its end of the pipes still reads, but will never answer. */
-static void the_end_of_the_input_ends_the_question(void **state)
-{
-    (void)state;
-    for (int blocking = 0; blocking < 2; blocking++) {
-        rig on;
-        start(&on, ask_and_insist, blocking == 1, "2025-06-18", "\"elicitation\":{}");
-        rig_send(&on, "tools/call", CALL_T, "");
-        RIG_UNTIL(&on, on.way.events == 2);
-        mcp_connection_input_ended(on.way.connection);
-        mcp_connection_input_ended(on.way.connection);
-        RIG_UNTIL(&on, on.server->calls_under_way == 0);
-        assert_int_equal(on.way.events, 3); /* it was not asked again */
-        assert_has(last_event(&on.way), "\"isError\":true");
-        assert_int_equal(seen.runs, 1);
-        assert_int_equal(seen.err, BAY_CLOSED);
-        assert_false(seen.was_cancelled);
-        rig_stop(&on);
-    }
-}
-
 static void ask_after_the_end(bay_call *call, void *user)
 {
     (void)user;
@@ -899,7 +865,6 @@ int main(void)
         cmocka_unit_test(a_key_is_used_once),
         cmocka_unit_test(questions_have_keys_or_numbers),
         cmocka_unit_test(a_cancel_ends_the_question),
-        cmocka_unit_test(the_end_of_the_input_ends_the_question),
         cmocka_unit_test(nothing_is_asked_after_the_end),
         cmocka_unit_test(an_answer_without_an_end_is_an_error),
         cmocka_unit_test(a_deferred_call_asks_from_its_thread),
