@@ -1,6 +1,8 @@
 /* The life of a call: made, waiting, sent, answered, cancelled, expired, used again.
  * Invariant: a call of a user leaves this file's hands by exactly one `done` or by mcp_call_cancel.
  */
+#include <stdio.h>
+
 #include "base/log.h"
 #include "base/mem.h"
 #include "mcp/client_internal.h"
@@ -333,17 +335,30 @@ void mcp_call_tell_cancelled(mcp_call *call, bay_str reason)
     mcp_client_put_desk(&self->send_desk, &desk);
 }
 
+/* It may have been the answer: nobody else says what became of it. */
+static void say_late(const mcp_call *call, char *out, size_t size)
+{
+    const mcp_client *self = call->client;
+    bool is_hint = self->unread_text != NULL && self->unread_ms >= call->opened_ms &&
+                   !mcp_client_is_http(self) && call->was_sent;
+    snprintf(out, size, "the server did not answer in time%s%s%s",
+             is_hint ? "; something it said could not be read: " : "",
+             is_hint ? self->unread_text : "", is_hint ? " (is that its log, on stdout?)" : "");
+}
+
 void mcp_call_expire(mcp_call *call)
 {
+    char text[CLIENT_TEXT];
     bool was_sent = call->was_sent && call->phase != CALL_WAITING;
     mcp_client *self = call->client;
     bool is_unconfirmed_silence = call->purpose == CALL_USER && was_sent && !self->is_confirmed &&
                                   call->status == 0 && !mcp_client_is_http(self);
+    say_late(call, text, sizeof(text));
     if (was_sent) {
         mcp_call_tell_cancelled(call, STR("timed out"));
     }
     mcp_client_enter(self, self->now_ms);
-    mcp_call_fail(call, BAY_TIMEOUT, was_sent, "the server did not answer in time");
+    mcp_call_fail(call, BAY_TIMEOUT, was_sent, text);
     if (is_unconfirmed_silence && !self->is_dead) {
         mcp_client_detect_doubt_silence(self);
     }

@@ -177,7 +177,9 @@ struct mcp_client {
     size_t open_users;    /* of users: OPEN, RESUMING */
     size_t paused_count;
     uint32_t garbage;
-    uint32_t asked_count; /* requests of the server that a user has taken and not answered */
+    const char *unread_text; /* why the last message that was none could not be read; static */
+    uint64_t unread_ms;      /* and when */
+    uint32_t asked_count;    /* requests of the server that a user has taken and not answered */
     uint32_t clogged_count;
     bool is_clogged;
 

@@ -382,6 +382,8 @@ static void receive_garbage(mcp_client *self, uint64_t exchange, bay_err err,
     }
     LOG(LOG_DEBUG, "mcp", "an unreadable message was ignored: %s", why);
     if (exchange == 0) {
+        self->unread_text = why;
+        self->unread_ms = self->now_ms;
         if (err == BAY_NOMEM) {
             /* It may have been an answer; nobody must wait for it in vain. */
             mcp_client_break(self, err, "no memory to read a message", false);

@@ -101,6 +101,29 @@ static void test_broken_answers(void **state)
     }
 }
 
+/* What cannot be read at all may have been the answer, or a line of a log: nobody knows, but the
+ * one who waited in vain is told of it. */
+static void test_late_after_garbage(void **state)
+{
+    (void)state;
+    fx_init(&fx, MCP_LINK_DUPLEX);
+    fx_open_legacy(&fx, "");
+    fx_name one = {.text = "one"}, two = {.text = "two"};
+    fx_call(&fx, &one, "tools/list", NULL);
+    uint64_t id = fx_next(&fx)->exchange;
+    fx_line(&fx, id, "{'jsonrpc':'2.0','id':#,'result':{'a':\"\xff\"}}");
+    fx_pass(&fx, 60000);
+    assert_int_equal(one.err, BAY_TIMEOUT);
+    assert_non_null(strstr(fx.log, "could not be read: The message is not valid UTF-8"));
+    fx.log_len = 0;
+    fx_pass(&fx, 1);
+    fx_call(&fx, &two, "tools/list", NULL);
+    fx_pass(&fx, 60000);
+    assert_int_equal(two.err, BAY_TIMEOUT);
+    assert_null(strstr(fx.log, "UTF-8"));
+    fx_fini(&fx);
+}
+
 /* On the exchange of another call it says nothing of this one. */
 static void test_broken_answer_elsewhere(void **state)
 {
@@ -467,6 +490,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_garbage_on_a_line),
         cmocka_unit_test(test_broken_answers),
+        cmocka_unit_test(test_late_after_garbage),
         cmocka_unit_test(test_broken_answer_elsewhere),
         cmocka_unit_test(test_broken_answer_to_the_probe),
         cmocka_unit_test(test_endless_garbage),
