@@ -1,6 +1,8 @@
 /* Tasks in trouble: other processes that take them over, end them or leave mail; leases that ran
  * out; a store that is full; results that are too large; time that is up; the end of the process.
  * Two processes are two servers with one file. */
+#include "base/err.h"
+#include "support/failing_memory.h"
 #include "unit/sdk/task_bench.h"
 
 static const char task_id[] = "0123456789abcdef0123456789abcdef";
@@ -542,6 +544,79 @@ static void a_call_that_becomes_a_task_has_the_time_of_one(void **state)
     rig_stop(&self);
 }
 
+/* ---- no memory */
+
+static void ignore(void *user, const store_result *result)
+{
+    (void)user;
+    (void)result;
+}
+
+static void leave_orphan(rig *self, const task_record *record)
+{
+    buf row;
+    buf_init(&row, 65536);
+    sdk_task_write_row(record, &row);
+    store_put_request put = {.table = STR("tasks"),
+                             .key = record->id,
+                             .value = buf_view(&row),
+                             .expires_at_ms = record->created_ms + record->ttl_ms,
+                             .expected = STORE_ANY};
+    if (row.err == BAY_OK) {
+        err_ignore(store_put(self->server->tasks->store, &put, ignore, NULL));
+    }
+    buf_fini(&row);
+}
+
+static void turn(rig *self)
+{
+    for (int i = 0; i < 12; i++) {
+        loop_turn(self->loop, 0);
+    }
+}
+
+/* A store in memory that is treated like one of many processes. */
+static void take_over(rig *self)
+{
+    task_record asking = record_of(task_id, "asks");
+    asking.capabilities = STR("{\"elicitation\":{}}");
+    asking.requests = STR("\"sure\":{\"method\":\"elicitation/create\",\"params\":{}}");
+    asking.mail = STR("\"answers\":{\"sure\":{\"action\":\"accept\",\"content\":{\"ok\":5}}}");
+    task_record answering = record_of("0123456789abcdef0123456789abcde0", "once");
+    task_record failing = record_of("0123456789abcdef0123456789abcde1", "slow");
+    task_record cancelled = record_of("0123456789abcdef0123456789abcde2", "once");
+    cancelled.mail = STR("\"cancel\":true");
+    self->server->tasks->is_shared = true;
+    leave_orphan(self, &asking);
+    leave_orphan(self, &answering);
+    leave_orphan(self, &failing);
+    leave_orphan(self, &cancelled);
+    sdk_tasks_scan(self->server->tasks);
+    turn(self);
+    asking.status = TASK_INPUT_REQUIRED;
+    asking.mail = STR("\"answers\":{\"sure\":{\"action\":\"decline\"}}");
+    leave_orphan(self, &asking); /* a letter now */
+    tick(self);
+    turn(self);
+}
+
+static void lack_of_memory_is_survived_by_orphans(void **state)
+{
+    (void)state;
+    for (size_t at = 0; failing_memory_start(at); at++) {
+        rig self;
+        bay_diag diag;
+        bay_server *server = new_server();
+        if (server == NULL || bay_server_check(server, &diag) != BAY_OK) {
+            bay_server_free(server);
+        } else if (rig_try_start(&self, server)) {
+            take_over(&self);
+            rig_stop(&self);
+        }
+        failing_memory_check();
+    }
+}
+
 #define ON_DISK(test) cmocka_unit_test_setup_teardown(test, set_path, remove_path)
 
 int main(void)
@@ -563,6 +638,7 @@ int main(void)
         cmocka_unit_test(a_status_may_be_any_bytes),
         cmocka_unit_test(what_outlives_its_time_is_let_go),
         cmocka_unit_test(a_call_that_becomes_a_task_has_the_time_of_one),
+        cmocka_unit_test(lack_of_memory_is_survived_by_orphans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
