@@ -118,7 +118,9 @@ BAY_API void bay_client_options_on_log(bay_client_options *options,
                                        void (*logged)(bay_client *client, bay_str params,
                                                       void *user),
                                        void *user);
-/* Every message, as it stands on the wire; header fields are not shown. */
+/* Every message, as it stands on the wire; header fields are not shown. For looking only: it runs
+ * inside whatever sends or receives, functions that only start something included, and what it
+ * should start or send itself is not shown to it. */
 BAY_API void bay_client_options_on_message(bay_client_options *options,
                                            void (*traced)(bay_client *client, bool is_outgoing,
                                                           bay_str message, void *user),
@@ -302,7 +304,9 @@ BAY_API bay_str bay_question_method(const bay_question *question); /* "elicitati
 BAY_API bay_str bay_question_params(const bay_question *question); /* raw JSON object */
 BAY_API bay_str bay_question_message(const bay_question *question);
 BAY_API bay_str bay_question_schema(const bay_question *question); /* of a form; raw JSON */
-BAY_API bay_str bay_question_url(const bay_question *question);    /* of a page; or empty */
+/* Of a page; or empty. Whatever the server says: look at its scheme and host, and ask, before it is
+ * opened. */
+BAY_API bay_str bay_question_url(const bay_question *question);
 /* `content`: the form's fields as a JSON object; NULL: none but the defaults. What breaks the
  * schema: BAY_INVALID with a diag, and the question is still open. */
 BAY_API bay_err bay_question_accept(bay_question *question, const char *content,

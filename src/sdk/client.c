@@ -278,7 +278,7 @@ void bay_client_close(bay_client *client)
     if (client == NULL) {
         return;
     }
-    if (loop_is_turning(client->loop) || client->phase == CLIENT_CLOSING) {
+    if (sdk_client_is_inside(client) || client->phase == CLIENT_CLOSING) {
         LOG(LOG_ERROR, "client", "%s: bay_client_close inside a callback does nothing",
             client->shown);
         return;
@@ -347,8 +347,16 @@ mcp_client *sdk_client_engine(bay_client *self)
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
+bool sdk_client_is_inside(const bay_client *self)
+{
+    return loop_is_turning(self->loop) || self->is_tracing;
+}
+
 bay_err sdk_client_check_waiting(const bay_client *self, bay_diag *diag)
 {
+    if (self->is_tracing) {
+        return diag_set(diag, BAY_STATE, "inside on_message nothing can be waited for");
+    }
     return self->phase != CLIENT_CLOSING ? check_waiting(self->loop, diag)
                                          : diag_set(diag, BAY_STATE, "the client is being closed");
 }
@@ -385,7 +393,7 @@ bay_err bay_client_wait(bay_client *client, int ms)
     if (client == NULL) {
         return BAY_INVALID;
     }
-    if (loop_is_turning(client->loop)) {
+    if (sdk_client_is_inside(client)) {
         return BAY_STATE;
     }
     client->is_touched = false;

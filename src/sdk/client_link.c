@@ -273,8 +273,10 @@ static void link_traced(void *user, bool is_outgoing, bay_str message, const mcp
 {
     bay_client *self = user;
     (void)fields, (void)count;
-    if (self->options.traced != NULL) {
+    if (self->options.traced != NULL && !self->is_tracing) {
+        self->is_tracing = true;
         self->options.traced(self, is_outgoing, message, self->options.traced_user);
+        self->is_tracing = false;
     }
 }
 

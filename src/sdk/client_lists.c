@@ -516,7 +516,7 @@ bay_err bay_client_list(bay_client *client, bay_kind kind, bay_list **out, bay_d
     if (client == NULL || index < 0 || out == NULL) {
         return diag_set(diag, BAY_INVALID, "a list of one kind is asked for");
     }
-    if (!loop_is_turning(client->loop)) {
+    if (!sdk_client_is_inside(client)) {
         (void)loop_turn(client->loop, 0); /* a change may have been told meanwhile */
     }
     sdk_client_touch(client);

@@ -133,6 +133,7 @@ struct bay_client {
     bool is_closed;      /* its link has ended politely */
     bool is_touched;     /* something was started since the last dispatch */
     bool has_given_up;
+    bool is_tracing;   /* inside on_message, perhaps of something that was only started */
     bool broke_in_use; /* the last failure was of a link that had been ready */
     uint32_t links;    /* made so far */
     uint32_t failures; /* to reach the server, in a row */

@@ -100,6 +100,8 @@ void sdk_client_unreachable(bay_client *self, bay_err err, const char *text);
 
 /* Something is about to be started or timed. */
 void sdk_client_touch(bay_client *self);
+/* Does a callback run? */
+bool sdk_client_is_inside(const bay_client *self);
 /* BAY_STATE inside a callback. */
 bay_err sdk_client_check_waiting(const bay_client *self, bay_diag *diag) BAY_MUST_CHECK;
 

@@ -118,4 +118,9 @@ void sdk_target_show(const char *url, const char *const *argv, char *out, size_t
     rest = at < authority.len ? str_from(rest, at + 1) : rest;
     rest = str_head(rest, 180);
     snprintf(out, size, "%.*s://%.*s", BAY_STR(str_head(text, scheme)), BAY_STR(rest));
+    for (char *at_byte = out; *at_byte != '\0'; at_byte++) {
+        if ((unsigned char)*at_byte < 0x20 || *at_byte == 0x7f) {
+            *at_byte = '?'; /* nothing a terminal would obey */
+        }
+    }
 }

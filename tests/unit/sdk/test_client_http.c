@@ -704,6 +704,54 @@ static void silent_after_hello(peer *self, const peer_message *message)
     (void)peer_modern(self, message);
 }
 
+typedef struct meddler {
+    bay_client *client; /* NULL: it looks on */
+    int count;
+} meddler;
+
+static void meddle(bay_client *client, bool is_outgoing, bay_str message, void *user)
+{
+    meddler *self = user;
+    bay_reply *reply = NULL;
+    bay_list *made = NULL;
+    (void)is_outgoing, (void)message;
+    if (self->client == NULL) {
+        return;
+    }
+    self->count++;
+    assert_int_equal(bay_client_call(client, "x", NULL, &reply, NULL), BAY_STATE);
+    assert_int_equal(bay_client_list(client, BAY_TOOLS, &made, NULL), BAY_STATE);
+    assert_int_equal(bay_client_ping(client, NULL), BAY_STATE);
+    assert_int_equal(bay_client_wait(client, 0), BAY_STATE);
+    bay_client_close(client);
+}
+
+static void on_nothing(bay_request *request, bay_reply *reply, const bay_diag *diag, void *user)
+{
+    (void)request, (void)diag;
+    *(int *)user += 1;
+    bay_reply_free(reply);
+}
+
+/* It runs inside the start of a request, too, where the loop stands still. */
+static void who_sees_messages_cannot_end_the_client(void **state)
+{
+    peer server;
+    meddler self = {0};
+    int ended = 0;
+    (void)state;
+    peer_start(&server, silent_after_hello, NULL, 0);
+    bay_client_options *options = fast();
+    bay_client_options_on_message(options, meddle, &self);
+    self.client = connect_to(&server, options);
+    bay_request *request = bay_request_new(self.client, "resources/read", "{\"uri\":\"a\"}");
+    assert_int_equal(bay_request_start(request, on_nothing, &ended, NULL), BAY_OK);
+    assert_true(self.count > 0);
+    bay_client_close(self.client);
+    assert_int_equal(ended, 1);
+    peer_stop(&server);
+}
+
 /* The client that is being closed is closed once, whatever its callbacks do. */
 static void a_close_inside_a_close_does_nothing(void **state)
 {
@@ -745,6 +793,7 @@ int main(void)
         cmocka_unit_test(started_twice_is_refused),
         cmocka_unit_test(a_compressed_reply_is_told),
         cmocka_unit_test(a_close_inside_a_close_does_nothing),
+        cmocka_unit_test(who_sees_messages_cannot_end_the_client),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
