@@ -118,7 +118,7 @@ command_test() {
     # Left out are the tests of what needs them: sealed rounds, digests of skills, tasks in a file.
     test_build bare bare threaded_tests
     test_ctest bare bare -R '^(net|auth|store|transport|sdk|contract)/' \
-        -E '^(contract/stores|sdk/(client_meets_server|client_skills|main|questions|rounds|task_threads|tasks))$'
+        -E '^(contract/stores|sdk/(client_meets_server|client_skills|main|questions|rounds|task_threads|tasks|tasks_troubled))$'
     test_build package package
     test_foreign package
     # Against the sanitized build: a leak or a wild read fails the suite that caused it.
