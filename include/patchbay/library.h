@@ -25,7 +25,8 @@ typedef struct bay_allocator {
 /* Replaces malloc for everything the library allocates; what libuv, OpenSSL, SQLite and PCRE2 need
  * for themselves comes from where those were told. Owns: copied; `user` must outlive the last
  * object. Errors: BAY_INVALID (a member is missing, the size is wrong), BAY_STATE (an object was
- * made already, whatever has become of it). Units: bytes. Threads: before any other call of the library. Source: none. */
+ * made already, whatever has become of it). Units: bytes. Threads: before any other call of the
+ * library. Source: none. */
 BAY_API bay_err bay_set_allocator(const bay_allocator *allocator) BAY_MUST_CHECK;
 
 typedef enum bay_log_level {

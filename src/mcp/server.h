@@ -172,8 +172,8 @@ void mcp_server_free(mcp_server *self);
 
 /* Graceful end: open listens get their final result, streams end. */
 void mcp_server_close_streams(mcp_server *self);
-/* Ends the sessions that have no connection of their own, with what is under way in them: nobody can
- * come back to them once HTTP is no longer served. */
+/* Ends the sessions that have no connection of their own, with what is under way in them: nobody
+ * can come back to them once HTTP is no longer served. */
 void mcp_server_end_http_sessions(mcp_server *self);
 
 /* Which worker owns the session of this id; false when the id is not one of ours. */
