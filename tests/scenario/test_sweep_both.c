@@ -18,6 +18,7 @@ static bay_client *attach(bay_server *server, const char *revision)
     bay_client *client = NULL;
     bay_client_options *options = sweep_options(&told, revision);
     bay_client_options_timeout(options, 150, 1000);
+    bay_client_options_reconnect(options, 2, 1);
     if (bay_client_attach(server, options, &client, NULL) != BAY_OK) {
         assert_null(client);
     }
@@ -30,7 +31,7 @@ static void meet(bay_server *server, sweep_service *service, const char *revisio
     told = (sweep_transcript){.len = 0};
     bay_client *client = attach(server, revision);
     if (client != NULL) {
-        sweep_session(client, &told, 3);
+        sweep_session(client, &told, 60);
     }
     (void)sweep_let_go(service);
     bay_client_close(client);
@@ -57,13 +58,6 @@ static void meet_afresh(bay_server *server, const char *revision, size_t at)
     bay_client_close(client);
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static size_t setting(const char *name, size_t otherwise)
 {
     const char *text = getenv(name);
@@ -75,17 +69,17 @@ static void sweep(const char *revision, bool is_single, size_t step, size_t offs
     size_t runs = 0;
     size_t last = 0;
     int most_well = 0;
-    int64_t began = now_ms();
+    int64_t began = sweep_now_ms();
     for (size_t at = offset; is_single ? failing_memory_start_single(at) : failing_memory_start(at);
          at += step) {
         sweep_service service;
-        int64_t run_began = now_ms();
+        int64_t run_began = sweep_now_ms();
         bay_server *server = sweep_server_new(&service);
         meet(server, &service, revision);
         most_well = told.well > most_well ? told.well : most_well;
-        if (getenv("BAY_SWEEP_TOLD") != NULL && now_ms() - run_began > 600) {
-            printf("%s: allocation %zu: %d ms\n%s\n", revision, at, (int)(now_ms() - run_began),
-                   told.text);
+        if (getenv("BAY_SWEEP_TOLD") != NULL && sweep_now_ms() - run_began > 600) {
+            printf("%s: allocation %zu: %d ms\n%s\n", revision, at,
+                   (int)(sweep_now_ms() - run_began), told.text);
         }
         /* Nothing of a session is told by the clock only; tasks that could not be stored are. */
         if (strcmp(revision, "2026-07-28") != 0 && strstr(told.text, ": error 17\n") != NULL) {
@@ -104,7 +98,7 @@ static void sweep(const char *revision, bool is_single, size_t step, size_t offs
     }
     printf("%s: %zu runs, to allocation %zu, %s, at best %d steps well, %d ms\n", revision, runs,
            last, is_single ? "one failing" : "all failing from there", most_well,
-           (int)(now_ms() - began));
+           (int)(sweep_now_ms() - began));
     assert_true(runs > 20 && most_well > 30); /* it did get somewhere */
 }
 

@@ -17,13 +17,6 @@
 #include <time.h>
 #include <unistd.h>
 
-static inline int64_t sweep_now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static inline size_t sweep_setting(const char *name, size_t otherwise)
 {
     const char *text = getenv(name);
@@ -324,7 +317,7 @@ static inline recording *record_session(const char *revision, bool is_http)
     bay_client *client =
         record_connect(target, sweep_options(&self->told, revision), record_is_sse_2024(self));
     assert_non_null(client);
-    sweep_session(client, &self->told, 100);
+    sweep_session(client, &self->told, 5000);
     bay_client_close(client);
     bay_server_stop(server);
     pthread_join(serving, NULL);

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <patchbay/client.h>
 #include <patchbay/server.h>
@@ -464,15 +465,22 @@ static inline void sweep_done(bay_request *request, bay_reply *reply, const bay_
     bay_reply_free(reply);
 }
 
+static inline int64_t sweep_now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 /* Turns until it is so, but not for ever. */
-#define SWEEP_UNTIL(client, condition, turns)                                                      \
-    for (int left_ = (turns); !(condition) && left_ > 0; left_--) {                                \
+#define SWEEP_UNTIL(client, condition, most_ms)                                                    \
+    for (int64_t end_ = sweep_now_ms() + (most_ms); !(condition) && sweep_now_ms() < end_;) {      \
         if (bay_client_wait((client), 20) != BAY_OK) {                                             \
             break;                                                                                 \
         }                                                                                          \
     }
 
-static inline void sweep_requests(bay_client *client, sweep_transcript *out, int turns)
+static inline void sweep_requests(bay_client *client, sweep_transcript *out, int most_ms)
 {
     bay_reply *reply = NULL;
     bay_request *request = bay_request_tool(client, "echo",
@@ -489,11 +497,11 @@ static inline void sweep_requests(bay_client *client, sweep_transcript *out, int
     out->has_begun = out->is_done = false;
     err = bay_request_start(request, sweep_done, out, NULL);
     if (err == BAY_OK) {
-        SWEEP_UNTIL(client, out->has_begun || out->is_done, turns);
+        SWEEP_UNTIL(client, out->has_begun || out->is_done, most_ms);
         if (!out->is_done) {
             bay_request_cancel(request, "enough");
         }
-        SWEEP_UNTIL(client, out->is_done, turns);
+        SWEEP_UNTIL(client, out->is_done, most_ms);
         assert_true(out->is_done);
     }
     sweep_note_end(out, "hold", err);
@@ -561,22 +569,21 @@ static inline void sweep_reads(bay_client *client, sweep_transcript *out)
     }
 }
 
-static inline void sweep_listens(bay_client *client, sweep_transcript *out, int turns)
+static inline void sweep_listens(bay_client *client, sweep_transcript *out, int most_ms)
 {
     sweep_note_end(out, "log level", bay_client_log_level(client, "info", NULL));
     sweep_note_end(out, "subscribe", bay_client_subscribe(client, "test://text", NULL));
     out->updates = out->changes = 0;
     sweep_call(client, out, "touch", NULL);
-    SWEEP_UNTIL(client, out->updates > 0 && (out->changes & 7) == 7, turns);
+    SWEEP_UNTIL(client, out->updates > 0 && (out->changes & 7) == 7, most_ms);
     sweep_note(out, "updated %d changed %d", out->updates > 0, out->changes & 7);
     sweep_note_end(out, "unsubscribe", bay_client_unsubscribe(client, "test://text", NULL));
     sweep_note_end(out, "log no more", bay_client_log_level(client, NULL, NULL));
     sweep_list(client, out, "tools again", BAY_TOOLS);
 }
 
-/* The whole session. `turns`: how often it waits, at most 20 ms each, for what the server tells
- * unasked. */
-static inline void sweep_session(bay_client *client, sweep_transcript *out, int turns)
+/* The whole session. `most_ms`: how long it waits at a time for what the server tells unasked. */
+static inline void sweep_session(bay_client *client, sweep_transcript *out, int most_ms)
 {
     static const char *const roots[] = {"file:///c", "C", "file:///d", "D", NULL};
     sweep_note(out, "%.*s %.*s %.*s", BAY_STR(bay_client_revision(client)),
@@ -595,10 +602,10 @@ static inline void sweep_session(bay_client *client, sweep_transcript *out, int 
     sweep_call(client, out, "fail", NULL);
     sweep_call(client, out, "error", NULL);
     sweep_call(client, out, "none", NULL);
-    sweep_requests(client, out, turns);
+    sweep_requests(client, out, most_ms);
     sweep_call(client, out, "release", NULL);
     sweep_reads(client, out);
-    sweep_listens(client, out, turns);
+    sweep_listens(client, out, most_ms);
     sweep_call(client, out, "ask_form", NULL);
     sweep_call(client, out, "ask_page", NULL);
     sweep_call(client, out, "ask_model", NULL);
