@@ -230,7 +230,7 @@ static inline void tokens_take(tokens *self, const char *text)
 }
 
 /* Puts `to`'s k-th token wherever `from`'s k-th stands; `to` NULL: the k-th letter. In place: both
- * are of one length. */
+ * are of one length, unless what they stand for differs, and then the old one stays. */
 static inline void tokens_swap(const tokens *from, const tokens *to, char *text, size_t len)
 {
     for (size_t k = 0; k < from->count; k++) {
@@ -239,8 +239,7 @@ static inline void tokens_swap(const tokens *from, const tokens *to, char *text,
         while ((at = memmem(at, len - (size_t)(at - text), from->text[k], token)) != NULL) {
             if (to == NULL) {
                 memset(at, 'A' + (int)(k % 26), token);
-            } else if (k < to->count) {
-                assert_int_equal(strlen(to->text[k]), token);
+            } else if (k < to->count && strlen(to->text[k]) == token) {
                 memcpy(at, to->text[k], token);
             }
             at += token;
