@@ -60,15 +60,12 @@ set(bay_hot
     base/ json/ rpc/ gateway/ wire/base64 wire/chars wire/header wire/http1 wire/sse
     net/fd_stream net/http_ net/line_ net/loop net/socket\\. net/socket_tls net/stream_queue net/timer net/tls\\.
     schema/check schema/format\\. schema/format_time schema/pattern_match
-    mcp/client_call mcp/client_exchange mcp/client_modern mcp/client_receive mcp/client_write mcp/outlet
-    mcp/param_header mcp/protocol mcp/request mcp/server mcp/session mcp/stream
-    transport/http_ transport/link_exchange transport/link_http transport/link_stdio transport/mcp_http
-    transport/mcp_stdio
+    mcp/ transport/ net/process
     sdk/arguments sdk/call sdk/deadline sdk/delivery sdk/result sdk/server_service)
 list(JOIN bay_hot "|" bay_hot)
 # What every byte of every message passes: inlined with its constants, -O3.
 set(bay_hottest base/buf base/str json/reader json/scan json/tree json/utf8 rpc/ mcp/request
-    mcp/server_modern wire/chars wire/http1_head)
+    mcp/server_modern schema/check schema/pattern_match wire/chars wire/http1_head)
 list(JOIN bay_hottest "|" bay_hottest)
 
 function(bay_room name)
