@@ -50,6 +50,7 @@ bay_err sdk_call_new(bay_server *server, const entry *item, mcp_request *request
     atomic_init(&self->is_slow, false);
     atomic_init(&self->is_deferred, false);
     atomic_init(&self->is_task, false);
+    atomic_init(&self->is_becoming, false);
     atomic_init(&self->notes, 0);
     atomic_init(&self->note_bytes, 0);
     self->is_delivered = self->is_parted = self->is_running = false;
@@ -135,6 +136,7 @@ static void call_settle(bay_call *self)
 
 void sdk_call_returned(bay_call *self)
 {
+    sdk_task_become(self); /* the pool's word may come before what its thread posted */
     while (!atomic_load(&self->is_finished) && sdk_call_questions_pending(self)) {
         if (!sdk_call_questions_answer(self)) {
             return; /* the pool has the run's reference now */

@@ -108,8 +108,9 @@ struct bay_call {
     atomic_bool is_finished; /* ended; earlier messages may still be on their way to the loop */
     atomic_bool is_slow;     /* the client does not keep up: nothing but the answer is sent */
     atomic_bool is_deferred;
-    atomic_bool is_task; /* or is becoming one: it has a task's time */
-    atomic_size_t notes; /* on their way to the loop */
+    atomic_bool is_task;     /* or is becoming one: it has a task's time */
+    atomic_bool is_becoming; /* one, as soon as the loop hears of it */
+    atomic_size_t notes;     /* on their way to the loop */
     atomic_size_t note_bytes;
     bool is_delivered; /* loop only: the answer is with the sink, the request is gone */
     bool is_parted;    /* loop only: see above */

@@ -296,6 +296,8 @@ void sdk_tasks_free(bay_server *server);
 bool sdk_tasks_are_offered(const bay_server *server, const mcp_revision *revision);
 /* Can this request's client look after a task? */
 bool sdk_task_is_wanted(const mcp_request *request);
+/* Loop only: what bay_call_become_task said on another thread, if it did and it is not done yet. */
+void sdk_task_become(bay_call *call);
 /* In place of sdk_call_run: runs once the task is stored, or ends the call. */
 void sdk_task_start(bay_call *call);
 

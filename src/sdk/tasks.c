@@ -176,9 +176,11 @@ bool sdk_task_is_wanted(const mcp_request *request)
 }
 
 /* The handler was told already that it is a task. */
-static void become(void *argument)
+void sdk_task_become(bay_call *call)
 {
-    bay_call *call = argument;
+    if (!atomic_load(&call->is_becoming) || !atomic_exchange(&call->is_becoming, false)) {
+        return; /* done already */
+    }
     if (!call->is_delivered && !call->is_parted && call->task == NULL && !begin(call, false)) {
         LOG(LOG_ERROR, "tasks", "\"%.*s\" cannot become a task; it goes on as a plain call",
             BAY_STR(call->entry->key));
@@ -187,7 +189,12 @@ static void become(void *argument)
         sdk_deadline_stop(call);
         sdk_deadline_start(call);
     }
-    sdk_call_unref(call);
+}
+
+static void become(void *argument)
+{
+    sdk_task_become(argument);
+    sdk_call_unref(argument);
 }
 
 /* On the loop it is known at once whether it can be stored. */
@@ -222,8 +229,10 @@ bool bay_call_become_task(bay_call *call)
     } else {
         atomic_fetch_add(&call->references, 1);
         call->begin_task = (loop_message){.function = become, .argument = call};
+        atomic_store(&call->is_becoming, true);
         is_one = loop_post_message(server->loop, &call->begin_task) == BAY_OK;
         if (!is_one) {
+            atomic_store(&call->is_becoming, false);
             sdk_call_unref(call);
         }
     }
