@@ -38,12 +38,15 @@ class Toolchains:
         return [out]
 
     def rust(self, name):
-        """The package in source/rust."""
+        """The package in source/rust, copied to where its lock file may stand: that one names the
+        registry, so it is made anew and not kept. What we use ourselves is pinned in Cargo.toml."""
         self.needs("cargo")
         into = os.path.join(self.into, "rust")
+        package = os.path.join(into, "package")
+        shutil.copytree(os.path.join(self.source, "rust"), package, dirs_exist_ok=True)
         run_tool(self.missing, "cargo build",
-                 ["cargo", "build", "--release", "--locked", "--target-dir", into, "--manifest-path",
-                  os.path.join(self.source, "rust", "Cargo.toml")])
+                 ["cargo", "build", "--release", "--target-dir", into, "--manifest-path",
+                  os.path.join(package, "Cargo.toml")])
         return [os.path.join(into, "release", name)]
 
     def python(self, script):

@@ -128,12 +128,22 @@ static void a_url_is_asked(void **state)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+static void the_one_for_glib_was_among_them(void **state)
+{
+    (void)state;
+    if (!is_built("client_glib")) {
+        printf("skipped: GLib is not installed: its example was neither built nor run\n");
+        skip();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nobody_there_is_told),
         cmocka_unit_test(a_command_is_asked),
         cmocka_unit_test(a_url_is_asked),
+        cmocka_unit_test(the_one_for_glib_was_among_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,7 @@ test_ctest() {
     [ "$status" -eq 0 ] || sed -n '/\*\*\*/,$p' "build/$kind.ctest.log" | grep -vE '^/?[^ ]*build/[^ ]*$|^(Could not|Unable to) find |^Looked in '
     local counts
     counts=$(tools/count-cases "build/$kind/Testing/Temporary/LastTest.log")
+    grep -h '^skipped: ' "build/$kind/Testing/Temporary/LastTest.log" | sort -u || true # and why
     # shellcheck disable=SC2086  # three words on purpose
     tally "$phase" $counts
     if [ "$status" -ne 0 ] && [ "$(cut -d' ' -f2 <<<"$counts")" = 0 ]; then

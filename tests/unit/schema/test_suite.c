@@ -113,16 +113,27 @@ static void is_there(void **state)
 {
     (void)state;
     if (all.file_count == 0) {
-        print_message("JSON-Schema-Test-Suite is not here: neither BAY_SCHEMA_SUITE nor Debian's "
-                      "package json-schema-test-suite\n");
+        printf("skipped: JSON-Schema-Test-Suite is not here: neither BAY_SCHEMA_SUITE nor Debian's "
+               "package json-schema-test-suite; nothing of it was run\n");
         skip();
     }
     assert_true(all.file_count > 40);
 }
 
+static void has_the_newest_draft(void **state)
+{
+    (void)state;
+    if (!all.has_remotes) {
+        printf("skipped: JSON-Schema-Test-Suite of 2020-12 is not here (Debian's package ends with "
+               "draft-07); nothing of it was run\n");
+        skip();
+    }
+    assert_true(all.file_count > 80);
+}
+
 int main(void)
 {
-    static struct CMUnitTest tests[SUITE_MAX_FILES + 2];
+    static struct CMUnitTest tests[SUITE_MAX_FILES + 3];
     size_t count = 0;
     if (suite_find(&all)) {
         suite_load(&all);
@@ -132,6 +143,7 @@ int main(void)
         suite_read_known(&all, BAY_TEST_SOURCE_DIR "/tests/unit/schema/known_differences.txt");
     }
     tests[count++] = (struct CMUnitTest){"the suite is there", is_there, NULL, NULL, NULL};
+    tests[count++] = (struct CMUnitTest){"it has 2020-12", has_the_newest_draft, NULL, NULL, NULL};
     for (size_t i = 0; i < all.file_count; i++) {
         tests[count++] = (struct CMUnitTest){all.files[i].path, passes, NULL, NULL, &all.files[i]};
     }
