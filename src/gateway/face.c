@@ -370,11 +370,6 @@ mcp_server *face_engine(face *self)
     return self->engine;
 }
 
-bay_str face_only(const face *self)
-{
-    return str_of(self->only);
-}
-
 size_t face_count(const face *self, listing_kind kind)
 {
     return self->views[kind].count;

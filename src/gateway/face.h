@@ -21,7 +21,6 @@ typedef struct face_options {
 bay_err face_new(const face_options *options, face **out) BAY_MUST_CHECK;
 void face_free(face *self);
 mcp_server *face_engine(face *self);
-bay_str face_only(const face *self);
 
 /* The servers it shows, in order; copied. Lists, and what is not known yet, wait until face_settle.
  * On failure the face shows nothing rather than servers that may be about to leave. */

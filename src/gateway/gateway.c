@@ -245,8 +245,3 @@ bool gateway_is_tls(const gateway *self)
 {
     return self->tls != NULL;
 }
-
-void gateway_write_state(gateway *self, buf *out)
-{
-    admin_write_state(&self->workers[0], out);
-}

@@ -38,7 +38,5 @@ bay_str gateway_address(const gateway *self); /* the first address, as it was wr
 size_t gateway_tool_count(const gateway *self);
 bay_str gateway_tool_name(const gateway *self, size_t index);
 bool gateway_is_tls(const gateway *self);
-/* The state of everything as JSON, as /readyz shows it; on worker 0's thread. */
-void gateway_write_state(gateway *self, buf *out);
 
 #endif

@@ -26,16 +26,6 @@ bay_str listing_result_key(listing_kind kind)
     return kinds[kind].result_key;
 }
 
-bay_str listing_item_key(listing_kind kind)
-{
-    return kinds[kind].item_key;
-}
-
-mcp_method_id listing_method(listing_kind kind)
-{
-    return kinds[kind].method;
-}
-
 static listing *listing_new(void)
 {
     listing *self = mem_zalloc(sizeof(*self));

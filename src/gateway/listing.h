@@ -40,10 +40,8 @@ typedef struct listing {
 
 listing *listing_ref(listing *self);
 void listing_unref(listing *self); /* NULL is fine */
-/* The member of the result that holds the items, and of an item that names it. */
+/* The member of the result that holds the items. */
 bay_str listing_result_key(listing_kind kind);
-bay_str listing_item_key(listing_kind kind);
-mcp_method_id listing_method(listing_kind kind);
 
 /* Fetches all pages of one kind. A server whose capabilities do not name it has none. One at a
  * time; a demand while one is under way makes it start over when it ends. */

@@ -234,7 +234,6 @@ static inline request *request_of(mcp_request *self)
 
 /* ---- outlet.c */
 void outlet_init(outlet *self, mcp_server *server);
-void outlet_carry(outlet *self, mcp_carrier *carrier); /* takes the HTTP carrier */
 outlet *outlet_new_batch(mcp_server *server);
 void outlet_answer(outlet *self, int status, buf *json);
 /* Opens a stream if need be. BAY_CANCELLED: nobody is there. */

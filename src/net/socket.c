@@ -503,16 +503,6 @@ void socket_peer_key(const net_socket *self, uint8_t out[16])
     memcpy(out, self->peer, sizeof(self->peer));
 }
 
-void *socket_user(const net_socket *self)
-{
-    return self->user;
-}
-
-loop *socket_loop(const net_socket *self)
-{
-    return self->loop;
-}
-
 bool socket_is_connected(const net_socket *self)
 {
     return self->state == SOCKET_CONNECTED;

@@ -74,8 +74,6 @@ bay_err socket_open(loop *loop, int fd, const socket_events *events, void *user,
 
 /* Replaces events and user pointer; NULL silences the socket (its owner is gone). */
 void socket_set_events(net_socket *self, const socket_events *events, void *user);
-void *socket_user(const net_socket *self);
-loop *socket_loop(const net_socket *self);
 
 /* --- reading --------------------------------------------------------------------------------- */
 

@@ -25,7 +25,6 @@
 bay_client *sdk_request_client(const bay_request *self);
 bay_str sdk_request_method(const bay_request *self);
 bay_str sdk_request_params(const bay_request *self); /* raw object as first given, or "{}" */
-bool sdk_request_keeps_task(const bay_request *self);
 /* Sends the next round: `method` and `params` in place of the first ones, with a new id. Copies.
  * What comes back goes to the same request. */
 bay_err sdk_request_again(bay_request *self, bay_str method, bay_str params,

@@ -182,11 +182,6 @@ bay_str sdk_request_params(const bay_request *self)
     return self->params.len > 0 ? buf_view(&self->params) : STR("{}");
 }
 
-bool sdk_request_keeps_task(const bay_request *self)
-{
-    return self->keeps_task;
-}
-
 void sdk_request_follow_task(bay_request *self)
 {
     self->follows_task = true;

@@ -106,7 +106,6 @@ struct bay_tasks {
 };
 
 /* task_record.c */
-bay_str sdk_task_status_text(task_status status);
 /* The row: a JSON object. */
 void sdk_task_write_row(const task_record *self, buf *out);
 /* Views into the row, which is parsed into `memory`. BAY_SYNTAX: it is none of ours. */

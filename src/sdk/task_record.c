@@ -14,11 +14,6 @@ static const bay_str status_texts[TASK_STATUSES] = {
     STR_INIT("failed"),  STR_INIT("cancelled"),
 };
 
-bay_str sdk_task_status_text(task_status status)
-{
-    return status_texts[status];
-}
-
 static void put_time(json_writer *out, const char *name, uint64_t ms)
 {
     char text[40];

@@ -6,26 +6,6 @@
 
 #define T STR("t")
 
-static int setup_memory(void **state)
-{
-    *state = rig_new(false);
-    rig_open(*state);
-    return 0;
-}
-
-static int setup_sqlite(void **state)
-{
-    *state = rig_new(true);
-    rig_open(*state);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    rig_free(*state);
-    return 0;
-}
-
 /* --- the start ------------------------------------------------------------------------------- */
 
 static void what_is_out_of_bounds_is_refused_at_the_start(void **state)
@@ -820,8 +800,10 @@ static void every_lack_of_memory_is_an_error(void **state)
     X(the_loop_waits_for_what_is_open)                                                             \
     X(every_lack_of_memory_is_an_error)
 
-#define IN_MEMORY(function) cmocka_unit_test_setup_teardown(function, setup_memory, teardown),
-#define IN_SQLITE(function) cmocka_unit_test_setup_teardown(function, setup_sqlite, teardown),
+#define IN_MEMORY(function)                                                                        \
+    cmocka_unit_test_setup_teardown(function, rig_setup_memory, rig_teardown),
+#define IN_SQLITE(function)                                                                        \
+    cmocka_unit_test_setup_teardown(function, rig_setup_sqlite, rig_teardown),
 
 int main(void)
 {

@@ -3,26 +3,6 @@
 
 #include "base/str.h"
 
-static int setup_memory(void **state)
-{
-    *state = rig_new(false);
-    rig_open(*state);
-    return 0;
-}
-
-static int setup_sqlite(void **state)
-{
-    *state = rig_new(true);
-    rig_open(*state);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    rig_free(*state);
-    return 0;
-}
-
 static uint32_t random_state;
 
 static uint32_t roll(uint32_t below) /* the same in every run */
@@ -122,9 +102,9 @@ static void every_store_answers_alike(void **state)
 int main(void)
 {
     const struct CMUnitTest in_memory[] = {
-        cmocka_unit_test_setup_teardown(every_store_answers_alike, setup_memory, teardown)};
+        cmocka_unit_test_setup_teardown(every_store_answers_alike, rig_setup_memory, rig_teardown)};
     const struct CMUnitTest in_sqlite[] = {
-        cmocka_unit_test_setup_teardown(every_store_answers_alike, setup_sqlite, teardown)};
+        cmocka_unit_test_setup_teardown(every_store_answers_alike, rig_setup_sqlite, rig_teardown)};
     int failures = cmocka_run_group_tests_name("memory", in_memory, NULL, NULL);
     if (RIG_HAS_SQLITE) {
         failures += cmocka_run_group_tests_name("sqlite", in_sqlite, NULL, NULL);

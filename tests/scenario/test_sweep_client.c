@@ -21,8 +21,6 @@
 
 enum { STRIDE = 16, STEP_ALONE = 41, STEP_ALL = 17, KEY = 60, READ_MS = 100, NUDGE_MS = 3 };
 
-static recording *recorded[2][SWEEP_REVISIONS]; /* stdio, HTTP */
-
 typedef struct part_of_client {
     int fds[3]; /* to read, to write, the child's line (or -1) */
     int other;  /* the client's own end, which is in this process; or -1 */
@@ -415,24 +413,6 @@ static void memory_ends_at_each_allocation(void **state)
 {
     (void)state;
     starve_each(false);
-}
-
-static int record_all(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 2 * SWEEP_REVISIONS; i++) {
-        recorded[i % 2][i / 2] = record_session(sweep_revisions[i / 2], i % 2 == 1);
-    }
-    return 0;
-}
-
-static int forget_all(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 2 * SWEEP_REVISIONS; i++) {
-        recording_free(recorded[i % 2][i / 2]);
-    }
-    return 0;
 }
 
 int main(void)

@@ -16,8 +16,6 @@
 
 enum { STRIDE = 48, STEP_ALONE = 5, STEP_ALL = 7, PATIENCE_MS = 10000 };
 
-static recording *recorded[2][SWEEP_REVISIONS]; /* stdio, HTTP */
-
 typedef struct replay {
     const recording *of;
     recording *live; /* items and tokens only */
@@ -371,24 +369,6 @@ static void memory_ends_at_each_allocation(void **state)
 {
     (void)state;
     starve_each(false);
-}
-
-static int record_all(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 2 * SWEEP_REVISIONS; i++) {
-        recorded[i % 2][i / 2] = record_session(sweep_revisions[i / 2], i % 2 == 1);
-    }
-    return 0;
-}
-
-static int forget_all(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 2 * SWEEP_REVISIONS; i++) {
-        recording_free(recorded[i % 2][i / 2]);
-    }
-    return 0;
 }
 
 int main(void)

@@ -241,4 +241,25 @@ static inline bay_err rig_append(store_rig *self, answer *out, const char *strea
     return ask(self, out, append, &request);
 }
 
+/* For cmocka: the state of a case is an open rig. */
+static inline int rig_setup_memory(void **state)
+{
+    *state = rig_new(false);
+    rig_open(*state);
+    return 0;
+}
+
+static inline int rig_setup_sqlite(void **state)
+{
+    *state = rig_new(true);
+    rig_open(*state);
+    return 0;
+}
+
+static inline int rig_teardown(void **state)
+{
+    rig_free(*state);
+    return 0;
+}
+
 #endif

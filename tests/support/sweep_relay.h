@@ -342,4 +342,25 @@ static inline recording *record_session(const char *revision, bool is_http)
     return self;
 }
 
+/* For cmocka: one session of each revision, on stdio and over HTTP, for all cases of a group. */
+static recording *recorded[2][SWEEP_REVISIONS]; /* stdio, HTTP */
+
+static inline int record_all(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2 * SWEEP_REVISIONS; i++) {
+        recorded[i % 2][i / 2] = record_session(sweep_revisions[i / 2], i % 2 == 1);
+    }
+    return 0;
+}
+
+static inline int forget_all(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2 * SWEEP_REVISIONS; i++) {
+        recording_free(recorded[i % 2][i / 2]);
+    }
+    return 0;
+}
+
 #endif
