@@ -287,7 +287,7 @@ void sdk_result_element_meta(bay_result *self, bay_str meta);
 void sdk_result_fini(bay_result *self);
 
 /* tasks.c: on the loop. */
-/* Opens the store if any tool may be a task. */
+/* Opens the store if any tool may be a task. `diag` is not NULL. */
 bay_err sdk_tasks_open(bay_server *server, bay_diag *diag) BAY_MUST_CHECK;
 /* Ends what is under way: it fails, or is left to the next process if it can be run again. */
 void sdk_tasks_stop(bay_server *server);

@@ -325,9 +325,8 @@ bay_err sdk_tasks_open(bay_server *server, bay_diag *diag)
     if (err != BAY_OK) {
         map_fini(&self->by_id);
         mem_free(self);
-        return self == NULL || diag == NULL || diag->code == err
-                   ? err
-                   : diag_set(diag, err, "no store for tasks: %s", bay_err_text(err));
+        return diag->code == err ? err
+                                 : diag_set(diag, err, "no store for tasks: %s", bay_err_text(err));
     }
     server->tasks = self;
     if (self->is_shared) {
