@@ -310,6 +310,8 @@ bay_err face_new(const face_options *options, face **out)
     const config_limits *limits = &options->config->limits;
     self->config = options->config;
     self->loop = options->loop;
+    self->worker = options->worker;
+    self->ring = options->ring;
     list_init(&self->waiting);
     list_init(&self->early);
     buf_init(&self->scratch, CATALOG_MAX_BYTES);

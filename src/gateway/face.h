@@ -6,6 +6,7 @@
 #ifndef GATEWAY_FACE_H
 #define GATEWAY_FACE_H
 
+#include "auth/seal.h"
 #include "gateway/catalog.h"
 #include "mcp/server.h"
 
@@ -16,6 +17,7 @@ typedef struct face_options {
     bay_str only;         /* name of the one server it shows; empty: all, with prefixes */
     uint32_t worker;
     loop *loop;
+    const seal_ring *ring; /* borrowed; NULL: nothing can be sealed (a build without TLS) */
 } face_options;
 
 bay_err face_new(const face_options *options, face **out) BAY_MUST_CHECK;

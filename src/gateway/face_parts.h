@@ -7,6 +7,8 @@ struct face {
     const config *config;
     char *only;
     loop *loop;
+    uint32_t worker;
+    const seal_ring *ring;
     mcp_server *engine;
     catalog_source *sources;
     size_t source_count;

@@ -36,6 +36,17 @@ static bay_err open_tls(gateway *self, bay_diag *diag)
     return tls_server_new(&options, &self->tls, diag);
 }
 
+/* Keys of this process's own: what they sealed is good until it ends. */
+static bay_err make_keys(gateway *self, bay_diag *diag)
+{
+    bay_err err = seal_ring_new(&self->ring);
+    if (err == BAY_UNSUPPORTED) {
+        return BAY_OK;
+    }
+    err = err == BAY_OK ? seal_ring_generate(self->ring) : err;
+    return err == BAY_OK ? BAY_OK : diag_set(diag, err, "no keys: %s", bay_err_text(err));
+}
+
 static bay_err open_workers(gateway *self, bay_diag *diag)
 {
     for (uint32_t i = 0; i < self->worker_count; i++) {
@@ -77,6 +88,9 @@ bay_err gateway_new(const gateway_options *options, gateway **out, bay_diag *dia
     if (err == BAY_OK) {
         self->worker_count = count;
         err = open_tls(self, diag);
+    }
+    if (err == BAY_OK) {
+        err = make_keys(self, diag);
     }
     if (err == BAY_OK) {
         err = open_workers(self, diag);
@@ -215,6 +229,7 @@ void gateway_free(gateway *self)
     }
     reload_free(self->reload);
     tls_free(self->tls);
+    seal_ring_free(self->ring);
     mem_free(self->workers);
     mem_free(self->faces);
     config_free(self->config);

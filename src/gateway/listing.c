@@ -255,7 +255,7 @@ static void fetch_notified(void *user, mcp_method_id method, json_val params)
     (void)params;
 }
 
-static const upstream_call_events fetch_events = {fetch_notified, fetch_done};
+static const upstream_call_events fetch_events = {.notified = fetch_notified, .done = fetch_done};
 
 void listing_fetch_init(listing_fetch *self, upstream *from, listing_kind kind,
                         void (*done)(void *user, listing_fetch *self, bool is_changed), void *user)

@@ -161,7 +161,7 @@ static void route_done(void *user, const mcp_outcome *outcome)
     }
 }
 
-static const upstream_call_events route_events = {route_notified, route_done};
+static const upstream_call_events route_events = {.notified = route_notified, .done = route_done};
 
 static route *route_new(face *self, mcp_request *request)
 {

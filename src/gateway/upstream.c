@@ -131,6 +131,14 @@ void upstream_call_pause(upstream_call *call, bool is_paused)
     }
 }
 
+void upstream_call_answer(upstream_call *call, bay_str id, bay_str result, int code,
+                          bay_str message)
+{
+    if (call->is_open) {
+        call->upstream->ops->answer(call, id, result, code, message);
+    }
+}
+
 void upstream_subscribe(upstream *self, bay_str uri, bool is_wanted)
 {
     self->ops->subscribe(self, uri, is_wanted);

@@ -18,6 +18,7 @@
 #include "base/list.h"
 #include "gateway/config.h"
 #include "mcp/client.h"
+#include "mcp/inputs.h"
 #include "net/http_client.h"
 #include "net/loop.h"
 
@@ -42,15 +43,32 @@ typedef struct upstream_events {
 typedef struct upstream_call_events {
     /* progress or message of this call; `params` lives for the callback only */
     void (*notified)(void *user, mcp_method_id method, json_val params);
+    /* The server (a legacy one) asks its client for something during this call: elicitation,
+     * sampling, roots. `request` lives for the callback only. Each is answered once by
+     * upstream_call_answer, during the callback or later, or the call ends first. NULL: refused. */
+    void (*asked)(void *user, const rpc_message *request);
+    /* The server takes such a request back: it is not to be answered any more. `id` is raw. May be
+     * NULL. */
+    void (*withdrawn)(void *user, bay_str id);
     /* views of the outcome live for the callback only */
     void (*done)(void *user, const mcp_outcome *outcome);
 } upstream_call_events;
 
-/* One call. The caller gives the memory and keeps it, and every view in `spec`, until `done` or
- * cancel. */
+/* Whom a call is for, as far as the choice of the server's session depends on it. A server of the
+ * handshake era learns once per session what its client can be asked, and may keep what it was
+ * answered: calls share a session only where that makes no difference. */
+typedef struct upstream_affinity {
+    unsigned inputs;  /* mcp_inputs: what this client can be asked */
+    bay_str identity; /* whose call it is: the client's session, else its principal */
+} upstream_affinity;
+
+/* One call. The caller gives the memory and keeps it, and every view in `spec` and `affinity`,
+ * until `done` or cancel. */
 struct upstream_call {
     upstream *upstream;
     mcp_call_spec spec;
+    upstream_affinity affinity;
+    bool is_repeatable; /* may be executed twice: it is tried again also where it was sent */
     const upstream_call_events *events;
     void *user;
     list_link link; /* in one of the upstream's lists */
@@ -87,6 +105,10 @@ void upstream_send(upstream *self,
                    upstream_call *call); /* a refusal comes by `done`, maybe at once */
 void upstream_call_cancel(upstream_call *call, bay_str reason); /* harmless after `done` */
 void upstream_call_pause(upstream_call *call, bool is_paused);
+/* Answers a request taken by `asked`. `id` is its raw id; `result` a raw object, or empty and an
+ * error. Harmless when the call has ended or the server took the request back. */
+void upstream_call_answer(upstream_call *call, bay_str id, bay_str result, int code,
+                          bay_str message);
 void upstream_subscribe(upstream *self, bay_str uri, bool is_wanted);
 void upstream_set_level(upstream *self, mcp_log_level level);
 

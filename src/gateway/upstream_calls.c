@@ -106,7 +106,19 @@ static void call_done(void *user, mcp_call *engine_call, const mcp_outcome *outc
     call->events->done(call->user, &told);
 }
 
-static const mcp_call_events call_events = {.notified = call_notified, .done = call_done};
+static bool call_asked(void *user, mcp_call *engine_call, const rpc_message *request)
+{
+    upstream_call *call = user;
+    (void)engine_call;
+    if (call->events->asked == NULL) {
+        return false;
+    }
+    call->events->asked(call->user, request);
+    return true;
+}
+
+static const mcp_call_events call_events = {
+    .notified = call_notified, .asked = call_asked, .done = call_done};
 
 static void call_hand_over(local *self, upstream_call *call)
 {
@@ -193,5 +205,13 @@ void local_pause(upstream_call *call, bool is_paused)
 {
     if (call->call != NULL) {
         mcp_call_pause(call->call, is_paused);
+    }
+}
+
+void local_answer(upstream_call *call, bay_str id, bay_str result, int code, bay_str message)
+{
+    local *self = local_of(call->upstream);
+    if (call->call != NULL) {
+        mcp_client_answer(mcp_link_client(self->link), id, result, code, message);
     }
 }

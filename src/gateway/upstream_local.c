@@ -263,6 +263,7 @@ static const upstream_ops local_ops = {
     .send = local_send,
     .cancel = local_cancel,
     .pause = local_pause,
+    .answer = local_answer,
     .subscribe = local_subscribe,
     .set_level = local_set_level,
 };

@@ -49,6 +49,7 @@ local *local_of(upstream *self);
 void local_send(upstream *base, upstream_call *call);
 void local_cancel(upstream_call *call, bay_str reason);
 void local_pause(upstream_call *call, bool is_paused);
+void local_answer(upstream_call *call, bay_str id, bay_str result, int code, bay_str message);
 void local_hand_over_waiting(local *self);
 void local_fail_waiting(local *self, bay_err err, const char *text);
 void local_arm_idle(local *self);

@@ -166,7 +166,8 @@ static void crossing_done(void *user, const mcp_outcome *outcome)
     crossing_unref(self); /* the owner's */
 }
 
-static const upstream_call_events crossing_events = {crossing_notified, crossing_done};
+static const upstream_call_events crossing_events = {.notified = crossing_notified,
+                                                     .done = crossing_done};
 
 /* ---- there: from the origin's loop to the owner's -------------------------------------------- */
 

@@ -14,6 +14,7 @@ typedef struct upstream_ops {
     void (*send)(upstream *self, upstream_call *call);
     void (*cancel)(upstream_call *call, bay_str reason);
     void (*pause)(upstream_call *call, bool is_paused);
+    void (*answer)(upstream_call *call, bay_str id, bay_str result, int code, bay_str message);
     void (*subscribe)(upstream *self, bay_str uri, bool is_wanted);
     void (*set_level)(upstream *self, mcp_log_level level);
 } upstream_ops;

@@ -132,7 +132,8 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index)
     client.limits.connect_timeout_ms = self->config->timeouts.connect_ms;
     err = http_client_new(self->loop, &client, &self->http);
     if (err == BAY_OK) {
-        face_options options = {.config = self->config, .worker = index, .loop = self->loop};
+        face_options options = {
+            .config = self->config, .worker = index, .loop = self->loop, .ring = owner->ring};
         err = face_new(&options, &self->all);
     }
     if (err == BAY_OK && !owner->options.on_stdio) {

@@ -52,6 +52,7 @@ struct gateway {
     const config *config;
     gateway_options options;
     tls_context *tls;
+    seal_ring *ring; /* of tokens and sessions; NULL in a build without TLS */
     worker *workers;
     http_face **faces; /* of all workers */
     uint32_t worker_count;

@@ -127,7 +127,7 @@ static inline void probe_done(void *user, const mcp_outcome *outcome)
     }
 }
 
-static const upstream_call_events probe_events = {probe_notified, probe_done};
+static const upstream_call_events probe_events = {.notified = probe_notified, .done = probe_done};
 
 static inline void probe_init(probe *self, const char *tool)
 {
