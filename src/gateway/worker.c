@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "gateway/token.h"
 #include "gateway/worker.h"
 #include "net/socket.h"
 
@@ -57,6 +58,12 @@ static mcp_server *worker_engine(void *user, bay_str path)
     return NULL;
 }
 
+static bool worker_home(void *user, bay_str body, uint32_t *out_worker)
+{
+    (void)user;
+    return token_home(body, out_worker);
+}
+
 static bool is_loopback(bay_str address)
 {
     return str_starts(address, STR("127.")) || str_starts(address, STR("localhost:")) ||
@@ -87,6 +94,7 @@ static bay_err open_http(worker *self)
         .worker = self->index,
         .engine = worker_engine,
         .plain = admin_request,
+        .home = worker_home,
         .user = self,
         .sse_path = "/sse",
         .messages_path = "/messages",

@@ -44,12 +44,19 @@ static size_t count_of(void *context, bay_str name)
     return http_exchange_field_count(context, name);
 }
 
-/* The port of the loop that owns the session the exchange names; NULL: ours, or nobody's. */
-static relay_port *owner_of(const http_face *self, bay_str session_id)
+/* The port of the loop that owns the session the exchange names, or that what it brings back came
+ * from; NULL: ours, or nobody's. */
+static relay_port *owner_of(const http_face *self, const http_exchange *exchange,
+                            bay_str session_id)
 {
     uint32_t worker;
-    if (session_id.len == 0 || !mcp_session_worker(session_id, &worker) ||
-        worker == self->options.worker || worker >= self->peer_count) {
+    bool is_known = false;
+    if (session_id.len > 0) {
+        is_known = mcp_session_worker(session_id, &worker);
+    } else if (self->options.home != NULL && str_eq(http_exchange_method(exchange), STR("POST"))) {
+        is_known = self->options.home(self->options.user, http_exchange_body(exchange), &worker);
+    }
+    if (!is_known || worker == self->options.worker || worker >= self->peer_count) {
         return NULL;
     }
     return self->peers[worker];
@@ -58,7 +65,7 @@ static relay_port *owner_of(const http_face *self, bay_str session_id)
 static void serve(http_face *self, http_exchange *exchange, mcp_server *engine, bay_str session_id,
                   bay_str principal)
 {
-    relay_port *owner = owner_of(self, session_id);
+    relay_port *owner = owner_of(self, exchange, session_id);
     if (owner != NULL) {
         relay_exchange(self, exchange, owner, principal);
         return;

@@ -37,6 +37,10 @@ typedef struct http_face_options {
     /* Any other path; returns false when it is none of its own (404). May be NULL. It answers
      * before it returns, or later without the exchange's user pointer, which the face reads. */
     bool (*plain)(void *user, http_exchange *exchange);
+    /* Asked for each POST of an endpoint without a session, its whole body at hand: which loop of
+     * the array it has to go to. It is relayed there as it is; false, this loop's own number or one
+     * that no face has: it is dealt with here. NULL: always here. */
+    bool (*home)(void *user, bay_str body, uint32_t *out_worker);
     void *user;
     /* "/sse"; NULL: the deprecated transport is not served. Alone it stands for the engine at
      * "/mcp", behind another path ("/mcp/files/sse") for the engine there. */

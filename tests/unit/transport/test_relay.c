@@ -61,6 +61,11 @@ static int held(server_rig *far)
     return (int)far->service.held_count;
 }
 
+static int calls(server_rig *far)
+{
+    return far->service.calls;
+}
+
 static int cancelled(server_rig *far)
 {
     return far->service.cancelled;
@@ -109,11 +114,28 @@ static int close_streams(server_rig *far)
 
 /* ---- set-up */
 
+static atomic_int homes_asked;
+
+/* What a client brings back names the loop by a digit: "home 1". */
+static bool find_home(void *user, bay_str body, uint32_t *out_worker)
+{
+    (void)user;
+    homes_asked++;
+    const char *at = memmem(body.at, body.len, "home ", 5);
+    if (at == NULL) {
+        return false;
+    }
+    *out_worker = (uint32_t)(at[5] - '0');
+    return true;
+}
+
 static int set_up(void **state)
 {
     pair *self = calloc(1, sizeof(*self));
-    rig_open(&self->near, NULL, 0);
-    rig_open(&self->far, NULL, 1);
+    http_face_options options = {.is_loopback = true, .home = find_home};
+    rig_open(&self->near, &options, 0);
+    rig_open(&self->far, &options, 1);
+    homes_asked = 0;
     http_face *faces[] = {self->near.face, self->far.face};
     http_face_set_peers(self->near.face, faces, 2);
     http_face_set_peers(self->far.face, faces, 2);
@@ -320,6 +342,72 @@ static void a_lost_stream_is_resumed_through_the_relay(void **state)
     wire_close(&client);
 }
 
+/* A modern call; `where` stands in it. */
+static void call_modern(pair *self, wire_client *out, const char *name, const char *where)
+{
+    char fields[256];
+    char json[512];
+    snprintf(fields, sizeof(fields),
+             WIRE_JSON "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\n"
+                       "Mcp-Name: %s\r\n",
+             name);
+    snprintf(json, sizeof(json),
+             "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\","
+             "\"requestState\":\"%s\","
+             "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+             "\"io.modelcontextprotocol/clientCapabilities\":{}}}}",
+             name, where);
+    wire_request(out, self->near.loop, near_port(self), "POST", "/mcp", fields, json);
+}
+
+static void what_names_no_other_loop_stays(void **state)
+{
+    static const char *const words[] = {"home 0", "home 2", "home 9", "nowhere"};
+    pair *self = *state;
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        wire_client client;
+        homes_asked = 0;
+        call_modern(self, &client, "echo", words[i]);
+        PUMP_UNTIL(self, &client, client.is_complete);
+        assert_int_equal(client.status, 200);
+        assert_int_equal(homes_asked, 1);
+        assert_int_equal(self->near.service.calls, (int)i + 1);
+        wire_close(&client);
+    }
+    assert_int_equal(ask(self, calls), 0);
+    self->near.service.calls = 0;
+}
+
+static void what_comes_back_goes_to_the_loop_it_names(void **state)
+{
+    pair *self = *state;
+    wire_client client;
+    homes_asked = 0;
+    call_modern(self, &client, "progress", "home 1");
+    PUMP_UNTIL(self, &client, client.is_complete);
+    assert_int_equal(client.status, 200);
+    assert_int_equal(ask(self, calls), 1);
+    assert_int_equal(self->near.service.calls, 0);
+    assert_int_equal(homes_asked, 1); /* at its home nobody asks again */
+    wire_close(&client);
+}
+
+static void a_session_says_more_than_what_it_carries(void **state)
+{
+    pair *self = *state;
+    wire_client client;
+    homes_asked = 0;
+    say(self, &client, "POST", "",
+        "{\"jsonrpc\":\"2.0\",\"id\":\"home 0\",\"method\":\"tools/list\"}");
+    PUMP_UNTIL(self, &client, client.is_complete);
+    assert_int_equal(client.status, 200);
+    wire_close(&client);
+    say(self, &client, "GET", "", NULL);
+    PUMP_UNTIL(self, &client, client.status == 200);
+    wire_close(&client);
+    assert_int_equal(homes_asked, 0);
+}
+
 static void a_peer_that_left_is_told_to_the_far_engine(void **state)
 {
     pair *self = *state;
@@ -425,6 +513,9 @@ int main(void)
         CASE(a_slow_reader_holds_the_far_service_back),
         CASE(a_standing_stream_is_relayed_and_ended),
         CASE(a_lost_stream_is_resumed_through_the_relay),
+        CASE(what_names_no_other_loop_stays),
+        CASE(what_comes_back_goes_to_the_loop_it_names),
+        CASE(a_session_says_more_than_what_it_carries),
         CASE(a_peer_that_left_is_told_to_the_far_engine),
         CASE(a_session_is_deleted_through_the_relay),
         CASE(messages_of_an_sse_connection_are_relayed),
