@@ -189,7 +189,7 @@ const mcp_revision *upstream_revision(const upstream *self)
 bool upstream_has(const upstream *self, bay_str capability)
 {
     json_val at = self->capability_doc.count > 0 ? json_root(&self->capability_doc) : JSON_NONE;
-    return !json_is(json_get(at, capability), JSON_MISSING);
+    return !json_is(mcp_capability(at, capability), JSON_MISSING);
 }
 
 bool upstream_is_settled(const upstream *self)

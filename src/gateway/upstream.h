@@ -120,7 +120,8 @@ upstream_state upstream_state_of(const upstream *self);
 const char *upstream_state_text(upstream_state state);
 const char *upstream_error(const upstream *self);            /* why it is not ready; "" */
 const mcp_revision *upstream_revision(const upstream *self); /* NULL before it was ready once */
-bool upstream_has(const upstream *self, bay_str capability); /* as it was last ready */
+/* By a path as in mcp_capability, as it was last ready. */
+bool upstream_has(const upstream *self, bay_str capability);
 /* Has it been ready once, or failed? (Before that nothing is known of it.) */
 bool upstream_is_settled(const upstream *self);
 uint32_t upstream_restarts(const upstream *self);

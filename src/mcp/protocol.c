@@ -92,9 +92,9 @@ const mcp_method *mcp_method_find(bay_str text, mcp_revision_id revision, mcp_se
     for (size_t slot = method_slot(text); method_index[slot] != 0;
          slot = (slot + 1) % INDEX_SLOTS) {
         const mcp_method *method = &methods[method_index[slot] - 1];
-        if (str_eq(method->text, text)) {
-            bool is_known = revision >= method->since && revision <= method->until;
-            return is_known && (method->sender & sender) != 0 ? method : NULL;
+        bool is_alive = revision >= method->since && revision <= method->until;
+        if (is_alive && str_eq(method->text, text)) {
+            return (method->sender & sender) != 0 ? method : NULL;
         }
     }
     return NULL;
