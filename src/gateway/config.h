@@ -107,7 +107,19 @@ typedef struct config_timeouts {
 typedef struct config_restart {
     uint32_t min_delay_ms;
     uint32_t max_delay_ms;
+    uint32_t attempts; /* crashes within the window that open the circuit; 0: it never opens */
+    uint32_t window_ms;
+    uint32_t cool_off_ms;
 } config_restart;
+
+typedef enum config_start { CONFIG_START_EAGER, CONFIG_START_LAZY } config_start;
+
+/* Who shares a session with a server of the handshake era. */
+typedef enum config_share {
+    CONFIG_SHARE_AUTO,
+    CONFIG_SHARE_ALWAYS,
+    CONFIG_SHARE_SESSION
+} config_share;
 
 typedef struct config_server_tls {
     bay_str ca;
@@ -129,6 +141,10 @@ typedef struct config_server {
     bool is_disabled;
     uint32_t timeout_ms;   /* of a call; 0: timeouts.call */
     uint32_t idle_stop_ms; /* 0: never stopped for idling */
+    config_start start;
+    config_share share;
+    uint32_t processes; /* besides the one that all share */
+    uint32_t sessions;
     config_restart restart;
     config_server_tls tls;
 } config_server;
