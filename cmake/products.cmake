@@ -97,12 +97,17 @@ foreach(role server client)
     endif()
 endforeach()
 
-# Our client, for servers on other SDKs.
-if(EXISTS ${CMAKE_SOURCE_DIR}/tests/interop/sdks/sdk_client.c)
-    add_executable(sdk_client EXCLUDE_FROM_ALL tests/interop/sdks/sdk_client.c)
-    set_property(TARGET sdk_client APPEND PROPERTY LINK_DEPENDS ${bay_archive})
-    target_link_libraries(sdk_client PRIVATE patchbay_static)
-endif()
+# Programs of tests/interop, built on demand: our client for servers on other SDKs, and the server and
+# the client of the matrix of eras.
+foreach(pair sdk_client=sdks/sdk_client eras_fixture=eras/fixture eras_player=eras/player)
+    string(REGEX REPLACE "=.*" "" name ${pair})
+    string(REGEX REPLACE ".*=" "" file ${pair})
+    if(EXISTS ${CMAKE_SOURCE_DIR}/tests/interop/${file}.c)
+        add_executable(${name} EXCLUDE_FROM_ALL tests/interop/${file}.c)
+        set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${bay_archive})
+        target_link_libraries(${name} PRIVATE patchbay_static)
+    endif()
+endforeach()
 
 # bench/NAME.c: built on demand (target "benches"), free to use every room.
 add_custom_target(benches)
@@ -118,6 +123,17 @@ foreach(file ${files})
         bay_link_rooms(bench_${name} ${file})
     endif()
     add_dependencies(benches bench_${name})
+endforeach()
+
+# tests/chaos/NAME.c: the servers and clients of chaos runs and of some benchmarks; plain C, no rooms.
+# In the tests' build they are programs that a scenario starts.
+foreach(name fleet clients)
+    set(file ${CMAKE_SOURCE_DIR}/tests/chaos/${name}.c)
+    if(EXISTS ${file})
+        add_executable(chaos_${name} EXCLUDE_FROM_ALL ${file})
+        list(APPEND bay_chaos chaos_${name})
+        add_dependencies(benches chaos_${name})
+    endif()
 endforeach()
 
 # What bench/peers compares with is linked whole, but for libc: so is ours, where the archives are.
