@@ -98,11 +98,19 @@ static bay_err leave_out(listing_fetch *fetch, bay_str key, const char *why)
     return BAY_OK;
 }
 
+static listing_tasks tasks_of(json_val tool)
+{
+    json_val support = json_get(json_get(tool, STR("execution")), STR("taskSupport"));
+    return json_str_eq(support, STR("required"))   ? LISTING_TASKS_REQUIRED
+           : json_str_eq(support, STR("optional")) ? LISTING_TASKS_OPTIONAL
+                                                   : LISTING_TASKS_FORBIDDEN;
+}
+
 /* One item of a page. */
 static bay_err listing_add(listing_fetch *fetch, json_val value)
 {
     listing *into = fetch->next;
-    listing_item item = {.raw = json_raw(value)};
+    listing_item item = {.value = value, .raw = json_raw(value)};
     bay_err err = json_pick(value, &kinds[fetch->kind].item_key, 1, &item.key_val, NULL);
     if (err == BAY_DUPLICATE) {
         return leave_out(fetch, (bay_str){"", 0}, "it has two names");
@@ -119,6 +127,9 @@ static bay_err listing_add(listing_fetch *fetch, json_val value)
     }
     bool is_over_http = upstream_config(fetch->upstream)->url.len > 0;
     bay_diag diag = {0};
+    if (fetch->kind == LISTING_TOOLS) {
+        item.tasks = tasks_of(value);
+    }
     if (fetch->kind == LISTING_TOOLS && is_over_http) {
         err = mcp_param_table_read(&item.params, json_get(value, STR("inputSchema")), &into->memory,
                                    &diag);

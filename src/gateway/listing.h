@@ -23,11 +23,20 @@ enum {
     LISTING_COMPLAINTS = 5,    /* logged of one fetch; the others are counted */
 };
 
+/* What a tool says of being called as a task (execution.taskSupport, 2025-11-25). */
+typedef enum listing_tasks {
+    LISTING_TASKS_FORBIDDEN, /* or it says nothing */
+    LISTING_TASKS_OPTIONAL,
+    LISTING_TASKS_REQUIRED,
+} listing_tasks;
+
 typedef struct listing_item {
     bay_str key;            /* decoded name, URI or template */
+    json_val value;         /* the item */
     json_val key_val;       /* where it stands in the item's bytes */
     bay_str raw;            /* the item, byte for byte */
     mcp_param_table params; /* tools of URLs */
+    listing_tasks tasks;    /* tools */
 } listing_item;
 
 typedef struct listing {
