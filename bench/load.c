@@ -3,10 +3,11 @@
  * pay for it (the kernel's own accounting of user and system time).
  *
  *     load [-c CONNECTIONS] [-n REQUESTS | -t SECONDS] [-H 'Name: value']… [-m METHOD]
- *          [-d BODY | -f BODYFILE] [-i ID] [-p SERVER_PID]… PORT PATH
+ *          [-d BODY | -f BODYFILE] [-i ID] [-s WORD -S COUNT] [-p SERVER_PID]… PORT PATH
  *
  * -i: where the body holds these digits, each request gets a number of its own of as many digits,
- * for sessions in which ids must differ. */
+ * for sessions in which ids must differ. -s: a word that ends with digits, wherever it stands in
+ * head and body; they become 0 to COUNT - 1 in turn, so that each request goes somewhere else. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EVENTS = 256, REPLY_BYTES = 1 << 20, PIDS = 16, BUCKETS = 1 << 16 };
+enum { EVENTS = 256, REPLY_BYTES = 1 << 20, PIDS = 16, BUCKETS = 1 << 16, PLACES = 16 };
 
 typedef struct connection {
     int descriptor;
@@ -35,8 +36,11 @@ typedef struct connection {
 typedef struct load {
     char request[256 * 1024];
     size_t request_len;
-    const char *id; /* NULL: every request is the same */
-    char *id_at;    /* in `request` */
+    const char *id;         /* NULL: every request is the same */
+    char *id_at;            /* in `request` */
+    char *turns_at[PLACES]; /* the digits that say whose turn it is, in `request` */
+    size_t turn_places, turn_digits;
+    uint64_t turns;
     uint16_t port;
     size_t connections;
     uint64_t requests; /* 0: by time */
@@ -111,6 +115,12 @@ static bool send_request(connection *one, uint64_t now)
     uint64_t number = state.started;
     for (size_t i = state.id_at != NULL ? strlen(state.id) - 1 : 0; i > 0; i--, number /= 10) {
         state.id_at[i] = (char)('0' + number % 10); /* the first digit stays: no leading zero */
+    }
+    for (size_t place = 0; place < state.turn_places; place++) {
+        uint64_t turn = state.started % state.turns;
+        for (size_t i = state.turn_digits; i > 0; i--, turn /= 10) {
+            state.turns_at[place][i - 1] = (char)('0' + turn % 10);
+        }
     }
     size_t sent = 0;
     while (sent < state.request_len) {
@@ -233,18 +243,34 @@ static char *read_file(const char *path, size_t *out_len)
 static void usage(void)
 {
     fprintf(stderr, "usage: load [-c connections] [-n requests | -t seconds] [-H 'Name: value']... "
-                    "[-m METHOD] [-d body | -f file] [-i id] [-p server pid]... PORT PATH\n");
+                    "[-m METHOD] [-d body | -f file] [-i id] "
+                    "[-s word -S count] [-p server pid]... PORT PATH\n");
     exit(2);
+}
+
+/* Finds where `word` stands in the request. */
+static void find_turns(const char *word)
+{
+    size_t len = strlen(word);
+    size_t letters = strcspn(word, "0123456789");
+    char *end = state.request + state.request_len;
+    for (char *at = state.request;
+         state.turn_places < PLACES && (at = memmem(at, (size_t)(end - at), word, len)) != NULL;
+         at += len) {
+        state.turns_at[state.turn_places++] = at + letters;
+    }
+    state.turn_digits = len - letters;
 }
 
 static void read_arguments(int argc, char **argv)
 {
+    const char *turning = NULL;
     const char *method = "POST";
     const char *body = "";
     size_t body_len = 0;
     static char fields[64 * 1024];
     size_t fields_len = 0;
-    for (int option; (option = getopt(argc, argv, "c:n:t:H:m:d:f:i:p:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "c:n:t:H:m:d:f:i:p:s:S:")) != -1;) {
         switch (option) {
         case 'c':
             state.connections = strtoul(optarg, NULL, 10);
@@ -268,6 +294,12 @@ static void read_arguments(int argc, char **argv)
         case 'i':
             state.id = optarg;
             break;
+        case 's':
+            turning = optarg;
+            break;
+        case 'S':
+            state.turns = strtoull(optarg, NULL, 10);
+            break;
         case 'p':
             if (state.pid_count < PIDS) {
                 state.pids[state.pid_count++] = (int)strtol(optarg, NULL, 10);
@@ -284,7 +316,7 @@ static void read_arguments(int argc, char **argv)
             usage();
         }
     }
-    if (argc - optind != 2 || state.connections == 0) {
+    if (argc - optind != 2 || state.connections == 0 || (turning != NULL && state.turns == 0)) {
         usage();
     }
     state.port = (uint16_t)strtoul(argv[optind], NULL, 10);
@@ -302,6 +334,9 @@ static void read_arguments(int argc, char **argv)
     if (state.id != NULL && state.id[0] != '\0') {
         char *start = state.request + state.request_len - body_len;
         state.id_at = memmem(start, body_len, state.id, strlen(state.id));
+    }
+    if (turning != NULL) {
+        find_turns(turning);
     }
 }
 
