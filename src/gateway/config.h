@@ -90,6 +90,7 @@ typedef struct config_limits {
     uint32_t json_depth;
     uint32_t json_values;
     uint32_t page_size;
+    uint32_t parked_calls;
 } config_limits;
 
 typedef struct config_timeouts {
@@ -102,6 +103,7 @@ typedef struct config_timeouts {
     uint32_t drain_ms;
     uint32_t terminate_ms;
     uint32_t kill_ms;
+    uint32_t answer_ms;
 } config_timeouts;
 
 typedef struct config_restart {
