@@ -2,11 +2,13 @@
  * epoll; it finds the end of a request (head end and Content-Length) and writes a canned answer. It
  * checks nothing and limits nothing: it exists to be divided by.
  *
- *     floor [PORT]      0 or nothing: a free port, printed on stdout */
+ *     floor [PORT [BYTES]]      port 0 or nothing: a free one, printed on stdout; BYTES: of the
+ *                               answer, when it shall be a long one */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,8 +28,20 @@ typedef struct rest {
 
 static rest rests[DESCRIPTORS];
 static char input[REQUEST_BYTES];
-static char answer[1024];
+static char short_answer[1024];
+static char *answer = short_answer;
 static size_t answer_len;
+
+static void make_long_answer(size_t bytes)
+{
+    answer = calloc(1, bytes + 256);
+    if (answer == NULL) {
+        exit(1);
+    }
+    int head = snprintf(answer, 256, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", bytes);
+    memset(answer + head, 'x', bytes);
+    answer_len = (size_t)head + bytes;
+}
 
 static void make_answer(void)
 {
@@ -39,7 +53,7 @@ static void make_answer(void)
                  "17 degrees and cloudy, light wind from the west, no rain before tonight, "
                  "sunset at twenty past nine");
     answer_len =
-        (size_t)snprintf(answer, sizeof(answer),
+        (size_t)snprintf(answer, sizeof(short_answer),
                          "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
                          "Content-Length: %d\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\n%s",
                          body_len, body);
@@ -81,6 +95,23 @@ static bool keep(int descriptor, const char *at, size_t len)
     return true;
 }
 
+/* A long answer waits for its reader here, and with it everybody else: there is only one. */
+static bool put_answer(int descriptor)
+{
+    for (size_t done = 0; done < answer_len;) {
+        ssize_t put = write(descriptor, answer + done, answer_len - done);
+        if (put < 0 && errno == EAGAIN) {
+            struct pollfd waits = {.fd = descriptor, .events = POLLOUT};
+            (void)poll(&waits, 1, 1000);
+        } else if (put <= 0) {
+            return false;
+        } else {
+            done += (size_t)put;
+        }
+    }
+    return true;
+}
+
 static void serve(int descriptor)
 {
     rest *kept = &rests[descriptor];
@@ -95,7 +126,7 @@ static void serve(int descriptor)
     size_t len = kept->len + (size_t)got;
     size_t used = 0;
     for (size_t one; used < len && (one = request_len(at + used, len - used)) > 0; used += one) {
-        if (write(descriptor, answer, answer_len) != (ssize_t)answer_len) {
+        if (!put_answer(descriptor)) {
             drop(descriptor);
             return;
         }
@@ -148,7 +179,11 @@ static int listen_on(uint16_t port)
 
 int main(int argc, char **argv)
 {
-    make_answer();
+    if (argc > 2) {
+        make_long_answer(strtoul(argv[2], NULL, 10));
+    } else {
+        make_answer();
+    }
     int listener = listen_on(argc > 1 ? (uint16_t)strtoul(argv[1], NULL, 10) : 0);
     int poll = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event event = {.events = EPOLLIN, .data.fd = listener};
