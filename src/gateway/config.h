@@ -91,6 +91,7 @@ typedef struct config_limits {
     uint32_t json_values;
     uint32_t page_size;
     uint32_t parked_calls;
+    uint32_t origin_connections;
 } config_limits;
 
 typedef struct config_timeouts {

@@ -143,6 +143,7 @@ static bay_err make_own_client(local *self, bay_diag *diag)
                            .ca_file = file_of(tls->ca)};
     http_client_options client = {.limits = http_client_default_limits};
     client.limits.connect_timeout_ms = self->base.config->timeouts.connect_ms;
+    client.limits.connections_per_origin = self->base.config->limits.origin_connections;
     bay_err err = self->tls == NULL ? tls_client_new(&options, &self->tls, diag) : BAY_OK;
     client.tls = self->tls;
     err = err == BAY_OK ? http_client_new(self->base.loop, &client, &self->own_http) : err;

@@ -138,6 +138,7 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index)
     }
     http_client_options client = {.limits = http_client_default_limits};
     client.limits.connect_timeout_ms = self->config->timeouts.connect_ms;
+    client.limits.connections_per_origin = self->config->limits.origin_connections;
     err = http_client_new(self->loop, &client, &self->http);
     if (err == BAY_OK) {
         face_options options = {
