@@ -1,257 +1,376 @@
 #include "gateway/catalog.h"
 
-#include <stdio.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "wire/base64.h"
+#include "gateway/catalog_parts.h"
 #include "wire/uri.h"
 
 enum { HIDDEN_COMPLAINTS = 5 };
 
-/* Resources and templates keep their URIs: those are routed, not renamed. */
-static bool is_renamed(listing_kind kind)
-{
-    return kind == LISTING_TOOLS || kind == LISTING_PROMPTS;
-}
+/* ---- the servers ------------------------------------------------------------------------------
+ */
 
-static bay_err shown_name(catalog_view *view, const catalog_source *source, bay_str key,
-                          bay_str separator, bay_str *out)
+bay_err catalog_roster_init(catalog_roster *self, const catalog_source *sources, size_t count)
 {
-    bay_str server = upstream_name(source->upstream);
-    size_t len = server.len + separator.len + key.len;
-    char *at = arena_alloc(&view->memory, len);
-    if (at == NULL) {
-        return BAY_NOMEM;
-    }
-    memcpy(at, server.at, server.len);
-    memcpy(at + server.len, separator.at, separator.len);
-    memcpy(at + server.len + separator.len, key.at, key.len);
-    *out = (bay_str){at, len};
-    return BAY_OK;
-}
-
-/* The item with its name replaced in place; everything else byte for byte. */
-static void write_renamed(buf *out, const listing_item *item, bay_str shown)
-{
-    bay_str old = json_raw(item->key_val);
-    size_t before = (size_t)(old.at - item->raw.at);
-    buf_append(out, item->raw.at, before);
-    json_quote(out, shown);
-    buf_append(out, old.at + old.len, item->raw.len - before - old.len);
-}
-
-/* For bare names: how many servers of the face offer a name; a name that reads like another's full
- * one counts as taken. */
-static char seen_once;
-static char seen_often;
-
-static bool reads_as_full(const catalog_source *sources, size_t count, bay_str separator,
-                          bay_str key)
-{
-    for (size_t i = 0; i < count; i++) {
-        bay_str server = upstream_name(sources[i].upstream);
-        if (str_starts(key, server) && str_starts(str_from(key, server.len), separator)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bay_err count_names(listing_kind kind, const catalog_source *sources, size_t count,
-                           bay_str separator, map *seen)
-{
-    for (size_t i = 0; i < count; i++) {
-        const listing *from = sources[i].listings[kind];
-        for (size_t k = 0; from != NULL && k < from->count; k++) {
-            bay_str key = from->items[k].key;
-            bool is_taken =
-                map_get(seen, key) != NULL || reads_as_full(sources, count, separator, key);
-            bay_err err = map_put(seen, key, is_taken ? &seen_often : &seen_once, NULL);
-            if (err != BAY_OK) {
-                return err;
-            }
-        }
-    }
-    return BAY_OK;
-}
-
-static bay_err view_add(catalog_view *view, const catalog_source *source, const listing_item *item,
-                        bay_str shown, bool is_named_anew)
-{
-    if (map_get(&view->by_shown, shown) != NULL) {
-        if (view->hidden++ < HIDDEN_COMPLAINTS) {
-            LOG(LOG_WARN, "catalog", "\"%.*s\" is offered twice; the one of %s is not shown",
-                BAY_STR(str_head(shown, 300)), upstream_name(source->upstream).at);
-        }
-        return BAY_OK;
-    }
-    catalog_entry *entry = &view->entries[view->count];
-    *entry =
-        (catalog_entry){shown, item, source->upstream, listing_ref(source->listings[view->kind])};
-    bay_err err = map_put(&view->by_shown, shown, entry, NULL);
-    if (err != BAY_OK) {
-        listing_unref(entry->owner);
-        return err;
-    }
-    if (view->count > 0) {
-        buf_char(&view->text, ',');
-    }
-    view->starts[view->count++] = view->text.len;
-    if (is_named_anew) {
-        write_renamed(&view->text, item, shown);
-    } else {
-        buf_str(&view->text, item->raw);
-    }
-    return view->text.err;
-}
-
-static bay_err view_add_source(catalog_view *view, const catalog_source *source,
-                               const catalog_options *options, map *seen)
-{
-    const listing *from = source->listings[view->kind];
-    for (size_t i = 0; from != NULL && i < from->count; i++) {
-        const listing_item *item = &from->items[i];
-        bay_str shown = item->key;
-        bool is_named_anew = is_renamed(view->kind) && options->separator.len > 0 &&
-                             !(options->bare_names && map_get(seen, item->key) == &seen_once);
-        bay_err err = is_named_anew
-                          ? shown_name(view, source, item->key, options->separator, &shown)
-                          : BAY_OK;
-        if (err == BAY_OK) {
-            err = view_add(view, source, item, shown, is_named_anew);
-        }
-        if (err != BAY_OK) {
-            return err;
-        }
-    }
-    return BAY_OK;
-}
-
-bay_err catalog_view_build(catalog_view *out, listing_kind kind, const catalog_source *sources,
-                           size_t count, const catalog_options *options, uint32_t serial)
-{
-    catalog_view view = {.kind = kind, .serial = serial};
-    size_t total = 0;
-    for (size_t i = 0; i < count; i++) {
-        total += sources[i].listings[kind] != NULL ? sources[i].listings[kind]->count : 0;
-    }
-    if (total > CATALOG_MAX_ITEMS) {
-        return BAY_LIMIT;
-    }
-    map seen;
-    arena_init(&view.memory, CATALOG_MAX_BYTES);
-    buf_init(&view.text, CATALOG_MAX_BYTES);
-    map_init(&view.by_shown, CATALOG_MAX_ITEMS);
-    map_init(&seen, CATALOG_MAX_ITEMS);
-    view.entries = mem_array(total + 1, sizeof(*view.entries));
-    view.starts = mem_array(total + 1, sizeof(*view.starts));
-    bay_err err = view.entries != NULL && view.starts != NULL ? BAY_OK : BAY_NOMEM;
-    if (err == BAY_OK && options->bare_names && is_renamed(kind)) {
-        err = count_names(kind, sources, count, options->separator, &seen);
-    }
+    *self = (catalog_roster){.count = count};
+    map_init(&self->by_name, count + 1);
+    self->sources = mem_array(count + 1, sizeof(*self->sources));
+    bay_err err = self->sources != NULL ? BAY_OK : BAY_NOMEM;
     for (size_t i = 0; err == BAY_OK && i < count; i++) {
-        err = view_add_source(&view, &sources[i], options, &seen);
-    }
-    map_fini(&seen);
-    if (view.hidden > HIDDEN_COMPLAINTS) {
-        LOG(LOG_WARN, "catalog", "%zu items are not shown because they are offered twice",
-            view.hidden);
+        self->sources[i] = sources[i];
+        err = map_put(&self->by_name, upstream_name(sources[i].upstream), &self->sources[i], NULL);
     }
     if (err != BAY_OK) {
-        catalog_view_fini(&view);
-        return err;
+        catalog_roster_fini(self);
     }
-    view.starts[view.count] = view.text.len + 1; /* as if a comma followed */
-    *out = view;
-    return BAY_OK;
+    return err;
 }
 
-void catalog_view_fini(catalog_view *self)
+void catalog_roster_fini(catalog_roster *self)
 {
-    for (size_t i = 0; i < self->count; i++) {
-        listing_unref(self->entries[i].owner);
-    }
-    mem_free(self->entries);
-    mem_free(self->starts);
-    map_fini(&self->by_shown);
-    buf_fini(&self->text);
-    arena_fini(&self->memory);
-    *self = (catalog_view){.kind = self->kind};
+    map_fini(&self->by_name);
+    mem_free(self->sources);
+    *self = (catalog_roster){0};
 }
 
-const catalog_entry *catalog_view_find(const catalog_view *self, bay_str shown)
+catalog_source *catalog_roster_find(const catalog_roster *self, bay_str server)
 {
-    return map_get(&self->by_shown, shown);
+    return map_get(&self->by_name, server);
 }
 
-const catalog_entry *catalog_view_match(const catalog_view *self, bay_str address)
+catalog_source *catalog_roster_split(const catalog_roster *self, bay_str separator, bay_str name,
+                                     bay_str *out_rest)
 {
-    for (size_t i = 0; i < self->count; i++) {
-        if (uri_template_matches(self->entries[i].shown, address)) {
-            return &self->entries[i];
+    for (size_t at = 1; at <= CONFIG_NAME_BYTES && at < name.len; at++) {
+        if (!str_starts(str_from(name, at), separator)) {
+            continue;
+        }
+        catalog_source *found = catalog_roster_find(self, str_head(name, at));
+        if (found != NULL) {
+            *out_rest = str_from(name, at + separator.len);
+            return found;
         }
     }
     return NULL;
 }
 
-/* A cursor is base64url of "SERIAL:POSITION". */
-static bay_err cursor_read(json_val cursor, size_t *out_position)
+/* ---- a view -----------------------------------------------------------------------------------
+ */
+
+void catalog_view_init(catalog_view *self, listing_kind kind)
 {
-    if (json_is(cursor, JSON_MISSING)) {
-        *out_position = 0;
-        return BAY_OK;
+    *self = (catalog_view){.kind = kind};
+    /* while a server is exchanged, both what goes and what comes stand there */
+    map_init(&self->by_full, 2 * (size_t)CATALOG_MAX_ITEMS);
+    map_init(&self->by_bare, 2 * (size_t)CATALOG_MAX_ITEMS);
+}
+
+/* All but the snapshots. */
+static void drop_places(catalog_view *self)
+{
+    for (size_t i = 0; i < self->place_count; i++) {
+        catalog_offer_free(self->places[i].offer);
+        catalog_segment_unref(self->places[i].segment);
     }
-    char text_bytes[64];
-    buf text = {.at = text_bytes, .cap = sizeof(text_bytes), .max = sizeof(text_bytes)};
-    bay_str raw = json_raw(cursor);
-    uint64_t serial;
-    uint64_t position;
-    if (!json_is(cursor, JSON_STRING) || raw.len > 64 ||
-        base64_decode(&text, (bay_str){raw.at + 1, raw.len - 2}, BASE64_URL) != BAY_OK) {
-        return BAY_INVALID;
+    mem_free(self->places);
+    map_fini(&self->by_full);
+    map_fini(&self->by_bare);
+}
+
+void catalog_view_fini(catalog_view *self)
+{
+    drop_places(self);
+    catalog_snapshot_free(self->current);
+    for (size_t i = 0; i < self->older_count; i++) {
+        catalog_snapshot_free(self->older[i]);
     }
-    bay_str plain = buf_view(&text);
-    size_t colon = str_find(plain, ':');
-    if (!str_uint(str_head(plain, colon), &serial) ||
-        !str_uint(str_from(plain, colon + 1), &position) || position > CATALOG_MAX_ITEMS) {
-        return BAY_INVALID;
+    catalog_view_init(self, self->kind);
+}
+
+/* What it will show: an offer that is to come counts, one that is to go does not. */
+static catalog_offer *offer_to_be(const catalog_place *place)
+{
+    bool is_exchanged = place->offer != NULL && place->offer->is_leaving;
+    return place->next_offer != NULL || is_exchanged ? place->next_offer : place->offer;
+}
+
+static bay_err render(catalog_view *self, size_t index)
+{
+    catalog_place *place = &self->places[index];
+    const catalog_offer *offer = offer_to_be(place);
+    catalog_segment *made =
+        catalog_segment_new(offer != NULL ? offer->from : NULL, offer != NULL ? offer->count : 0);
+    bay_err err = made != NULL ? BAY_OK : BAY_NOMEM;
+    for (size_t i = 0; err == BAY_OK && offer != NULL && i < offer->count; i++) {
+        const catalog_claim *claim = &offer->claims[i];
+        catalog_outcome outcome = catalog_claim_outcome(self, claim);
+        if (outcome != CLAIM_HIDDEN) {
+            err = catalog_segment_add(made, i, self->roster->sources[index].upstream, claim->item,
+                                      outcome == CLAIM_BARE ? claim->bare : claim->full,
+                                      claim->describe);
+        }
     }
-    *out_position = (size_t)position;
+    err = err == BAY_OK ? catalog_segment_seal(made) : err;
+    if (err != BAY_OK) {
+        catalog_segment_unref(made);
+        return err;
+    }
+    place->next_segment = made;
     return BAY_OK;
 }
 
-static void cursor_write(buf *out, uint32_t serial, size_t position)
+/* Claims of others that win or lose by the exchange of `offer`: their places become dirty. */
+static void mark_others(catalog_view *self, const catalog_claim *chain, bool is_bare)
 {
-    char text[48];
-    int len = snprintf(text, sizeof(text), "%u:%zu", serial, position);
-    base64_encode(out, (bay_str){text, (size_t)len}, BASE64_URL);
+    for (const catalog_claim *at = chain; at != NULL; at = is_bare ? at->next_bare : at->next) {
+        catalog_place *place = &self->places[at->of->order];
+        if (at->of == place->offer && !at->of->is_leaving && !place->is_dirty) {
+            place->is_dirty = catalog_claim_outcome(self, at) != catalog_claim_rendered(self, at);
+        }
+    }
 }
 
-bay_err catalog_view_page(const catalog_view *self, json_val cursor, uint32_t page_size, buf *out)
+static void mark_touched(catalog_view *self, const catalog_offer *offer)
 {
-    size_t from;
-    bay_err err = cursor_read(cursor, &from);
+    for (size_t i = 0; offer != NULL && i < offer->count; i++) {
+        const catalog_claim *claim = &offer->claims[i];
+        mark_others(self, map_get(&self->by_full, claim->full), false);
+        mark_others(self, map_get(&self->by_bare, claim->bare), true);
+    }
+}
+
+static size_t items_of(const catalog_offer *offer)
+{
+    return offer != NULL ? offer->count : 0;
+}
+
+static size_t bytes_of(const catalog_segment *segment)
+{
+    return segment != NULL ? segment->text.len : 0;
+}
+
+static void complain(const catalog_view *self, const catalog_place *place)
+{
+    size_t said = 0;
+    const catalog_offer *offer = place->offer;
+    for (size_t i = 0; i < offer->count && said < HIDDEN_COMPLAINTS; i++) {
+        if (place->segment->places[i] == 0) {
+            LOG(LOG_WARN, "catalog", "\"%.*s\" is offered twice; the one of %s is not shown",
+                BAY_STR(str_head(offer->claims[i].full, 300)),
+                upstream_name(self->roster->sources[offer->order].upstream).at);
+            said++;
+        }
+    }
+}
+
+/* Every place that was rendered shows it from now on. */
+static size_t commit_places(catalog_view *self)
+{
+    size_t stale_bytes = 0;
+    size_t more_hidden = 0;
+    for (size_t i = 0; i < self->place_count; i++) {
+        catalog_place *place = &self->places[i];
+        catalog_offer *to_be = offer_to_be(place);
+        if (!place->is_dirty) {
+            continue;
+        }
+        size_t hidden_before =
+            place->segment != NULL ? items_of(place->offer) - place->segment->count : 0;
+        stale_bytes += bytes_of(place->segment);
+        self->bytes += bytes_of(place->next_segment) - bytes_of(place->segment);
+        self->claims += items_of(to_be) - items_of(place->offer);
+        if (to_be != place->offer) {
+            catalog_offer_unlink(self, place->offer);
+            catalog_offer_free(place->offer);
+        }
+        catalog_segment_unref(place->segment);
+        place->offer = to_be;
+        place->segment = place->next_segment;
+        place->next_offer = NULL;
+        place->next_segment = NULL;
+        place->is_dirty = false;
+        size_t hidden = items_of(place->offer) - place->segment->count;
+        self->hidden += hidden - hidden_before;
+        if (hidden > place->told) {
+            more_hidden += hidden - place->told;
+            complain(self, place);
+        }
+        place->told = hidden;
+    }
+    if (more_hidden > HIDDEN_COMPLAINTS) {
+        LOG(LOG_WARN, "catalog", "%zu more items are not shown because they are offered twice",
+            more_hidden);
+    }
+    return stale_bytes;
+}
+
+static void roll_back(catalog_view *self)
+{
+    for (size_t i = 0; i < self->place_count; i++) {
+        catalog_place *place = &self->places[i];
+        if (place->is_dirty) {
+            catalog_segment_unref(place->next_segment);
+            place->next_segment = NULL;
+            place->is_dirty = false;
+        }
+    }
+}
+
+/* Renders what is dirty and puts it in the place of what was; all of it, or nothing. */
+static bay_err render_dirty(catalog_view *self, uint64_t now_ms)
+{
+    bay_err err = BAY_OK;
+    size_t bytes = self->bytes;
+    for (size_t i = 0; err == BAY_OK && i < self->place_count; i++) {
+        catalog_place *place = &self->places[i];
+        if (place->is_dirty) {
+            err = render(self, i);
+            bytes += bytes_of(place->next_segment) - bytes_of(place->segment);
+        }
+    }
+    if (err == BAY_OK && bytes > CATALOG_MAX_BYTES) {
+        err = BAY_LIMIT;
+    }
+    catalog_snapshot *next = err == BAY_OK ? catalog_snapshot_new(self) : NULL;
+    if (next == NULL) {
+        roll_back(self);
+        return err == BAY_OK ? BAY_NOMEM : err;
+    }
+    catalog_snapshot_swap(self, next, commit_places(self), now_ms);
+    return BAY_OK;
+}
+
+bay_err catalog_view_refresh(catalog_view *self, size_t index, uint64_t now_ms)
+{
+    catalog_place *place = &self->places[index];
+    const listing *from = self->roster->sources[index].listings[self->kind];
+    if (from != NULL && from->count + self->claims - items_of(place->offer) > CATALOG_MAX_ITEMS) {
+        return BAY_LIMIT;
+    }
+    catalog_offer *offer = NULL;
+    bay_err err = from != NULL ? catalog_offer_new(self, index, &offer) : BAY_OK;
     if (err != BAY_OK) {
         return err;
     }
-    if (from > self->count) {
-        from = self->count;
+    if (place->offer != NULL) {
+        place->offer->is_leaving = true;
     }
-    size_t to = page_size > 0 && page_size < self->count - from ? from + page_size : self->count;
-    json_quote(out, listing_result_key(self->kind));
-    buf_lit(out, ":[");
-    if (to > from) {
-        buf_append(out, self->text.at + self->starts[from],
-                   self->starts[to] - 1 - self->starts[from]);
+    err = offer != NULL ? catalog_offer_link(self, offer) : BAY_OK;
+    if (err == BAY_OK) {
+        place->next_offer = offer;
+        place->is_dirty = true;
+        mark_touched(self, place->offer);
+        mark_touched(self, offer);
+        err = render_dirty(self, now_ms);
+        if (err != BAY_OK) {
+            place->next_offer = NULL;
+            catalog_offer_unlink(self, offer);
+        }
     }
-    buf_char(out, ']');
-    if (to < self->count) {
-        buf_lit(out, ",\"nextCursor\":\"");
-        cursor_write(out, self->serial, to);
-        buf_char(out, '"');
+    if (err != BAY_OK) {
+        catalog_offer_free(offer);
+        if (place->offer != NULL) {
+            place->offer->is_leaving = false;
+        }
     }
-    return out->err;
+    return err;
+}
+
+/* All claims first, then all segments: each is rendered once. */
+static bay_err fill(catalog_view *self, uint64_t now_ms)
+{
+    for (size_t i = 0; i < self->place_count; i++) {
+        const catalog_source *source = &self->roster->sources[i];
+        const listing *from = source->listings[self->kind];
+        catalog_place *place = &self->places[i];
+        size_t count = from != NULL ? from->count : 0;
+        if (count + self->claims > CATALOG_MAX_ITEMS) {
+            LOG(LOG_ERROR, "catalog", "%s is left out: more than %d items of %.*s in all",
+                upstream_name(source->upstream).at, CATALOG_MAX_ITEMS,
+                BAY_STR(listing_result_key(self->kind)));
+        } else if (from != NULL) {
+            bay_err err = catalog_offer_new(self, i, &place->offer);
+            err = err == BAY_OK ? catalog_offer_link(self, place->offer) : err;
+            if (err != BAY_OK) {
+                return err;
+            }
+            self->claims += count;
+            place->is_dirty = true;
+        }
+    }
+    return render_dirty(self, now_ms);
+}
+
+bay_err catalog_view_reset(catalog_view *self, const catalog_roster *roster,
+                           const catalog_options *options, uint64_t now_ms)
+{
+    catalog_view next;
+    catalog_view_init(&next, self->kind);
+    next.options = *options;
+    next.roster = roster;
+    next.places = mem_array(roster->count + 1, sizeof(*next.places));
+    next.place_count = next.places != NULL ? roster->count : 0;
+    bay_err err = next.places != NULL ? fill(&next, now_ms) : BAY_NOMEM;
+    if (err != BAY_OK) {
+        catalog_view_fini(&next);
+        return err;
+    }
+    /* clients that are in the middle of the earlier one go on with it */
+    catalog_snapshot *current = next.current;
+    size_t stale_bytes = self->bytes;
+    drop_places(self);
+    next.current = self->current;
+    next.older_count = self->older_count;
+    memcpy(next.older, self->older, sizeof(next.older));
+    *self = next;
+    catalog_snapshot_swap(self, current, stale_bytes, now_ms);
+    return BAY_OK;
+}
+
+const catalog_entry *catalog_view_at(const catalog_view *self, size_t index)
+{
+    const catalog_snapshot *shown = self->current;
+    for (size_t i = 0; shown != NULL && i < shown->count; i++) {
+        const catalog_part *part = &shown->parts[i];
+        if (index - part->before < part->segment->count) {
+            return &part->segment->entries[index - part->before];
+        }
+    }
+    return NULL;
+}
+
+static const catalog_entry *entry_of(const catalog_view *self, const catalog_claim *claim)
+{
+    const catalog_segment *segment = self->places[claim->of->order].segment;
+    uint32_t place = segment->places[claim - claim->of->claims];
+    return place > 0 ? &segment->entries[place - 1] : NULL;
+}
+
+const catalog_entry *catalog_view_find(const catalog_view *self, bay_str shown)
+{
+    const catalog_claim *claim = map_get(&self->by_full, shown);
+    if (claim != NULL) {
+        return entry_of(self, claim);
+    }
+    claim = map_get(&self->by_bare, shown);
+    bool is_bare = claim != NULL && catalog_claim_rendered(self, claim) == CLAIM_BARE;
+    return is_bare ? entry_of(self, claim) : NULL;
+}
+
+const catalog_entry *catalog_view_match(const catalog_view *self, bay_str address)
+{
+    const catalog_snapshot *shown = self->current;
+    for (size_t i = 0; shown != NULL && i < shown->count; i++) {
+        const catalog_segment *segment = shown->parts[i].segment;
+        for (size_t k = 0; k < segment->count; k++) {
+            if (uri_template_matches(segment->entries[k].shown, address)) {
+                return &segment->entries[k];
+            }
+        }
+    }
+    return NULL;
 }

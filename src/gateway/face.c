@@ -6,6 +6,8 @@
 #include "base/str.h"
 #include "gateway/face_parts.h"
 
+enum { BOUND_BYTES = 8192 }; /* of what a cursor is bound to */
+
 static const listing_kind kind_of_method[MCP_METHOD_COUNT] = {
     [MCP_TOOLS_LIST] = LISTING_TOOLS,
     [MCP_RESOURCES_LIST] = LISTING_RESOURCES,
@@ -16,10 +18,20 @@ static const listing_kind kind_of_method[MCP_METHOD_COUNT] = {
 static void answer_list(face *self, mcp_request *request)
 {
     listing_kind kind = kind_of_method[request->method->id];
+    buf bound;
+    buf_init(&bound, BOUND_BYTES);
+    buf_str(&bound, str_of(self->only));
+    buf_char(&bound, '\0');
+    buf_str(&bound, request->principal);
     buf_clear(&self->scratch);
-    bay_err err =
-        catalog_view_page(&self->views[kind], json_get(request->message.params, STR("cursor")),
-                          self->config->limits.page_size, &self->scratch);
+    catalog_cursors cursors = {self->ring, buf_view(&bound)};
+    bay_err err = bound.err;
+    if (err == BAY_OK) {
+        err = catalog_view_page(&self->views[kind], &cursors,
+                                json_get(request->message.params, STR("cursor")),
+                                self->config->limits.page_size, &self->scratch);
+    }
+    buf_fini(&bound);
     if (err == BAY_INVALID) {
         mcp_request_error(request, RPC_INVALID_PARAMS, STR("Invalid cursor: list from the start"),
                           (bay_str){NULL, 0});
@@ -52,19 +64,11 @@ static bool park(face *self, mcp_request *request)
 /* A name nobody listed (yet): the part before the separator may name a server. */
 static const catalog_source *source_by_prefix(const face *self, bay_str name, bay_str *out_rest)
 {
-    bay_str separator = self->config->separator;
-    for (size_t i = 0; i < self->source_count; i++) {
-        bay_str server = upstream_name(self->sources[i].upstream);
-        if (self->only != NULL) {
-            *out_rest = name;
-            return &self->sources[i];
-        }
-        if (str_starts(name, server) && str_starts(str_from(name, server.len), separator)) {
-            *out_rest = str_from(name, server.len + separator.len);
-            return &self->sources[i];
-        }
+    if (self->only == NULL) {
+        return catalog_roster_split(&self->roster, self->config->separator, name, out_rest);
     }
-    return NULL;
+    *out_rest = name;
+    return self->roster.count > 0 ? &self->roster.sources[0] : NULL;
 }
 
 static void refuse_name(mcp_request *request, const char *what)
@@ -91,12 +95,6 @@ static void take_named(face *self, mcp_request *request, listing_kind kind, cons
         route_to(self, request, source->upstream, rest, NULL);
         return;
     }
-    /* one that is shown under its bare name still answers to its full one */
-    entry = source != NULL ? catalog_view_find(&self->views[kind], rest) : NULL;
-    if (entry != NULL && entry->upstream == source->upstream && self->only == NULL) {
-        route_to(self, request, entry->upstream, entry->item->key, entry);
-        return;
-    }
     if (!park(self, request)) {
         refuse_name(request, what);
     }
@@ -120,8 +118,8 @@ static upstream *owner_of_resource(const face *self, bay_str address)
     /* Unlisted resources exist (links in results): with one server there is no doubt whose it is.
      */
     upstream *only = NULL;
-    for (size_t i = 0; i < self->source_count; i++) {
-        upstream *candidate = self->sources[i].upstream;
+    for (size_t i = 0; i < self->roster.count; i++) {
+        upstream *candidate = self->roster.sources[i].upstream;
         if (upstream_has(candidate, STR("resources"))) {
             if (only != NULL) {
                 return NULL;
@@ -316,7 +314,7 @@ bay_err face_new(const face_options *options, face **out)
     list_init(&self->early);
     buf_init(&self->scratch, CATALOG_MAX_BYTES);
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
-        self->views[kind] = (catalog_view){.kind = kind};
+        catalog_view_init(&self->views[kind], kind);
     }
     mcp_server_options engine = {
         .name = STR("patchbay"),
@@ -361,8 +359,8 @@ void face_free(face *self)
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
         catalog_view_fini(&self->views[kind]);
     }
+    catalog_roster_fini(&self->roster);
     buf_fini(&self->scratch);
-    mem_free(self->sources);
     mem_free(self->only);
     mem_free(self);
 }
@@ -374,12 +372,12 @@ mcp_server *face_engine(face *self)
 
 size_t face_count(const face *self, listing_kind kind)
 {
-    return self->views[kind].count;
+    return catalog_view_count(&self->views[kind]);
 }
 
 bay_str face_shown(const face *self, listing_kind kind, size_t index)
 {
-    return self->views[kind].entries[index].shown;
+    return catalog_view_at(&self->views[kind], index)->shown;
 }
 
 void face_updated(face *self, bay_str address)
@@ -387,12 +385,12 @@ void face_updated(face *self, bay_str address)
     mcp_server_resource_updated(self->engine, address);
 }
 
-static bool same_text(const catalog_view *a, const catalog_view *b)
+static uint64_t now_of(const face *self)
 {
-    return str_eq(buf_view(&a->text), buf_view(&b->text));
+    return self->loop != NULL ? loop_now_ms(self->loop) : 0;
 }
 
-static bay_err rebuild(face *self, listing_kind kind)
+static void tell_changed(face *self, listing_kind kind)
 {
     static const mcp_change changes[LISTING_KINDS] = {
         [LISTING_TOOLS] = MCP_CHANGE_TOOLS,
@@ -400,33 +398,37 @@ static bay_err rebuild(face *self, listing_kind kind)
         [LISTING_TEMPLATES] = MCP_CHANGE_RESOURCES,
         [LISTING_PROMPTS] = MCP_CHANGE_PROMPTS,
     };
-    catalog_options options = {
-        .separator = self->only != NULL ? (bay_str){NULL, 0} : self->config->separator,
-        .bare_names = self->config->bare_names,
-    };
-    catalog_view view;
-    bay_err err = catalog_view_build(&view, kind, self->sources, self->source_count, &options,
-                                     ++self->serial);
-    if (err != BAY_OK) {
-        LOG(LOG_ERROR, "catalog", "the list of %.*s could not be rebuilt: %s",
-            BAY_STR(listing_result_key(kind)), bay_err_text(err));
-        return err;
-    }
-    bool is_changed = !same_text(&view, &self->views[kind]);
-    catalog_view_fini(&self->views[kind]);
-    self->views[kind] = view;
-    if (is_changed && self->is_settled) {
+    if (self->is_settled) {
         mcp_server_changed(self->engine, changes[kind]);
     }
-    return BAY_OK;
+}
+
+static void say_stays(listing_kind kind, bay_err err)
+{
+    LOG(LOG_ERROR, "catalog", "the list of %.*s could not be rebuilt: %s; the earlier one stays",
+        BAY_STR(listing_result_key(kind)), bay_err_text(err));
 }
 
 void face_refresh(face *self, listing_kind kind, const catalog_source *sources, size_t count)
 {
-    for (size_t i = 0; i < count && i < self->source_count; i++) {
-        self->sources[i] = sources[i];
+    catalog_view *view = &self->views[kind];
+    uint64_t before = catalog_view_id(view);
+    for (size_t i = 0; i < count; i++) {
+        catalog_source *known =
+            catalog_roster_find(&self->roster, upstream_name(sources[i].upstream));
+        if (known == NULL || known->upstream != sources[i].upstream) {
+            continue; /* it is on its way in or out */
+        }
+        known->listings[kind] = sources[i].listings[kind];
+        bay_err err =
+            catalog_view_refresh(view, (size_t)(known - self->roster.sources), now_of(self));
+        if (err != BAY_OK) {
+            say_stays(kind, err);
+        }
     }
-    err_ignore(rebuild(self, kind)); /* it said so; the earlier list stays */
+    if (catalog_view_id(view) != before) {
+        tell_changed(self, kind);
+    }
 }
 
 void face_forget_sources(face *self, const config *settings)
@@ -434,34 +436,47 @@ void face_forget_sources(face *self, const config *settings)
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
         catalog_view_fini(&self->views[kind]);
     }
-    mem_free(self->sources);
-    self->sources = NULL;
-    self->source_count = 0;
+    catalog_roster_fini(&self->roster);
     self->config = settings;
 }
 
 bay_err face_set_sources(face *self, const config *settings, const catalog_source *sources,
                          size_t count)
 {
-    catalog_source *copy = mem_array(count + 1, sizeof(*copy));
-    if (copy == NULL) {
+    catalog_roster next;
+    bay_err err = catalog_roster_init(&next, sources, count);
+    if (err != BAY_OK) {
         face_forget_sources(self, settings);
-        return BAY_NOMEM;
+        return err;
     }
-    if (count > 0) {
-        memcpy(copy, sources, count * sizeof(*copy));
-    }
-    mem_free(self->sources);
-    self->sources = copy;
-    self->source_count = count;
+    catalog_roster old = self->roster;
+    self->roster = next;
     self->config = settings;
-    bay_err err = BAY_OK;
+    catalog_options options = {
+        .separator = self->only != NULL ? (bay_str){NULL, 0} : settings->separator,
+        .bare_names = settings->bare_names,
+    };
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
-        bay_err kind_err = rebuild(self, kind);
+        uint64_t before = catalog_view_id(&self->views[kind]);
+        bay_err kind_err =
+            catalog_view_reset(&self->views[kind], &self->roster, &options, now_of(self));
         if (kind_err != BAY_OK) {
+            say_stays(kind, kind_err);
             catalog_view_fini(&self->views[kind]); /* its servers may be about to leave */
             err = kind_err;
         }
+        if (catalog_view_id(&self->views[kind]) != before) {
+            tell_changed(self, kind);
+        }
     }
+    catalog_roster_fini(&old);
     return err;
+}
+
+void face_tick(face *self, uint64_t now_ms)
+{
+    for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
+        catalog_view_tick(&self->views[kind], now_ms);
+    }
+    mcp_server_tick(self->engine, now_ms);
 }

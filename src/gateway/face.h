@@ -29,10 +29,13 @@ mcp_server *face_engine(face *self);
 bay_err face_set_sources(face *self, const config *config, const catalog_source *sources,
                          size_t count) BAY_MUST_CHECK;
 void face_forget_sources(face *self, const config *config);
-/* The listings of one kind changed: rebuild that view, tell the clients. */
+/* The listings of one kind of these servers changed: bring that view up to date, tell the clients.
+ */
 void face_refresh(face *self, listing_kind kind, const catalog_source *sources, size_t count);
 /* Nothing more is to be waited for: requests and subscriptions that wait are taken up. */
 void face_settle(face *self);
+/* Once a second. */
+void face_tick(face *self, uint64_t now_ms);
 void face_updated(face *self, bay_str uri);
 size_t face_count(const face *self, listing_kind kind);
 bay_str face_shown(const face *self, listing_kind kind, size_t index);

@@ -10,10 +10,8 @@ struct face {
     uint32_t worker;
     const seal_ring *ring;
     mcp_server *engine;
-    catalog_source *sources;
-    size_t source_count;
+    catalog_roster roster;
     catalog_view views[LISTING_KINDS];
-    uint32_t serial;
     list waiting; /* requests from before the servers were heard of */
     list early;   /* subscriptions from then */
     bool is_settled;

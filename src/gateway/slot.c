@@ -20,14 +20,13 @@ static bool is_gone(const slot *self)
     return self->is_leaving || self->worker->is_ending;
 }
 
-static void sources_of(const worker *self, catalog_source *out)
+static catalog_source source_of(const slot *self)
 {
-    for (size_t i = 0; i < self->slot_count; i++) {
-        out[i].upstream = self->slots[i]->upstream;
-        for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
-            out[i].listings[kind] = self->slots[i]->fetches[kind].current;
-        }
+    catalog_source source = {.upstream = self->upstream};
+    for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
+        source.listings[kind] = self->fetches[kind].current;
     }
+    return source;
 }
 
 static void slot_fetched(void *user, listing_fetch *fetch, bool is_changed)
@@ -39,18 +38,8 @@ static void slot_fetched(void *user, listing_fetch *fetch, bool is_changed)
         return;
     }
     if (is_changed) {
-        catalog_source *sources = mem_array(owner->slot_count + 1, sizeof(*sources));
-        if (sources == NULL) {
-            LOG(LOG_ERROR, "catalog", "out of memory: the catalog was not refreshed");
-            return;
-        }
-        sources_of(owner, sources);
-        face_refresh(owner->all, fetch->kind, sources, owner->slot_count);
-        mem_free(sources);
-        catalog_source own = {.upstream = self->upstream};
-        for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
-            own.listings[kind] = self->fetches[kind].current;
-        }
+        catalog_source own = source_of(self);
+        face_refresh(owner->all, fetch->kind, &own, 1);
         if (self->face != NULL) { /* not yet: made by a reload that has not swapped it in */
             face_refresh(self->face, fetch->kind, &own, 1);
         }
@@ -266,7 +255,9 @@ bay_err worker_set_slots(worker *self, slot **slots, size_t count)
         }
         return BAY_NOMEM;
     }
-    sources_of(self, sources);
+    for (size_t i = 0; i < count; i++) {
+        sources[i] = source_of(slots[i]);
+    }
     bay_err err = face_set_sources(self->all, self->config, sources, count);
     for (size_t i = 0; i < count; i++) {
         bay_err slot_err = set_own_face(self, slots[i], &sources[i]);

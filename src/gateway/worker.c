@@ -16,10 +16,10 @@ static void worker_tick(void *argument)
 {
     worker *self = argument;
     uint64_t now = loop_now_ms(self->loop);
-    mcp_server_tick(face_engine(self->all), now);
+    face_tick(self->all, now);
     for (size_t i = 0; i < self->slot_count; i++) {
         if (self->slots[i]->face != NULL) {
-            mcp_server_tick(face_engine(self->slots[i]->face), now);
+            face_tick(self->slots[i]->face, now);
         }
     }
     err_ignore(loop_timer_start(self->loop, &self->tick, TICK_MS));

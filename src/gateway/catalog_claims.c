@@ -1,0 +1,252 @@
+/* Claims to names. Those of one name stand in a chain in the order of the servers; the first has
+ * the name. The hash holds the head of each chain under the head's own copy of the name.
+ *
+ * During a refresh the claims that go (of an offer that is leaving) and those that come stand in
+ * the chains together; outcomes are those of the claims that stay. */
+#include <string.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "gateway/catalog_parts.h"
+
+/* Resources and templates keep their URIs: those are routed, not renamed. */
+static bool is_renamed(listing_kind kind)
+{
+    return kind == LISTING_TOOLS || kind == LISTING_PROMPTS;
+}
+
+static bool is_prefixed(const catalog_view *view)
+{
+    return is_renamed(view->kind) && view->options.separator.len > 0;
+}
+
+static bool has_bare(const catalog_view *view)
+{
+    return is_prefixed(view) && view->options.bare_names;
+}
+
+static bay_err full_name(catalog_offer *offer, bay_str server, bay_str separator, bay_str bare,
+                         bay_str *out)
+{
+    size_t len = server.len + separator.len + bare.len;
+    char *at = arena_alloc(&offer->memory, len + 1);
+    if (at == NULL) {
+        return BAY_NOMEM;
+    }
+    memcpy(at, server.at, server.len);
+    memcpy(at + server.len, separator.at, separator.len);
+    memcpy(at + server.len + separator.len, bare.at, bare.len);
+    *out = (bay_str){at, len};
+    return BAY_OK;
+}
+
+static bay_err offer_add(const catalog_view *view, catalog_offer *offer,
+                         const catalog_source *source, const listing_item *item)
+{
+    catalog_claim claim = {.item = item, .of = offer, .bare = item->key};
+    claim.full = claim.bare;
+    if (is_prefixed(view)) {
+        bay_err err = full_name(offer, upstream_name(source->upstream), view->options.separator,
+                                claim.bare, &claim.full);
+        if (err != BAY_OK) {
+            return err;
+        }
+    }
+    offer->claims[offer->count++] = claim;
+    return BAY_OK;
+}
+
+bay_err catalog_offer_new(const catalog_view *view, size_t index, catalog_offer **out)
+{
+    const catalog_source *source = &view->roster->sources[index];
+    listing *from = source->listings[view->kind];
+    catalog_offer *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        return BAY_NOMEM;
+    }
+    arena_init(&self->memory, LISTING_MAX_BYTES);
+    self->order = index;
+    self->from = listing_ref(from);
+    self->claims = mem_array(from->count + 1, sizeof(*self->claims));
+    bay_err err = self->claims != NULL ? BAY_OK : BAY_NOMEM;
+    for (size_t i = 0; err == BAY_OK && i < from->count; i++) {
+        err = offer_add(view, self, source, &from->items[i]);
+    }
+    if (err != BAY_OK) {
+        catalog_offer_free(self);
+        return err;
+    }
+    *out = self;
+    return BAY_OK;
+}
+
+void catalog_offer_free(catalog_offer *self)
+{
+    if (self != NULL) {
+        listing_unref(self->from);
+        mem_free(self->claims);
+        arena_fini(&self->memory);
+        mem_free(self);
+    }
+}
+
+/* ---- chains: one function for both, told apart by where a claim keeps its link ----------------
+ */
+
+typedef struct chain {
+    map *heads;
+    bool is_bare;
+} chain;
+
+static catalog_claim **link_in(const chain *in, catalog_claim *claim)
+{
+    return in->is_bare ? &claim->next_bare : &claim->next;
+}
+
+static bay_str name_in(const chain *in, const catalog_claim *claim)
+{
+    return in->is_bare ? claim->bare : claim->full;
+}
+
+/* The one that comes stands before the one of the same server that goes. */
+static bool stands_before(const catalog_claim *a, const catalog_claim *b)
+{
+    return a->of->order < b->of->order || (a->of->order == b->of->order && b->of->is_leaving);
+}
+
+static bay_err chain_add(const chain *in, catalog_claim *claim)
+{
+    bay_str name = name_in(in, claim);
+    catalog_claim *head = map_get(in->heads, name);
+    if (head == NULL || (stands_before(claim, head) && head->of != claim->of)) {
+        bay_err err = map_put(in->heads, name, claim, NULL);
+        if (err == BAY_OK) {
+            *link_in(in, claim) = head;
+        }
+        return err;
+    }
+    while (head->of != claim->of && *link_in(in, head) != NULL &&
+           !stands_before(claim, *link_in(in, head))) {
+        head = *link_in(in, head);
+    }
+    if (head->of == claim->of) {
+        claim->is_twice = true;
+        return BAY_OK;
+    }
+    *link_in(in, claim) = *link_in(in, head);
+    *link_in(in, head) = claim;
+    return BAY_OK;
+}
+
+static void chain_remove(const chain *in, catalog_claim *claim)
+{
+    catalog_claim *head = map_get(in->heads, name_in(in, claim));
+    catalog_claim *next = *link_in(in, claim);
+    if (head != claim) {
+        while (head != NULL && *link_in(in, head) != claim) {
+            head = *link_in(in, head);
+        }
+        if (head != NULL) {
+            *link_in(in, head) = next;
+        }
+    } else if (next == NULL) {
+        map_remove(in->heads, name_in(in, claim));
+    } else {
+        err_ignore(map_put(in->heads, name_in(in, next), next, NULL)); /* the entry is there */
+    }
+    *link_in(in, claim) = NULL;
+}
+
+static bay_err claim_link(catalog_view *view, catalog_claim *claim)
+{
+    chain full = {&view->by_full, false};
+    chain bare = {&view->by_bare, true};
+    bay_err err = chain_add(&full, claim);
+    if (err == BAY_OK && !claim->is_twice && has_bare(view)) {
+        err = chain_add(&bare, claim);
+        if (err != BAY_OK) {
+            chain_remove(&full, claim);
+        }
+    }
+    return err;
+}
+
+static void claim_unlink(catalog_view *view, catalog_claim *claim)
+{
+    chain full = {&view->by_full, false};
+    chain bare = {&view->by_bare, true};
+    if (claim->is_twice) {
+        return;
+    }
+    chain_remove(&full, claim);
+    if (has_bare(view)) {
+        chain_remove(&bare, claim);
+    }
+}
+
+bay_err catalog_offer_link(catalog_view *view, catalog_offer *self)
+{
+    for (size_t i = 0; i < self->count; i++) {
+        bay_err err = claim_link(view, &self->claims[i]);
+        if (err != BAY_OK) {
+            while (i > 0) {
+                claim_unlink(view, &self->claims[--i]);
+            }
+            return err;
+        }
+    }
+    return BAY_OK;
+}
+
+void catalog_offer_unlink(catalog_view *view, catalog_offer *self)
+{
+    for (size_t i = 0; self != NULL && i < self->count; i++) {
+        claim_unlink(view, &self->claims[i]);
+    }
+}
+
+/* ---- outcomes ---------------------------------------------------------------------------------
+ */
+
+/* A bare name that reads like another's full one is never shown: the full one would be meant. */
+static bool reads_as_full(const catalog_view *view, bay_str bare)
+{
+    bay_str rest;
+    return catalog_roster_split(view->roster, view->options.separator, bare, &rest) != NULL;
+}
+
+static bool is_alone(const catalog_view *view, const catalog_claim *self)
+{
+    const catalog_claim *at = map_get(&view->by_bare, self->bare);
+    for (; at != NULL; at = at->next_bare) {
+        if (at != self && !at->of->is_leaving) {
+            return false;
+        }
+    }
+    return true;
+}
+
+catalog_outcome catalog_claim_outcome(const catalog_view *view, const catalog_claim *self)
+{
+    const catalog_claim *head = map_get(&view->by_full, self->full);
+    while (head != NULL && head->of->is_leaving) {
+        head = head->next;
+    }
+    if (self->is_twice || head != self) {
+        return CLAIM_HIDDEN;
+    }
+    return has_bare(view) && is_alone(view, self) && !reads_as_full(view, self->bare) ? CLAIM_BARE
+                                                                                      : CLAIM_FULL;
+}
+
+catalog_outcome catalog_claim_rendered(const catalog_view *view, const catalog_claim *self)
+{
+    const catalog_segment *segment = view->places[self->of->order].segment;
+    uint32_t place = segment->places[self - self->of->claims];
+    if (place == 0) {
+        return CLAIM_HIDDEN;
+    }
+    return has_bare(view) && segment->entries[place - 1].shown.len == self->bare.len ? CLAIM_BARE
+                                                                                     : CLAIM_FULL;
+}
