@@ -33,10 +33,12 @@ void upstream_fini(upstream *self)
 /* may[from] has a bit for every state that may follow */
 static const unsigned may_follow[] = {
     [UPSTREAM_STOPPED] = 1u << UPSTREAM_STARTING | 1u << UPSTREAM_CLOSED,
-    [UPSTREAM_STARTING] = 1u << UPSTREAM_READY | 1u << UPSTREAM_BACKOFF | 1u << UPSTREAM_CLOSED,
+    [UPSTREAM_STARTING] =
+        1u << UPSTREAM_READY | 1u << UPSTREAM_BACKOFF | 1u << UPSTREAM_OPEN | 1u << UPSTREAM_CLOSED,
     [UPSTREAM_READY] = 1u << UPSTREAM_STARTING | 1u << UPSTREAM_STOPPED | 1u << UPSTREAM_BACKOFF |
-                       1u << UPSTREAM_CLOSED,
+                       1u << UPSTREAM_OPEN | 1u << UPSTREAM_CLOSED,
     [UPSTREAM_BACKOFF] = 1u << UPSTREAM_STARTING | 1u << UPSTREAM_CLOSED,
+    [UPSTREAM_OPEN] = 1u << UPSTREAM_STARTING | 1u << UPSTREAM_CLOSED,
     [UPSTREAM_CLOSED] = 0,
 };
 
@@ -46,11 +48,12 @@ void upstream_set_state(upstream *self, upstream_state state, const char *error)
     if (error != NULL) {
         snprintf(self->error, sizeof(self->error), "%s", error);
     }
-    LOG(state == UPSTREAM_BACKOFF ? LOG_WARN : LOG_INFO, "upstream", "%s: %s -> %s%s%s", self->name,
+    bool is_bad = state == UPSTREAM_BACKOFF || state == UPSTREAM_OPEN;
+    LOG(is_bad ? LOG_WARN : LOG_INFO, "upstream", "%s: %s -> %s%s%s", self->name,
         upstream_state_text(self->state), upstream_state_text(state),
         self->error[0] != '\0' ? ": " : "", self->error);
     self->state = state;
-    if (state == UPSTREAM_READY || state == UPSTREAM_BACKOFF) {
+    if (state == UPSTREAM_READY || is_bad) {
         self->is_settled = true;
     }
     self->events->state_changed(self->user, self);
@@ -85,8 +88,10 @@ void upstream_call_end(upstream_call *call)
 
 void upstream_call_fail(upstream_call *call, bay_err err, bool was_sent, const char *text)
 {
-    mcp_outcome outcome = {
-        .kind = MCP_OUTCOME_FAILED, .err = err, .was_sent = was_sent, .text = text};
+    mcp_outcome outcome = {.kind = MCP_OUTCOME_FAILED,
+                           .err = err,
+                           .was_sent = was_sent || call->may_have_run,
+                           .text = text};
     upstream_call_end(call);
     call->events->done(call->user, &outcome);
 }
@@ -139,6 +144,20 @@ void upstream_call_answer(upstream_call *call, bay_str id, bay_str result, int c
     }
 }
 
+void upstream_tell(upstream *self, bay_str identity, bay_str method, bay_str params)
+{
+    if (self->ops->tell != NULL) {
+        self->ops->tell(self, identity, method, params);
+    }
+}
+
+void upstream_identity_gone(upstream *self, bay_str identity)
+{
+    if (self->ops->identity_gone != NULL) {
+        self->ops->identity_gone(self, identity);
+    }
+}
+
 void upstream_subscribe(upstream *self, bay_str uri, bool is_wanted)
 {
     self->ops->subscribe(self, uri, is_wanted);
@@ -172,7 +191,8 @@ upstream_state upstream_state_of(const upstream *self)
 
 const char *upstream_state_text(upstream_state state)
 {
-    static const char *const texts[] = {"stopped", "starting", "ready", "backoff", "closed"};
+    static const char *const texts[] = {"stopped", "starting", "ready",
+                                        "backoff", "open",     "closed"};
     return texts[state];
 }
 
@@ -190,6 +210,11 @@ bool upstream_has(const upstream *self, bay_str capability)
 {
     json_val at = self->capability_doc.count > 0 ? json_root(&self->capability_doc) : JSON_NONE;
     return !json_is(mcp_capability(at, capability), JSON_MISSING);
+}
+
+bool upstream_is_down(const upstream *self)
+{
+    return self->state == UPSTREAM_BACKOFF || self->state == UPSTREAM_OPEN;
 }
 
 bool upstream_is_settled(const upstream *self)

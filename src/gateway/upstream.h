@@ -4,8 +4,8 @@
  *   STOPPED --call or start--> STARTING --ready--> READY
  *      ^                          |  broken          | broken
  *      | idle                     v                  v
- *      +------------------------ BACKOFF <-----------+      any --close--> CLOSED
- *   BACKOFF --timer--> STARTING
+ *      +------------------ BACKOFF or OPEN <---------+      any --close--> CLOSED
+ *   BACKOFF, OPEN --timer--> STARTING
  *
  * Two kinds stand behind the one interface: the owner (upstream_local.c) has the link; a mirror
  * (upstream_mirror.c) forwards to the owner on another loop. A process has one owner however many
@@ -30,6 +30,7 @@ typedef enum upstream_state {
     UPSTREAM_STARTING,
     UPSTREAM_READY,
     UPSTREAM_BACKOFF,
+    UPSTREAM_OPEN, /* it crashed too often: left alone for a while, then tried once */
     UPSTREAM_CLOSED,
 } upstream_state;
 
@@ -71,11 +72,15 @@ struct upstream_call {
     bool is_repeatable; /* may be executed twice: it is tried again also where it was sent */
     const upstream_call_events *events;
     void *user;
-    list_link link; /* in one of the upstream's lists */
-    mcp_call *call; /* the owner's: while it is with the client engine */
-    void *remote;   /* a mirror's: the shared record */
+    list_link link;      /* in one of the upstream's lists */
+    mcp_call *call;      /* the owner's: while it is with the client engine … */
+    struct berth *berth; /* … of this link */
+    uint64_t until_ms;   /* it waits for a link no longer than that */
+    void *remote;        /* a mirror's: the shared record */
     uint8_t attempts;
     bool is_open;
+    bool is_queued;    /* waits for one of the links */
+    bool may_have_run; /* an earlier attempt was sent */
 };
 
 typedef struct upstream_options {
@@ -109,6 +114,12 @@ void upstream_call_pause(upstream_call *call, bool is_paused);
  * error. Harmless when the call has ended or the server took the request back. */
 void upstream_call_answer(upstream_call *call, bay_str id, bay_str result, int code,
                           bay_str message);
+/* A notification of a client (roots/list_changed), for the sessions that serve its identity alone.
+ * `params`: a raw object, or empty. */
+void upstream_tell(upstream *self, bay_str identity, bay_str method, bay_str params);
+/* That client's session has ended: so do the server's sessions that served it alone, when their
+ * last call has. */
+void upstream_identity_gone(upstream *self, bay_str identity);
 void upstream_subscribe(upstream *self, bay_str uri, bool is_wanted);
 void upstream_set_level(upstream *self, mcp_log_level level);
 
@@ -122,6 +133,8 @@ const char *upstream_error(const upstream *self);            /* why it is not re
 const mcp_revision *upstream_revision(const upstream *self); /* NULL before it was ready once */
 /* By a path as in mcp_capability, as it was last ready. */
 bool upstream_has(const upstream *self, bay_str capability);
+/* It failed, and is not being tried just now. */
+bool upstream_is_down(const upstream *self);
 /* Has it been ready once, or failed? (Before that nothing is known of it.) */
 bool upstream_is_settled(const upstream *self);
 uint32_t upstream_restarts(const upstream *self);

@@ -7,18 +7,20 @@
 #include "base/str.h"
 #include "gateway/upstream_local.h"
 
-static mcp_link_options link_options(local *self, const mcp_client_events *events)
+static mcp_link_options link_options(local *self, berth *at, const mcp_client_events *events,
+                                     bay_str capabilities)
 {
     const config *settings = self->base.config;
     const config_server *server = self->base.server;
     mcp_link_options options = {.events = events,
-                                .user = self,
+                                .user = at,
                                 .term_ms = settings->timeouts.terminate_ms,
                                 .kill_ms = settings->timeouts.kill_ms};
     mcp_client_options *client = &options.client;
     *client = (mcp_client_options){
         .name = STR("patchbay"),
         .version = str_of(bay_version()),
+        .capabilities = capabilities,
         .oldest = MCP_REV_2024_11_05,
         .newest = MCP_LATEST,
         .remembered = self->base.revision,
@@ -101,7 +103,7 @@ static void wipe_environment(const char **env, size_t configured)
     }
 }
 
-static bay_err open_process(local *self, const mcp_link_options *options, bay_diag *diag)
+static bay_err open_process(local *self, berth *at, const mcp_link_options *options, bay_diag *diag)
 {
     const config_server *server = self->base.server;
     arena memory;
@@ -117,8 +119,8 @@ static bay_err open_process(local *self, const mcp_link_options *options, bay_di
     if (err == BAY_OK) {
         child.argv = argv;
         child.env = env;
-        err =
-            mcp_link_open_stdio(self->base.loop, &child, server->name, options, &self->link, diag);
+        err = mcp_link_open_stdio(self->base.loop, &child, server->name, options, &at->connection,
+                                  diag);
     }
     wipe_environment(env, server->env.count);
     arena_fini(&memory);
@@ -153,7 +155,7 @@ static bay_err make_own_client(local *self, bay_diag *diag)
     return err;
 }
 
-static bay_err open_url(local *self, const mcp_link_options *options, bay_diag *diag)
+static bay_err open_url(local *self, berth *at, const mcp_link_options *options, bay_diag *diag)
 {
     const config_server *server = self->base.server;
     bay_err err = make_own_client(self, diag);
@@ -167,16 +169,28 @@ static bay_err open_url(local *self, const mcp_link_options *options, bay_diag *
     for (size_t i = 0; i < server->headers.count; i++) {
         fields[i] = (http_field){server->headers.at[i].name, server->headers.at[i].value};
     }
-    err =
-        mcp_link_open_http(self->base.loop, self->http, server->url, fields, server->headers.count,
-                           server->transport == CONFIG_TRANSPORT_SSE, options, &self->link, diag);
+    err = mcp_link_open_http(self->base.loop, self->http, server->url, fields,
+                             server->headers.count, server->transport == CONFIG_TRANSPORT_SSE,
+                             options, &at->connection, diag);
     mem_free(fields);
     return err;
 }
 
-bay_err local_open(local *self, const mcp_client_events *events, bay_diag *diag)
+bay_err local_open(local *self, berth *at, const mcp_client_events *events, bay_diag *diag)
 {
-    mcp_link_options options = link_options(self, events);
-    return self->base.server->command.len > 0 ? open_process(self, &options, diag)
-                                              : open_url(self, &options, diag);
+    buf capabilities;
+    json_writer writer;
+    buf_init(&capabilities, 4096);
+    json_writer_init(&writer, &capabilities);
+    json_open_object(&writer);
+    mcp_inputs_write(at->inputs, NULL, &writer);
+    json_close_object(&writer);
+    bay_err err = capabilities.err;
+    if (err == BAY_OK) {
+        mcp_link_options options = link_options(self, at, events, buf_view(&capabilities));
+        err = local_is_process(self) ? open_process(self, at, &options, diag)
+                                     : open_url(self, at, &options, diag);
+    }
+    buf_fini(&capabilities);
+    return err;
 }

@@ -15,6 +15,9 @@ typedef struct upstream_ops {
     void (*cancel)(upstream_call *call, bay_str reason);
     void (*pause)(upstream_call *call, bool is_paused);
     void (*answer)(upstream_call *call, bay_str id, bay_str result, int code, bay_str message);
+    /* may be NULL, both: it has no such sessions */
+    void (*tell)(upstream *self, bay_str identity, bay_str method, bay_str params);
+    void (*identity_gone)(upstream *self, bay_str identity);
     void (*subscribe)(upstream *self, bay_str uri, bool is_wanted);
     void (*set_level)(upstream *self, mcp_log_level level);
 } upstream_ops;
@@ -31,6 +34,7 @@ struct upstream {
     bool is_settled;
     size_t open_calls;
     uint32_t restarts;
+    uint64_t refused_questions; /* that could not be tied to a call */
     int process_id;
     const mcp_revision *revision;
     list watchers;    /* the owner's: mirrors on other loops */

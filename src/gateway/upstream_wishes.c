@@ -46,10 +46,10 @@ static bool subscription_add(local *self, bay_str uri)
 
 static void tell_server(local *self, bay_str uri, bool is_wanted)
 {
-    if (self->base.state == UPSTREAM_READY && self->link != NULL) {
+    if (self->base.state == UPSTREAM_READY && self->main.connection != NULL) {
         /* a server without subscriptions refuses; what it tells by itself is passed on all the same
          */
-        err_ignore(mcp_client_subscribe(mcp_link_client(self->link), uri, is_wanted,
+        err_ignore(mcp_client_subscribe(mcp_link_client(self->main.connection), uri, is_wanted,
                                         loop_now_ms(self->base.loop)));
     }
 }
@@ -81,8 +81,16 @@ void local_set_level(upstream *base, mcp_log_level level)
         return; /* the most verbose wish counts; each client's own level filters what it gets */
     }
     self->level = level;
-    if (base->state == UPSTREAM_READY && self->link != NULL) {
-        mcp_client_set_level(mcp_link_client(self->link), level, loop_now_ms(base->loop));
+    uint64_t now = loop_now_ms(base->loop);
+    if (base->state == UPSTREAM_READY && self->main.connection != NULL) {
+        mcp_client_set_level(mcp_link_client(self->main.connection), level, now);
+    }
+    LIST_EACH(link, &self->berths)
+    {
+        berth *at = CONTAINER_OF(link, berth, link);
+        if (at->is_ready && berth_is_usable(at)) {
+            mcp_client_set_level(mcp_link_client(at->connection), level, now);
+        }
     }
 }
 
