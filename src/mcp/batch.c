@@ -51,8 +51,7 @@ static void receive_one(mcp_server *server, bay_str text, mcp_session *session, 
         request_discard(one);
         return;
     }
-    bay_str principal = {session->principal, session->principal_len};
-    if (arena_dup(one->shown.memory, principal, &one->shown.principal) != BAY_OK) {
+    if (arena_dup(one->shown.memory, session->principal, &one->shown.principal) != BAY_OK) {
         if (is_request) {
             refuse(through, server, one->shown.message.id, RPC_INTERNAL_ERROR, "Out of memory");
         }

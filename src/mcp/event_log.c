@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/check.h"
 #include "base/mem.h"
 
 void event_log_init(event_log *self)
@@ -52,6 +53,20 @@ bool event_log_add(event_log *self, const event_log_limits *limits, uint32_t str
     return true;
 }
 
+bool event_log_has_room(const event_log *self, const event_log_limits *limits, size_t len)
+{
+    size_t cost = len + sizeof(event);
+    return self->count < limits->events && cost <= limits->bytes &&
+           self->bytes <= limits->bytes - cost;
+}
+
+void event_log_mark_last(event_log *self)
+{
+    if (!list_is_empty(&self->events)) {
+        CONTAINER_OF(self->events.head.prev, event, link)->is_last = true;
+    }
+}
+
 const event *event_log_after(const event_log *self, uint32_t stream, uint32_t seq)
 {
     LIST_EACH(link, &self->events)
@@ -76,6 +91,17 @@ void event_log_trim(event_log *self, uint32_t stream, uint32_t keep)
         event *one = CONTAINER_OF(link, event, link);
         if (one->stream == stream && have > keep) {
             have--;
+            event_drop(self, one);
+        }
+    }
+}
+
+void event_log_trim_to(event_log *self, uint32_t stream, uint32_t seq)
+{
+    LIST_EACH(link, &self->events)
+    {
+        event *one = CONTAINER_OF(link, event, link);
+        if (one->stream == stream && one->seq <= seq) {
             event_drop(self, one);
         }
     }

@@ -11,6 +11,7 @@ typedef struct event {
     uint32_t stream;
     uint32_t seq;
     uint32_t len;
+    bool is_last; /* of its stream */
     char text[];
 } event;
 
@@ -33,12 +34,20 @@ void event_log_fini(event_log *self);
 bool event_log_add(event_log *self, const event_log_limits *limits, uint32_t stream, uint32_t seq,
                    bay_str text);
 
+/* Is there room for one more without dropping any? */
+bool event_log_has_room(const event_log *self, const event_log_limits *limits, size_t len);
+/* The newest is the last of its stream. */
+void event_log_mark_last(event_log *self);
+
 /* The first event of the stream later than `seq`; NULL when there is none. Valid until the log
  * changes. */
 const event *event_log_after(const event_log *self, uint32_t stream, uint32_t seq);
 
 /* Forgets all but the newest `keep` events of a stream. */
 void event_log_trim(event_log *self, uint32_t stream, uint32_t keep);
+
+/* Forgets those of a stream up to and with `seq`. */
+void event_log_trim_to(event_log *self, uint32_t stream, uint32_t seq);
 
 static inline bay_str event_text(const event *self)
 {

@@ -109,7 +109,7 @@ static bay_err open_stream(outlet *self)
     if (self->has_answers) {
         buf_char(&self->answers, ']');
         flatten(&self->answers);
-        (void)stream_event(opened, buf_view(&self->answers));
+        (void)stream_event(opened, buf_view(&self->answers), false);
         buf_clear(&self->answers);
         self->has_answers = false;
     }
@@ -133,7 +133,7 @@ void outlet_answer(outlet *self, int status, buf *json)
     }
     if (self->stream != NULL) {
         flatten(json);
-        (void)stream_event(self->stream, buf_view(json));
+        (void)stream_event(self->stream, buf_view(json), self->open == 1);
     } else if (self->is_batch) {
         collect(self, buf_view(json));
     } else if (self->holder.carrier != NULL && self->is_streaming) {
@@ -163,7 +163,7 @@ bay_err outlet_event(outlet *self, buf *json)
         }
     }
     if (self->stream != NULL) {
-        return stream_event(self->stream, buf_view(json));
+        return stream_event(self->stream, buf_view(json), false);
     }
     if (self->holder.carrier == NULL || self->is_legacy) {
         return BAY_CANCELLED;
@@ -179,10 +179,27 @@ void outlet_release(outlet *self, uint32_t retry_ms)
         (self->stream == NULL && (self->holder.carrier == NULL || open_stream(self) != BAY_OK))) {
         return;
     }
+    if (self->stream != NULL && self->stream->is_held) {
+        stream_show(self->stream);
+    }
     /* Opening may have found the client gone. */
     if (self->stream != NULL && self->stream->holder.carrier != NULL) {
         carrier_release(&self->stream->holder, retry_ms);
         session_touch(self->session);
+    }
+}
+
+void outlet_open_stream(outlet *self)
+{
+    if (self->connection != NULL || self->holder.carrier == NULL || self->is_streaming) {
+        return;
+    }
+    if (self->session != NULL) {
+        (void)open_stream(self); /* for lack of memory: it waits on */
+    } else if (!self->is_legacy) {
+        self->is_streaming = true;
+        mcp_carrier *carrier = self->holder.carrier;
+        (void)carrier->ops->event(carrier, STR(""), STR(""));
     }
 }
 

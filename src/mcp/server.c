@@ -377,8 +377,14 @@ uint64_t mcp_server_tick(mcp_server *self, uint64_t now_ms)
 
 static void end_get_stream(mcp_session *session)
 {
-    if (session->get != NULL) {
-        stream_free(session->get);
+    stream *standing = session->get;
+    if (standing == NULL) {
+        return;
+    }
+    if (session->server->options.keeper == NULL) {
+        stream_free(standing);
+    } else {
+        (void)stream_release(standing);
     }
 }
 

@@ -22,6 +22,7 @@ typedef struct mcp_session mcp_session;       /* one legacy client */
 typedef struct mcp_connection mcp_connection; /* a duplex carrier: stdio, HTTP+SSE, in-process */
 typedef struct mcp_request mcp_request;
 typedef struct mcp_carrier mcp_carrier;
+typedef struct mcp_keeper mcp_keeper; /* mcp/keeper.h */
 
 /* ---- towards the transport ------------------------------------------------------------------ */
 
@@ -70,6 +71,12 @@ void mcp_server_http(mcp_server *self, const mcp_http_request *request, mcp_carr
 /* The HTTP peer closed the exchange early: modern = cancel; legacy = the stream may be resumed. */
 void mcp_server_gone(mcp_server *self, mcp_carrier *carrier, uint64_t now_ms);
 void mcp_server_drained(mcp_server *self, mcp_carrier *carrier);
+/* The exchange has waited for so long that a proxy may give it up: its reply is begun as a stream,
+ * if it can be, so that comments keep it alive. */
+void mcp_server_quiet(mcp_server *self, mcp_carrier *carrier, uint64_t now_ms);
+/* The stream has lasted long enough: it ends if nothing is lost by that. A listen gets its final
+ * result, a session's client is told to come back for the rest. */
+void mcp_server_end_stream(mcp_server *self, mcp_carrier *carrier, uint64_t now_ms);
 
 /* Duplex carriers. `receive` takes one whole message (no line end). */
 bay_err mcp_connection_open(mcp_server *self, mcp_carrier *carrier,
@@ -161,7 +168,9 @@ typedef struct mcp_server_options {
     uint32_t log_events;        /* 0: 256 */
     uint32_t ask_timeout_ms;    /* server-to-client requests; 0: 10 minutes */
     uint32_t worker;            /* stands in session ids: which loop owns the session */
-    json_limits json;           /* all zero: 64 MiB, 64 levels, 1 Mi values */
+    const mcp_keeper *keeper;   /* of sessions; NULL: they end with the engine */
+    void *keeper_user;
+    json_limits json; /* all zero: 64 MiB, 64 levels, 1 Mi values */
 } mcp_server_options;
 
 bay_err mcp_server_new(const mcp_server_options *options, const mcp_service *service, void *user,
@@ -170,13 +179,14 @@ bay_err mcp_server_new(const mcp_server_options *options, const mcp_service *ser
  * finish it before this returns or keep only a detached request. */
 void mcp_server_free(mcp_server *self);
 
-/* Graceful end: open listens get their final result, streams end. */
+/* Graceful end: open listens get their final result, standing streams end; sessions that are kept
+ * go on elsewhere. */
 void mcp_server_close_streams(mcp_server *self);
 /* Ends the sessions that have no connection of their own, with what is under way in them: nobody
  * can come back to them once HTTP is no longer served. */
 void mcp_server_end_http_sessions(mcp_server *self);
 
-/* Which worker owns the session of this id; false when the id is not one of ours. */
+/* Which worker owns the session of this id; false when it does not look like one of ours. */
 bool mcp_session_worker(bay_str session_id, uint32_t *out_worker);
 bay_str mcp_session_id(const mcp_session *self);
 size_t mcp_server_session_count(const mcp_server *self);

@@ -280,12 +280,16 @@ static void get(mcp_server *self, const mcp_http_request *http, mcp_carrier *car
     bay_str last = field_of(http, STR("Last-Event-ID"));
     if (last.len > 0) {
         uint32_t seq;
-        stream *known = stream_find(session, last, &seq);
+        bool is_over;
+        stream *known = stream_find(session, last, &seq, &is_over);
         if (known == NULL) {
             /* A new stream in its place would wait for ever for what was lost. */
             refuse(self, carrier, 400, STR(""), RPC_INVALID_REQUEST,
                    "The stream of this Last-Event-ID is over or unknown");
             return;
+        }
+        if (is_over) {
+            seq = known->seq; /* it had the last event, whatever was written into the log since */
         }
         stream_resume(known, carrier, seq);
         return;
@@ -353,6 +357,26 @@ void mcp_server_gone(mcp_server *self, mcp_carrier *carrier, uint64_t now_ms)
         if (link != NULL) {
             request_cancel(CONTAINER_OF(link, request, outlet_link));
         }
+    }
+}
+
+void mcp_server_quiet(mcp_server *self, mcp_carrier *carrier, uint64_t now_ms)
+{
+    server_advance(self, now_ms);
+    holder *of = carrier->engine;
+    if (of != NULL && of->kind == HOLDER_OUTLET) {
+        outlet_open_stream((outlet *)of);
+    }
+}
+
+void mcp_server_end_stream(mcp_server *self, mcp_carrier *carrier, uint64_t now_ms)
+{
+    server_advance(self, now_ms);
+    holder *of = carrier->engine;
+    if (of != NULL && of->kind == HOLDER_LISTEN) {
+        listen_complete((listen_stream *)of);
+    } else if (of != NULL && of->kind == HOLDER_STREAM) {
+        (void)stream_release((stream *)of);
     }
 }
 

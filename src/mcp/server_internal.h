@@ -16,6 +16,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "mcp/event_log.h"
+#include "mcp/keeper.h"
 #include "mcp/server.h"
 
 typedef struct request request;
@@ -101,10 +102,11 @@ struct mcp_session {
     mcp_connection *connection; /* NULL: over HTTP, by id */
     peer own_peer;              /* HTTP; a connection brings its own */
     const mcp_revision *revision;
-    char *client;    /* {"clientInfo":…,"capabilities":…} as the client sent them */
-    char *principal; /* NULL: nobody in particular */
-    uint32_t client_len;
-    uint32_t principal_len;
+    bay_str id;        /* these three stand behind the struct */
+    bay_str principal; /* empty: nobody in particular */
+    bay_str client;    /* {"clientInfo":…,"capabilities":…} as the client sent them */
+    void *kept_by;     /* the keeper's own word */
+    uint64_t told_ms;  /* when the keeper last heard of it */
     uint64_t active_ms;
     list_link idle_link; /* in server->idle, longest idle first */
     list streams;
@@ -116,8 +118,6 @@ struct mcp_session {
     mcp_log_level level;
     bool is_initialized;
     bool is_ended;
-    uint8_t id_len;
-    char id[47];
 };
 
 struct mcp_connection {
@@ -238,6 +238,8 @@ outlet *outlet_new_batch(mcp_server *server);
 void outlet_answer(outlet *self, int status, buf *json);
 /* Opens a stream if need be. BAY_CANCELLED: nobody is there. */
 bay_err outlet_event(outlet *self, buf *json);
+/* Begins the reply as a stream, before there is anything to say. */
+void outlet_open_stream(outlet *self);
 /* Lets the client go, if it can come back for the rest. */
 void outlet_release(outlet *self, uint32_t retry_ms);
 void outlet_leave(outlet *self); /* one request fewer; the last one closes it */

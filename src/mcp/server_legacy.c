@@ -84,7 +84,7 @@ void legacy_initialize(request *self, mcp_connection *connection)
     }
     /* A view would not do: the session may end while the answer is written. */
     bay_str id;
-    if (arena_dup(self->shown.memory, session_id(session), &id) != BAY_OK) {
+    if (arena_dup(self->shown.memory, session->id, &id) != BAY_OK) {
         session_end(session);
         request_refuse(self, 503, RPC_INTERNAL_ERROR, "Out of memory", STR(""));
         return;
@@ -104,6 +104,7 @@ static void set_level(request *self, mcp_session *session)
         return;
     }
     session->level = level;
+    (void)session_changed(session, MCP_KEEP_SOON);
     mcp_request_result_members(&self->shown, STR(""));
 }
 
@@ -112,11 +113,13 @@ static void subscribe(request *self, mcp_session *session)
     mcp_server *server = self->shown.server;
     if (self->shown.method->id == MCP_RESOURCES_UNSUBSCRIBE) {
         subscription_remove(server, self->shown.name, session);
+        (void)session_changed(session, MCP_KEEP_SOON);
         mcp_request_result_members(&self->shown, STR(""));
         return;
     }
     switch (subscription_add(server, self->shown.name, session, NULL)) {
     case BAY_OK:
+        (void)session_changed(session, MCP_KEEP_SOON);
         mcp_request_result_members(&self->shown, STR(""));
         break;
     case BAY_NOMEM:
@@ -231,6 +234,7 @@ static void legacy_notification(request *self, mcp_session *session)
         peer_cancelled(session_peer(session), session->connection, &self->shown.message);
     } else if (method != NULL && method->id == MCP_N_INITIALIZED) {
         session->is_initialized = true;
+        (void)session_changed(session, MCP_KEEP_SOON);
     } else if ((method == NULL || method->is_notification) && server->service->notified != NULL) {
         server->service->notified(server->user, session, &self->shown.message);
     }

@@ -1,5 +1,6 @@
-/* Sessions of legacy clients. One over HTTP is found by its id: the worker that owns it, then 128
- * random bits. One on a duplex connection has no id and lives as long as the connection.
+/* Sessions of legacy clients. One over HTTP is found by its id: the worker that owns it, then what
+ * the keeper makes of it, or 128 random bits. One on a duplex connection has no id and lives as
+ * long as the connection.
  *
  * Invariant: server->idle holds every session, the one longest without a sign of life first, so
  * expiry looks at the front only. What is said of the client is kept as text and read anew for each
@@ -12,28 +13,22 @@
 #include "mcp/stream.h"
 #include "mcp/subscription.h"
 
-enum { RANDOM_BYTES = 16 };
+enum { RANDOM_BYTES = 16, TOLD_PARTS = 4 };
+
+void mcp_session_prefix(uint32_t worker, buf *out)
+{
+    buf_printf(out, "%x-", worker);
+}
 
 /* "<worker, hexadecimal>-<128 bits, hexadecimal>": visible ASCII only. */
-static void make_id(mcp_session *self, uint32_t worker)
+static void name_at_random(uint32_t worker, buf *out)
 {
-    static const char digits[] = "0123456789abcdef";
     unsigned char random[RANDOM_BYTES];
     rand_bytes(random, sizeof(random));
-    size_t len = 0;
-    int shift = 28;
-    while (shift > 0 && (worker >> shift) == 0) {
-        shift -= 4;
-    }
-    for (; shift >= 0; shift -= 4) {
-        self->id[len++] = digits[(worker >> shift) & 15];
-    }
-    self->id[len++] = '-';
+    mcp_session_prefix(worker, out);
     for (size_t i = 0; i < sizeof(random); i++) {
-        self->id[len++] = digits[random[i] >> 4];
-        self->id[len++] = digits[random[i] & 15];
+        buf_printf(out, "%02x", random[i]);
     }
-    self->id_len = (uint8_t)len;
 }
 
 static int digit_of(char c)
@@ -44,17 +39,23 @@ static int digit_of(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+static bool is_id_char(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+           c == '_';
+}
+
 bool mcp_session_worker(bay_str id, uint32_t *out_worker)
 {
     size_t dash = str_find(id, '-');
-    if (dash == 0 || dash > 8 || id.len != dash + 1 + 2 * (size_t)RANDOM_BYTES ||
+    if (dash == 0 || dash > 8 || id.len < dash + 2 || id.len > MCP_SESSION_ID_BYTES ||
         (dash > 1 && id.at[0] == '0')) {
         return false;
     }
     uint32_t worker = 0;
     for (size_t i = 0; i < id.len; i++) {
         int digit = digit_of(id.at[i]);
-        if (i != dash && digit < 0) {
+        if (i < dash ? digit < 0 : !is_id_char(id.at[i])) {
             return false;
         }
         worker = i < dash ? worker << 4 | (uint32_t)digit : worker;
@@ -65,7 +66,7 @@ bool mcp_session_worker(bay_str id, uint32_t *out_worker)
 
 bay_str mcp_session_id(const mcp_session *self)
 {
-    return session_id(self);
+    return self->id;
 }
 
 size_t mcp_server_session_count(const mcp_server *self)
@@ -73,51 +74,88 @@ size_t mcp_server_session_count(const mcp_server *self)
     return self->session_count;
 }
 
+bool mcp_server_holds(const mcp_server *self, bay_str session_id)
+{
+    return map_get(&self->sessions, session_id) != NULL;
+}
+
 peer *session_peer(mcp_session *self)
 {
     return self->connection != NULL ? &self->connection->peer : &self->own_peer;
 }
 
-static bay_err keep_client(mcp_session *self, json_val info, json_val capabilities)
+/* ---- beginning */
+
+static bay_str place(char **at, bay_str text)
 {
-    buf text;
-    buf_init(&text, SESSION_MAX_CLIENT);
-    buf_lit(&text, "{\"clientInfo\":");
-    buf_str(&text, json_is(info, JSON_OBJECT) ? json_raw(info) : STR("null"));
-    buf_lit(&text, ",\"capabilities\":");
-    buf_str(&text, json_is(capabilities, JSON_OBJECT) ? json_raw(capabilities) : STR("{}"));
-    buf_char(&text, '}');
-    bay_err err = text.err;
-    if (err == BAY_OK) {
-        self->client = mem_dup(text.at, text.len);
-        self->client_len = (uint32_t)text.len;
-        err = self->client != NULL ? BAY_OK : BAY_NOMEM;
+    bay_str placed = {*at, text.len};
+    if (text.len > 0) {
+        memcpy(*at, text.at, text.len);
     }
-    buf_fini(&text);
-    return err;
+    *at += text.len;
+    return placed;
 }
 
-static void session_free(mcp_session *self)
+bay_err session_make(mcp_server *server, mcp_connection *connection, const session_about *about,
+                     mcp_session **out)
 {
-    event_log_fini(&self->log);
-    mem_free(self->client);
-    mem_free(self->principal);
-    mem_free(self);
-}
-
-static bay_err keep_who(mcp_session *self, json_val info, json_val capabilities, bay_str principal)
-{
-    if (principal.len > SESSION_MAX_PRINCIPAL) {
+    if (connection == NULL && server->sessions.len >= server->options.max_sessions) {
+        return BAY_BUSY;
+    }
+    if (about->principal.len > SESSION_MAX_PRINCIPAL || about->client.len > SESSION_MAX_CLIENT) {
         return BAY_LIMIT;
     }
-    if (principal.len > 0) {
-        self->principal = mem_dup(principal.at, principal.len);
-        if (self->principal == NULL) {
-            return BAY_NOMEM;
-        }
-        self->principal_len = (uint32_t)principal.len;
+    mcp_session *self =
+        mem_zalloc(sizeof(*self) + about->id.len + about->principal.len + about->client.len);
+    if (self == NULL) {
+        return BAY_NOMEM;
     }
-    return keep_client(self, info, capabilities);
+    char *at = (char *)(self + 1);
+    self->server = server;
+    self->connection = connection;
+    self->revision = about->revision;
+    self->id = place(&at, about->id);
+    self->principal = place(&at, about->principal);
+    self->client = place(&at, about->client);
+    self->level = MCP_LOG_INFO;
+    self->active_ms = self->told_ms = server->now_ms;
+    peer_init(&self->own_peer);
+    list_init(&self->streams);
+    list_init(&self->subscriptions);
+    event_log_init(&self->log);
+    if (connection == NULL) {
+        bay_err err = map_put(&server->sessions, self->id, self, NULL);
+        if (err != BAY_OK) {
+            mem_free(self);
+            return err;
+        }
+    } else {
+        connection->session = self;
+    }
+    list_push(&server->idle, &self->idle_link);
+    server->session_count++;
+    *out = self;
+    return BAY_OK;
+}
+
+static void write_client(buf *out, json_val info, json_val capabilities)
+{
+    buf_lit(out, "{\"clientInfo\":");
+    buf_str(out, json_is(info, JSON_OBJECT) ? json_raw(info) : STR("null"));
+    buf_lit(out, ",\"capabilities\":");
+    buf_str(out, json_is(capabilities, JSON_OBJECT) ? json_raw(capabilities) : STR("{}"));
+    buf_char(out, '}');
+}
+
+static bay_err name_session(mcp_server *server, const mcp_revision *revision, bay_str principal,
+                            buf *out)
+{
+    const mcp_keeper *keeper = server->options.keeper;
+    if (keeper == NULL) {
+        name_at_random(server->options.worker, out);
+        return out->err;
+    }
+    return keeper->name(server->options.keeper_user, revision, principal, out);
 }
 
 bay_err session_new(mcp_server *server, mcp_connection *connection, const mcp_revision *revision,
@@ -125,41 +163,59 @@ bay_err session_new(mcp_server *server, mcp_connection *connection, const mcp_re
                     mcp_session **out)
 {
     (void)sessions_tick(server);
-    if (connection == NULL && server->sessions.len >= server->options.max_sessions) {
-        return BAY_BUSY;
+    char text[MCP_SESSION_ID_BYTES];
+    buf id = {.at = text, .cap = sizeof(text), .max = sizeof(text)}; /* fits: never grows */
+    buf client;
+    buf_init(&client, SESSION_MAX_CLIENT);
+    write_client(&client, client_info, capabilities);
+    bay_err err = client.err;
+    if (err == BAY_OK && principal.len > SESSION_MAX_PRINCIPAL) {
+        err = BAY_LIMIT;
     }
-    mcp_session *self = mem_zalloc(sizeof(*self));
-    if (self == NULL) {
-        return BAY_NOMEM;
-    }
-    self->server = server;
-    self->connection = connection;
-    self->revision = revision;
-    self->level = MCP_LOG_INFO;
-    self->active_ms = server->now_ms;
-    peer_init(&self->own_peer);
-    list_init(&self->streams);
-    list_init(&self->subscriptions);
-    event_log_init(&self->log);
-    bay_err err = keep_who(self, client_info, capabilities, principal);
     if (err == BAY_OK && connection == NULL) {
-        make_id(self, server->options.worker);
-        err = map_put(&server->sessions, session_id(self), self, NULL);
+        err = name_session(server, revision, principal, &id);
     }
-    if (err != BAY_OK) {
-        session_free(self);
-        return err;
+    if (err == BAY_OK) {
+        session_about about = {buf_view(&id), principal, buf_view(&client), revision};
+        err = session_make(server, connection, &about, out);
     }
-    list_push(&server->idle, &self->idle_link);
-    server->session_count++;
-    if (connection != NULL) {
-        connection->session = self;
+    buf_fini(&client);
+    if (err == BAY_OK) {
+        session_began(*out);
     }
-    if (server->service->session_changed != NULL) {
-        server->service->session_changed(server->user, self, true);
+    return err;
+}
+
+void session_began(mcp_session *self)
+{
+    const mcp_service *service = self->server->service;
+    (void)session_changed(self, MCP_KEEP_SOON);
+    if (service->session_changed != NULL) {
+        service->session_changed(self->server->user, self, true);
     }
-    *out = self;
-    return BAY_OK;
+}
+
+bool session_changed(mcp_session *self, mcp_keep how)
+{
+    const mcp_server_options *options = &self->server->options;
+    if (options->keeper == NULL || self->connection != NULL || self->is_ended) {
+        return false;
+    }
+    self->told_ms = self->server->now_ms;
+    return options->keeper->changed(options->keeper_user, self, how);
+}
+
+/* ---- ending */
+
+/* Not for good when the engine goes and the keeper stays: then what is under way stays open, for
+ * whoever takes the session up. */
+static void end_peer(mcp_session *self, bool is_for_good)
+{
+    if (is_for_good) {
+        peer_close(&self->own_peer, 404, "The session has ended");
+    } else {
+        peer_close(&self->own_peer, 0, NULL);
+    }
 }
 
 void session_end(mcp_session *self)
@@ -168,12 +224,17 @@ void session_end(mcp_session *self)
     if (self->is_ended) {
         return;
     }
+    const mcp_keeper *keeper = server->options.keeper;
+    bool is_for_good = keeper == NULL || !server->is_closing;
     self->is_ended = true;
     list_remove(&self->idle_link);
     server->session_count--;
     if (self->connection == NULL) {
-        (void)map_remove(&server->sessions, session_id(self));
-        peer_close(&self->own_peer, 404, "The session has ended");
+        if (keeper != NULL) {
+            keeper->ended(server->options.keeper_user, self, is_for_good);
+        }
+        (void)map_remove(&server->sessions, self->id);
+        end_peer(self, is_for_good);
     } else {
         self->connection->session = NULL;
     }
@@ -185,17 +246,28 @@ void session_end(mcp_session *self)
     if (server->service->session_changed != NULL) {
         server->service->session_changed(server->user, self, false);
     }
-    session_free(self);
+    event_log_fini(&self->log);
+    mem_free(self);
+}
+
+void session_undo(mcp_session *self)
+{
+    list_link *link;
+    self->is_ended = true;
+    list_remove(&self->idle_link);
+    self->server->session_count--;
+    (void)map_remove(&self->server->sessions, self->id);
+    while ((link = list_first(&self->streams)) != NULL) {
+        stream_free(CONTAINER_OF(link, stream, link));
+    }
+    event_log_fini(&self->log);
+    mem_free(self);
 }
 
 mcp_session *session_find(mcp_server *server, bay_str id, bay_str principal)
 {
     mcp_session *self = map_get(&server->sessions, id);
-    if (self == NULL ||
-        !str_eq_secret(principal, (bay_str){self->principal, self->principal_len})) {
-        return NULL;
-    }
-    return self;
+    return self != NULL && str_eq_secret(principal, self->principal) ? self : NULL;
 }
 
 void session_touch(mcp_session *self)
@@ -204,6 +276,10 @@ void session_touch(mcp_session *self)
     if (self->server->walking == 0 && !self->is_ended) {
         list_remove(&self->idle_link);
         list_push(&self->server->idle, &self->idle_link);
+    }
+    /* what is kept expires by itself unless it is told now and then that somebody is there */
+    if (self->active_ms - self->told_ms >= self->server->options.session_idle_ms / TOLD_PARTS) {
+        (void)session_changed(self, MCP_KEEP_LATER);
     }
 }
 
@@ -244,9 +320,8 @@ bay_err session_introduce(mcp_session *self, request *to)
     to->shown.session = self;
     to->shown.revision = self->revision;
     to->shown.log_level = self->level;
-    bay_str text = {self->client, self->client_len};
     bay_str copy;
-    if (arena_dup(to->shown.memory, text, &copy) != BAY_OK ||
+    if (arena_dup(to->shown.memory, self->client, &copy) != BAY_OK ||
         json_parse(&to->client_doc, copy, NULL, to->shown.memory, NULL) != BAY_OK) {
         return BAY_NOMEM;
     }
@@ -268,6 +343,6 @@ void session_notify(mcp_session *self, buf *json)
             (void)carrier->ops->event(carrier, buf_view(json), STR(""));
         }
     } else if (self->get != NULL) {
-        (void)stream_event(self->get, buf_view(json));
+        (void)stream_event(self->get, buf_view(json), false);
     }
 }

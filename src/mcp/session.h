@@ -8,6 +8,26 @@
 /* Longest principal, and longest clientInfo with capabilities, that is kept. */
 enum { SESSION_MAX_PRINCIPAL = 1024, SESSION_MAX_CLIENT = 64 * 1024 };
 
+/* What a session is made of; copied. */
+typedef struct session_about {
+    bay_str id; /* empty: on a connection */
+    bay_str principal;
+    bay_str client;
+    const mcp_revision *revision;
+} session_about;
+
+/* A session that nobody has heard of yet: session_began follows, or
+ * session_undo. BAY_BUSY,
+ * BAY_LIMIT, BAY_NOMEM. */
+bay_err session_make(mcp_server *server, mcp_connection *connection, const session_about *about,
+                     mcp_session **out) BAY_MUST_CHECK;
+void session_began(mcp_session *self);
+/* Frees one that nobody has heard of. */
+void session_undo(mcp_session *self);
+
+/* What is to be kept of it changed; see mcp_keeper.changed. */
+bool session_changed(mcp_session *self, mcp_keep how);
+
 /* A session for this client. `connection` NULL: over HTTP, it gets an id and joins the table.
  * BAY_BUSY: as many as there may be; BAY_LIMIT: what the client says of itself is too long;
  * BAY_NOMEM. */
@@ -29,10 +49,6 @@ bool session_is_busy(const mcp_session *self);
 uint64_t sessions_tick(mcp_server *server);
 
 peer *session_peer(mcp_session *self);
-static inline bay_str session_id(const mcp_session *self)
-{
-    return (bay_str){self->id, self->id_len};
-}
 
 /* Fills in what a request of this session knows of its client. BAY_NOMEM. */
 bay_err session_introduce(mcp_session *self, request *to) BAY_MUST_CHECK;

@@ -1,35 +1,52 @@
 /* Streams of legacy sessions.
  *
- *   attached ──gone──► away ──resumed──► attached
- *      │                 │
- *      └──finish──► freed└──finish──► finished (log kept) ──resumed, replayed──► freed
+ *   held ──kept──► attached ──gone──► away ──resumed──► attached
+ *                     │                 │
+ *                     └──finish──► freed└──finish──► finished (log kept) ──resumed, replayed──►
+ * freed
  *
+ * A stream is held while its session is being kept with it: a client that knows an event's id must
+ * be able to come back with it, also to an engine that takes the session up after this one died.
  * The log of a GET stream that is attached is kept short: list_changed and the like are worth
  * little when late, and an idle session must stay small. */
 #include "mcp/stream.h"
 
 #include "base/check.h"
 #include "base/mem.h"
+#include "mcp/session.h"
 
-enum { MAX_FINISHED = 16, GET_LOG_EVENTS = 4 };
+enum { MAX_FINISHED = 16, GET_LOG_EVENTS = 4, RETRY_MS = 1000 };
+
+stream *stream_restore(mcp_session *session, uint32_t number, bool is_get)
+{
+    stream *self = mem_zalloc(sizeof(*self));
+    if (self != NULL) {
+        self->holder.kind = HOLDER_STREAM;
+        self->session = session;
+        self->number = number;
+        self->is_get = is_get;
+        list_push(&session->streams, &self->link);
+    }
+    return self;
+}
 
 stream *stream_new(mcp_session *session, mcp_carrier *carrier, bool is_get)
 {
-    stream *self = mem_zalloc(sizeof(*self));
-    if (self == NULL) {
-        return NULL;
+    stream *self = stream_restore(session, session->last_stream + 1, is_get);
+    if (self != NULL) {
+        session->last_stream++;
+        carrier_take(&self->holder, carrier);
+        self->is_held = session_changed(session, MCP_KEEP_AWAITED);
     }
-    self->holder.kind = HOLDER_STREAM;
-    carrier_take(&self->holder, carrier);
-    self->session = session;
-    self->number = ++session->last_stream;
-    self->is_get = is_get;
-    list_push(&session->streams, &self->link);
     return self;
 }
 
 void stream_free(stream *self)
 {
+    if (self->is_held) {
+        self->is_finished = false;
+        stream_show(self);
+    }
     event_log_trim(&self->session->log, self->number, 0);
     list_remove(&self->link);
     if (self->session->get == self) {
@@ -41,48 +58,111 @@ void stream_free(stream *self)
     if (self->holder.carrier != NULL) {
         carrier_end(&self->holder);
     }
+    (void)session_changed(self->session, MCP_KEEP_LATER);
     mem_free(self);
 }
 
-static bay_err send(stream *self, uint32_t seq, bay_str json)
+static bay_err send(stream *self, uint32_t seq, bool is_last, bay_str json)
 {
     mcp_carrier *carrier = self->holder.carrier;
-    char text[24];
+    char text[32];
     buf id = {.at = text, .cap = sizeof(text), .max = sizeof(text)}; /* fits: never grows */
     buf_uint(&id, self->number);
     buf_char(&id, '-');
     buf_uint(&id, seq);
+    if (is_last) {
+        buf_lit(&id, "-end");
+    }
     return carrier->ops->event(carrier, json, buf_view(&id));
 }
 
 void stream_prime(stream *self)
 {
     mcp_carrier *carrier = self->holder.carrier;
-    if (carrier == NULL) {
+    if (carrier == NULL || self->is_held) {
         return;
     }
     if (self->session->revision->id >= MCP_REV_2025_11_25) {
-        (void)send(self, self->seq, STR(""));
+        (void)send(self, self->seq, false, STR(""));
     } else {
         (void)carrier->ops->event(carrier, STR(""), STR(""));
     }
 }
 
-bay_err stream_event(stream *self, bay_str json)
+/* What came after `seq`. The carrier may go in the middle of it; then the rest waits in the log. */
+static uint32_t replay(stream *self, uint32_t seq)
+{
+    const event *one;
+    while (self->holder.carrier != NULL &&
+           (one = event_log_after(&self->session->log, self->number, seq)) != NULL) {
+        seq = one->seq;
+        (void)send(self, one->seq, one->is_last, event_text(one));
+    }
+    return seq;
+}
+
+void stream_show(stream *self)
+{
+    uint32_t seq = self->seq;
+    self->is_held = false;
+    self->seq = 0;
+    stream_prime(self);
+    self->seq = seq;
+    (void)replay(self, 0);
+    if (self->is_finished && self->holder.carrier != NULL) {
+        stream_free(self);
+    }
+}
+
+static bool keep(stream *self, uint32_t seq, bool is_last, bay_str json)
 {
     mcp_session *session = self->session;
-    event_log_limits limits = {session->server->options.log_bytes,
-                               session->server->options.log_events};
-    uint32_t seq = ++self->seq;
+    const mcp_server_options *options = &session->server->options;
+    event_log_limits limits = {options->log_bytes, options->log_events};
+    if (self->is_held && !event_log_has_room(&session->log, &limits, json.len)) {
+        stream_show(self); /* what the client has not had must not be dropped */
+    }
+    if (!event_log_add(&session->log, &limits, self->number, seq, json)) {
+        return false;
+    }
+    if (options->keeper != NULL && is_last) {
+        event_log_mark_last(&session->log);
+    }
+    if (options->keeper != NULL && !session->is_ended) {
+        options->keeper->logged(options->keeper_user, session, self->number, seq, is_last, json);
+    }
+    return true;
+}
+
+bay_err stream_event(stream *self, bay_str json, bool is_last)
+{
+    mcp_session *session = self->session;
+    uint32_t seq = self->seq + 1;
     /* Not kept (no memory, or larger than the log): delivered all the same, only not again. */
-    (void)event_log_add(&session->log, &limits, self->number, seq, json);
-    if (self->holder.carrier == NULL) {
+    bool is_kept = keep(self, seq, is_last, json);
+    if (!is_kept && self->is_held) {
+        stream_show(self);
+    }
+    self->seq = seq;
+    if (self->holder.carrier == NULL || self->is_held) {
         return BAY_OK;
     }
     if (self->is_get) {
         event_log_trim(&session->log, self->number, GET_LOG_EVENTS);
     }
-    return send(self, seq, json);
+    return send(self, seq, is_last && session->server->options.keeper != NULL, json);
+}
+
+bool stream_release(stream *self)
+{
+    /* before 2025-11-25 a stream says where to come back to only once it said something */
+    bool is_known = self->session->revision->id >= MCP_REV_2025_11_25 || self->seq > 0;
+    if (self->holder.carrier == NULL || self->is_held || !(self->is_get || is_known)) {
+        return false;
+    }
+    carrier_release(&self->holder, RETRY_MS);
+    session_touch(self->session);
+    return true;
 }
 
 /* Finished streams nobody asked for again make room for newer ones. */
@@ -93,7 +173,7 @@ static void forget_oldest(mcp_session *session)
     LIST_EACH(link, &session->streams)
     {
         stream *one = CONTAINER_OF(link, stream, link);
-        if (one->is_finished) {
+        if (one->is_finished && !one->is_held) {
             oldest = oldest == NULL ? one : oldest;
             finished++;
         }
@@ -105,6 +185,10 @@ static void forget_oldest(mcp_session *session)
 
 void stream_finish(stream *self)
 {
+    if (self->is_held && self->holder.carrier != NULL) {
+        self->is_finished = true;
+        return;
+    }
     if (self->holder.carrier != NULL ||
         event_log_after(&self->session->log, self->number, 0) == NULL) {
         stream_free(self);
@@ -124,8 +208,13 @@ static bool number_of(bay_str text, uint32_t *out)
     return true;
 }
 
-stream *stream_find(mcp_session *session, bay_str event_id, uint32_t *out_seq)
+stream *stream_find(mcp_session *session, bay_str event_id, uint32_t *out_seq, bool *out_is_over)
 {
+    static const bay_str end = STR_INIT("-end");
+    *out_is_over = str_ends(event_id, end);
+    if (*out_is_over) {
+        event_id.len -= end.len;
+    }
     size_t dash = str_find(event_id, '-');
     uint32_t number;
     uint32_t seq;
@@ -136,7 +225,7 @@ stream *stream_find(mcp_session *session, bay_str event_id, uint32_t *out_seq)
     LIST_EACH(link, &session->streams)
     {
         stream *one = CONTAINER_OF(link, stream, link);
-        if (one->number == number && seq <= one->seq) {
+        if (one->number == number && seq <= one->seq && !one->is_held) {
             *out_seq = seq;
             return one;
         }
@@ -150,21 +239,15 @@ void stream_resume(stream *self, mcp_carrier *carrier, uint32_t seq)
         carrier_end(&self->holder);
     }
     carrier_take(&self->holder, carrier);
-    event_log_trim(&self->session->log, self->number, self->seq - seq);
-    const event *one;
-    uint32_t sent = seq;
-    /* The carrier may go in the middle of it; then the rest waits in the log. */
-    while (self->holder.carrier != NULL &&
-           (one = event_log_after(&self->session->log, self->number, sent)) != NULL) {
-        sent = one->seq;
-        (void)send(self, one->seq, event_text(one));
-    }
+    event_log_trim_to(&self->session->log, self->number, seq);
+    uint32_t sent = replay(self, seq);
     if (self->holder.carrier == NULL) {
         return;
     }
-    if (self->is_finished) {
-        stream_free(self);
-    } else if (sent == seq) {
+    if (sent == seq) {
         stream_prime(self); /* opens the reply even when there is nothing to repeat */
+    }
+    if (self->is_finished && self->holder.carrier != NULL) {
+        stream_free(self);
     }
 }

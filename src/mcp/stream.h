@@ -15,7 +15,8 @@ struct stream {
     uint32_t number;
     uint32_t seq; /* of the last event */
     bool is_get;
-    bool is_finished; /* the client is away and has not had all of it */
+    bool is_finished; /* the client has not had all of it and is away, or will have it soon */
+    bool is_held;     /* says nothing until the session is kept with it */
 };
 
 /* Takes the carrier on success only; NULL when out of memory. */
@@ -26,16 +27,26 @@ void stream_free(stream *self); /* the carrier, if there is one, ends */
  * the client. Older clients do not expect empty data and get none. */
 void stream_prime(stream *self);
 
-/* Numbers, logs and sends one message. */
-bay_err stream_event(stream *self, bay_str json);
+/* Numbers, logs and sends one message. `is_last`: none follows. */
+bay_err stream_event(stream *self, bay_str json, bool is_last);
+/* One that was held speaks: what has come so far goes out. It may be freed by that. */
+void stream_show(stream *self);
 
 /* No more events. Delivered: freed. Else kept for a client that comes back. */
 void stream_finish(stream *self);
 
-/* Takes apart "<stream>-<seq>" and finds the stream; NULL: not one of this session. */
-stream *stream_find(mcp_session *session, bay_str event_id, uint32_t *out_seq);
+/* Takes apart "<stream>-<seq>" and finds the stream; NULL: not one of this session. One whose last
+ * event that was ("<stream>-<seq>-end") has nothing more to say: *out_is_over. */
+stream *stream_find(mcp_session *session, bay_str event_id, uint32_t *out_seq, bool *out_is_over);
 
 /* Sends what came after `seq` on a new carrier, then goes on live or ends. */
 void stream_resume(stream *self, mcp_carrier *carrier, uint32_t seq);
+
+/* Ends the exchange, not the stream, where a client can come back for the rest; false: it cannot,
+ * and nothing was done. */
+bool stream_release(stream *self);
+
+/* A stream of a session that was taken up: nobody is on it. NULL when out of memory. */
+stream *stream_restore(mcp_session *session, uint32_t number, bool is_get);
 
 #endif

@@ -1,6 +1,7 @@
 /* Sessions: their ids, their number, their end by idling, and how little an idle one takes. */
 #include "server_bench.h"
 
+#include "mcp/keeper.h"
 #include "mcp/session.h"
 #include "mcp/stream.h"
 
@@ -13,9 +14,8 @@ static void only_our_ids_name_a_worker(void **state)
         "0",
         "0-",
         "-0123456789abcdef0123456789abcdef",
-        "0-0123456789abcdef0123456789abcde",
-        "0-0123456789abcdef0123456789abcdef0",
-        "0-0123456789ABCDEF0123456789abcdef",
+        "0-0123456789abcdef0123456789abcd.f",
+        "A-0123456789abcdef0123456789abcdef",
         "00-0123456789abcdef0123456789abcdef",
         "g-0123456789abcdef0123456789abcdef",
         "123456789-0123456789abcdef0123456789abcdef",
@@ -26,6 +26,13 @@ static void only_our_ids_name_a_worker(void **state)
         assert_false(mcp_session_worker(str_of(bad[i]), &worker));
         assert_int_equal(worker, 77);
     }
+    char text[MCP_SESSION_ID_BYTES + 2];
+    uint32_t worker = 77;
+    memset(text, 'a', sizeof(text));
+    text[1] = '-';
+    assert_false(mcp_session_worker((bay_str){text, sizeof(text) - 1}, &worker));
+    assert_true(mcp_session_worker((bay_str){text, sizeof(text) - 2}, &worker));
+    assert_int_equal(worker, 10);
 }
 
 static void ids_name_their_worker_and_differ(void **state)
