@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -21,18 +22,31 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "net/loop_internal.h"
+#include "net/sandbox_internal.h"
 
 #define PATH_BYTES 4096
+#define MOST_DESCRIPTORS 65536 /* looked at one by one, where the kernel cannot close a range */
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
 extern char **environ;
 
-typedef enum child_stage { STAGE_SETUP, STAGE_CHDIR, STAGE_EXEC } child_stage;
+typedef enum child_stage { STAGE_SETUP, STAGE_CHDIR, STAGE_SANDBOX, STAGE_EXEC } child_stage;
 
 typedef struct child_report {
     int stage;
+    int step; /* of the sandbox */
     int error;
 } child_report;
+
+/* What the child is to become. */
+typedef struct child_start_plan {
+    const child_plan *plan;
+    const char *path;
+    const char *const *argv;
+    sandbox_plan *sandbox;
+    pid_t parent;
+    int report_fd;
+} child_start_plan;
 
 /* --- finding the program --------------------------------------------------------------------- */
 
@@ -79,9 +93,9 @@ static bay_err find_program(const child_plan *plan, char out[PATH_BYTES], bay_di
 
 /* --- the child ------------------------------------------------------------------------------- */
 
-static _Noreturn void give_up(int report_fd, child_stage stage)
+static _Noreturn void give_up(int report_fd, child_stage stage, int step)
 {
-    child_report report = {.stage = (int)stage, .error = errno};
+    child_report report = {.stage = (int)stage, .step = step, .error = errno};
     ssize_t written = write(report_fd, &report, sizeof(report));
     (void)written; /* nobody is left to tell */
     _exit(127);
@@ -100,30 +114,61 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static _Noreturn void be_child(const child_plan *plan, const char *path, pid_t parent,
-                               int report_fd)
+/* Ours are close-on-exec already; an embedding program's may not be. */
+static void keep_standard_only(void)
 {
-    bool is_tied = !plan->outlives_thread;
-    if (setpgid(0, 0) != 0 || (is_tied && prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)) {
-        give_up(report_fd, STAGE_SETUP);
+    struct rlimit most = {MOST_DESCRIPTORS, MOST_DESCRIPTORS};
+    if (syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */) == 0) {
+        return;
     }
-    if (is_tied && getppid() != parent) { /* it died before the line above */
+    (void)getrlimit(RLIMIT_NOFILE, &most);
+    for (int fd = 3; (rlim_t)fd < most.rlim_cur && fd < MOST_DESCRIPTORS; fd++) {
+        (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+    }
+}
+
+/* The kernel forgets the bond when the user changes, and the sandbox refuses to make it: it stands
+ * between the two halves. */
+static void tie_to_parent(const child_start_plan *start)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
+        give_up(start->report_fd, STAGE_SETUP, 0);
+    }
+    if (getppid() != start->parent) { /* it died before the line above */
         _exit(127);
+    }
+}
+
+static _Noreturn void be_child(const child_start_plan *start)
+{
+    const child_plan *plan = start->plan;
+    if (setpgid(0, 0) != 0) {
+        give_up(start->report_fd, STAGE_SETUP, 0);
     }
     for (int i = 0; i < 3; i++) {
         if (dup2(plan->fds[i], i) < 0) {
-            give_up(report_fd, STAGE_SETUP);
+            give_up(start->report_fd, STAGE_SETUP, 0);
         }
     }
-    /* Ours are close-on-exec already; an embedding program's may not be. */
-    (void)syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
+    keep_standard_only();
     reset_signals();
+    sandbox_step failed = sandbox_become(start->sandbox);
+    if (failed != SANDBOX_STEP_NONE) {
+        give_up(start->report_fd, STAGE_SANDBOX, (int)failed);
+    }
     if (plan->cwd != NULL && chdir(plan->cwd) != 0) {
-        give_up(report_fd, STAGE_CHDIR);
+        give_up(start->report_fd, STAGE_CHDIR, 0);
+    }
+    if (!plan->outlives_thread) {
+        tie_to_parent(start);
+    }
+    failed = sandbox_enter(start->sandbox);
+    if (failed != SANDBOX_STEP_NONE) {
+        give_up(start->report_fd, STAGE_SANDBOX, (int)failed);
     }
     char *const *env = plan->env != NULL ? (char *const *)(uintptr_t)plan->env : environ;
-    execve(path, (char *const *)(uintptr_t)plan->argv, env);
-    give_up(report_fd, STAGE_EXEC);
+    execve(start->path, (char *const *)(uintptr_t)start->argv, env);
+    give_up(start->report_fd, STAGE_EXEC, 0);
 }
 
 /* --- the parent ------------------------------------------------------------------------------ */
@@ -135,6 +180,9 @@ static bay_err explain(const child_plan *plan, child_report report, bay_diag *di
     case STAGE_CHDIR:
         return diag_set(diag, BAY_SPAWN, "cannot start \"%.60s\": its directory %.100s: %s",
                         plan->argv[0], plan->cwd, reason);
+    case STAGE_SANDBOX:
+        return diag_set(diag, BAY_SPAWN, "cannot start \"%.100s\" in its sandbox: %s: %s",
+                        plan->argv[0], sandbox_step_text((sandbox_step)report.step), reason);
     case STAGE_EXEC:
         return diag_set(diag, BAY_SPAWN, "cannot start \"%.100s\": %s%s", plan->argv[0], reason,
                         report.error == ENOENT ? " (is it installed and on PATH?)" : "");
@@ -149,16 +197,15 @@ static void wait_for(pid_t pid)
     }
 }
 
-static pid_t fork_quietly(const child_plan *plan, const char *path, int report_fd)
+static pid_t fork_quietly(const child_start_plan *start)
 {
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
-    pid_t parent = getpid();
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pid_t pid = fork();
     if (pid == 0) {
-        be_child(plan, path, parent, report_fd);
+        be_child(start);
     }
     int error = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -166,19 +213,17 @@ static pid_t fork_quietly(const child_plan *plan, const char *path, int report_f
     return pid;
 }
 
-bay_err child_start(const child_plan *plan, pid_t *out_pid, bay_diag *diag)
+static bay_err run_child(child_start_plan *start, pid_t *out_pid, bay_diag *diag)
 {
-    char path[PATH_BYTES];
-    bay_err err = find_program(plan, path, diag);
-    if (err != BAY_OK) {
-        return err;
-    }
+    const child_plan *plan = start->plan;
     int report_pipe[2];
-    err = child_pipe(report_pipe);
+    bay_err err = child_pipe(report_pipe);
     if (err != BAY_OK) {
         return diag_set(diag, err, "cannot start \"%.100s\": %s", plan->argv[0], strerror(errno));
     }
-    pid_t pid = fork_quietly(plan, path, report_pipe[1]);
+    start->parent = getpid();
+    start->report_fd = report_pipe[1];
+    pid_t pid = fork_quietly(start);
     child_report report = {.stage = STAGE_SETUP, .error = errno};
     close(report_pipe[1]);
     if (pid < 0) {
@@ -196,6 +241,26 @@ bay_err child_start(const child_plan *plan, pid_t *out_pid, bay_diag *diag)
     }
     *out_pid = pid;
     return BAY_OK;
+}
+
+bay_err child_start(const child_plan *plan, pid_t *out_pid, bay_diag *diag)
+{
+    char path[PATH_BYTES];
+    sandbox_plan sandbox = SANDBOX_NO_PLAN;
+    bay_err err = find_program(plan, path, diag);
+    if (err == BAY_OK && plan->sandbox != NULL) {
+        err = sandbox_prepare(plan->sandbox, path, plan->argv, plan->cwd, &sandbox, diag);
+    }
+    if (err == BAY_OK) {
+        bool is_wrapped = sandbox.argv != NULL;
+        child_start_plan start = {.plan = plan,
+                                  .path = is_wrapped ? sandbox.argv[0] : path,
+                                  .argv = is_wrapped ? sandbox.argv : plan->argv,
+                                  .sandbox = &sandbox};
+        err = run_child(&start, out_pid, diag);
+    }
+    sandbox_plan_fini(&sandbox);
+    return err;
 }
 
 static int above_standard(int fd)

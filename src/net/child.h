@@ -7,18 +7,20 @@
 #include <uv.h>
 
 #include "net/loop.h"
+#include "net/sandbox.h"
 
 typedef struct child_plan {
-    const char *const *argv; /* argv[0] is looked up in PATH unless it holds a slash */
-    const char *const *env;  /* NULL: inherit */
-    const char *cwd;         /* NULL: inherit */
-    int fds[3];              /* become 0, 1 and 2; all above 2; borrowed */
+    const char *const *argv;        /* argv[0] is looked up in PATH unless it holds a slash */
+    const char *const *env;         /* NULL: inherit */
+    const char *cwd;                /* NULL: inherit */
+    int fds[3];                     /* become 0, 1 and 2; all above 2; borrowed */
+    const sandbox_options *sandbox; /* NULL: none */
     bool outlives_thread;
 } child_plan;
 
 /* Forks and executes, without a shell; returns once the program runs. The child leads a process
- * group of its own and, unless it outlives the thread, is killed by the kernel when the calling
- * thread ends.
+ * group of its own, has no descriptors but 0, 1 and 2 and, unless it outlives the thread, is killed
+ * by the kernel when the calling thread ends.
  * Errors: BAY_SPAWN with the command, the reason and what to look at; BAY_NOMEM; BAY_INVALID. */
 bay_err child_start(const child_plan *plan, pid_t *out_pid, bay_diag *diag) BAY_MUST_CHECK;
 

@@ -16,7 +16,9 @@
  * - `exited` is the last event and comes from the loop. */
 #include "net/process.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -44,6 +46,7 @@ struct process {
     loop_timer close_timer;
     loop_timer grace_timer;
     pid_t pid;
+    int folder; /* of a sandboxed child below /proc: held, its rule is kept; -1: none */
     uint32_t kill_ms;
     int exit_status;
     int exit_signal;
@@ -75,10 +78,27 @@ static void close_streams(process *self)
     self->output = self->errors = NULL;
 }
 
+/* See sandbox_landlock.c. */
+static void hold_folder(process *self)
+{
+    char path[40];
+    (void)snprintf(path, sizeof(path), "/proc/%d", (int)self->pid);
+    self->folder = open(path, O_PATH | O_CLOEXEC); /* without it only a convenience is lost */
+}
+
+static void release_folder(process *self)
+{
+    if (self->folder >= 0) {
+        close(self->folder);
+    }
+    self->folder = -1;
+}
+
 static void reap(process *self)
 {
     kill_group(self, SIGKILL);
     child_reap(self->pid, &self->exit_status, &self->exit_signal);
+    release_folder(self);
     self->is_reaped = true;
 }
 
@@ -341,6 +361,7 @@ static bay_err start_child(process *self, const process_options *options, bay_di
         .env = options->env,
         .cwd = options->cwd,
         .fds = {-1, -1, -1},
+        .sandbox = options->sandbox,
         .outlives_thread = options->outlives_thread,
     };
     int ours[3] = {-1, -1, -1};
@@ -353,6 +374,9 @@ static bay_err start_child(process *self, const process_options *options, bay_di
                        options->argv[0]);
     } else {
         err = child_start(&plan, &self->pid, diag);
+    }
+    if (err == BAY_OK && options->sandbox != NULL) {
+        hold_folder(self);
     }
     close_all(plan.fds);
     close_all(ours);
@@ -372,6 +396,7 @@ bay_err process_start(loop *on_loop, const process_options *options, const proce
     self->loop = on_loop;
     self->events = events;
     self->user = user;
+    self->folder = -1;
     self->object.end = end_object;
     loop_timer_init(&self->close_timer, on_close_timer, self);
     loop_timer_init(&self->grace_timer, on_grace_over, self);

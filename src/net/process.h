@@ -14,6 +14,7 @@
 #define NET_PROCESS_H
 
 #include "net/loop.h"
+#include "net/sandbox.h"
 
 typedef struct process process;
 
@@ -28,12 +29,13 @@ typedef struct process_events {
 } process_events;
 
 typedef struct process_options {
-    const char *const *argv; /* argv[0] is looked up in PATH; NULL at the end */
-    const char *const *env;  /* "NAME=value", NULL at the end; NULL: inherit */
-    const char *cwd;         /* NULL: inherit */
-    size_t line_bytes;       /* bound of one stdout line; 0: 64 MiB */
-    size_t queue_bytes;      /* bound of what waits for its stdin; 0: 64 MiB */
-    bool outlives_thread;    /* not killed when the calling thread ends, see above */
+    const char *const *argv;        /* argv[0] is looked up in PATH; NULL at the end */
+    const char *const *env;         /* "NAME=value", NULL at the end; NULL: inherit */
+    const char *cwd;                /* NULL: inherit */
+    size_t line_bytes;              /* bound of one stdout line; 0: 64 MiB */
+    size_t queue_bytes;             /* bound of what waits for its stdin; 0: 64 MiB */
+    const sandbox_options *sandbox; /* what it may not do; NULL: whatever we may */
+    bool outlives_thread;           /* not killed when the calling thread ends, see above */
 } process_options;
 
 bay_err process_start(loop *loop, const process_options *options, const process_events *events,
