@@ -6,12 +6,15 @@ import http.client
 import json
 import os
 import re
+import resource
 import statistics
 import subprocess
 import time
 
 SERVERS, TOOLS = 1000, 100
 ADDRESSES = 1  # of the fleet; more of them are more origins, each with its own connections
+LISTENERS = 8000  # of each era
+PARKED = 10000
 SECONDS = float(os.environ.get("BAY_BENCH_SECONDS", "1.5"))
 
 
@@ -109,7 +112,7 @@ class Eras:
             fleet = self.fleet(bench, "-t", str(TOOLS), "-a", str(ADDRESSES))
             servers = {f"s{i:04d}": {"url": f"http://127.0.0.{1 + i % ADDRESSES}:{fleet.port}/modern/{i}",
                                      "protocol": "modern"} for i in range(SERVERS)}
-            gateway = self.gateway(bench, "many", servers)
+            gateway = self.gateway(bench, "many", servers, limits={"originConnections": 2 * SERVERS})
             self.await_tools(gateway, SERVERS * TOOLS)
             self.many_server = (fleet, gateway)
         return self.many_server
@@ -223,6 +226,68 @@ class Eras:
             link.request("POST", path, b"")
             link.getresponse().read()
 
+    # ---- many clients that do little
+
+    def crowd(self, *arguments):
+        command = self.run.pinned(self.run.LOAD_CORE, [self.run.program("chaos_crowd"), *arguments])
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, preexec_fn=lambda: resource.setrlimit(
+                                    resource.RLIMIT_NOFILE, (hard, hard)))
+
+    def say(self, crowd, words):
+        crowd.stdin.write(words)
+        crowd.stdin.flush()
+
+    def told(self, crowd, word):
+        """The numbers that the crowd says next."""
+        line = crowd.stdout.readline()
+        if not line.startswith(word):
+            crowd.kill()
+            raise self.run.Missing("the crowd: " + (line + crowd.stderr.read()).strip()[-200:])
+        return {name: float(value) for name, value in re.findall(r"(\w+)=([\d.]+)", line)}
+
+    def idle(self, bench):
+        fleet = self.fleet(bench)
+        gateway = self.gateway(
+            bench, "idle", {"one": {"url": f"http://127.0.0.1:{fleet.port}/modern/0"}},
+            limits={"connections": 20000, "sessions": 20000})
+        self.load(gateway, self.target(gateway, self.run.LEGACY, "one.tool_000"), seconds=0.5)
+        figures = {}
+        with self.crowd("idle", str(LISTENERS), str(LISTENERS), str(gateway.port)) as crowd:
+            for era in ("listener", "session"):
+                resident = gateway.resident()
+                self.say(crowd, "" if era == "listener" else "\n")
+                self.told(crowd, "open=")
+                time.sleep(0.3)
+                figures[era] = (gateway.resident() - resident) / LISTENERS
+            self.say(crowd, f"{fleet.port} /change/0\n")
+            heard = self.told(crowd, "heard=")
+            crowd.stdin.close()
+        text = (", ".join(f"{each:.0f} B a {era}" for era, each in figures.items())
+                + f"; {heard['heard']:.0f} heard of a change in {heard['last_ms']:.0f} ms")
+        is_good = heard["heard"] == 2 * LISTENERS and heard["last_ms"] < 1000
+        return self.run.Figure(text, is_good and max(figures.values()) < 6000)
+
+    def parked(self, bench):
+        fleet = self.fleet(bench)
+        gateway = self.gateway(
+            bench, "parked",
+            {"old": {"url": f"http://127.0.0.1:{fleet.port}/legacy/0", "protocol": "legacy"}},
+            limits={"originConnections": 2 * PARKED, "parkedCalls": 2 * PARKED})
+        self.load(gateway, self.target(gateway, self.run.MODERN, "old.tool_000"), seconds=0.5)
+        with self.crowd("park", str(PARKED), str(gateway.port), "old.ask") as crowd:
+            resident = gateway.resident()
+            parked = self.told(crowd, "parked=")
+            each = (gateway.resident() - resident) / PARKED
+            self.say(crowd, "\n")
+            answered = self.told(crowd, "answered=")
+        text = (f"{each:.0f} B ({parked['parked']:.0f} parked in {parked['seconds']:.1f} s, "
+                f"{answered['answered']:.0f} answered once in {answered['seconds']:.1f} s, "
+                f"{answered['wrong']:.0f} wrongly)")
+        is_good = answered["answered"] == PARKED and answered["wrong"] == 0
+        return self.run.Figure(text, is_good and each < 8000)
+
 
 def add_rows(run):
     """The rows, for bench/run."""
@@ -233,3 +298,5 @@ def add_rows(run):
     run.row("eras: call, 1,000 servers of 100 / one", "1.15 x")(eras.routed)
     run.row("eras: 100,000 tools listed / bytes sent", "1.50 x")(eras.listing)
     run.row("eras: p99 while one server changes", "1.20 x")(eras.refreshed)
+    run.row("eras: idle listener, of 8,000 + 8,000", "6,000 B, 1 s")(eras.idle)
+    run.row("eras: parked call, of 10,000", "8,000 B")(eras.parked)

@@ -126,14 +126,18 @@ foreach(file ${files})
 endforeach()
 
 # tests/chaos/NAME.c: the servers and clients of chaos runs and of some benchmarks; plain C, no rooms.
-# In the tests' build they are programs that a scenario starts.
-foreach(name fleet clients)
-    set(file ${CMAKE_SOURCE_DIR}/tests/chaos/${name}.c)
-    if(EXISTS ${file})
-        add_executable(chaos_${name} EXCLUDE_FROM_ALL ${file})
-        list(APPEND bay_chaos chaos_${name})
-        add_dependencies(benches chaos_${name})
+set(bay_chaos)
+foreach(name fleet crowd clients)
+    set(files ${CMAKE_SOURCE_DIR}/tests/chaos/${name}.c)
+    if(NOT EXISTS ${files})
+        continue()
     endif()
+    if(NOT name STREQUAL "fleet")
+        list(APPEND files ${CMAKE_SOURCE_DIR}/tests/chaos/talk.c)
+    endif()
+    add_executable(chaos_${name} EXCLUDE_FROM_ALL ${files})
+    list(APPEND bay_chaos chaos_${name})
+    add_dependencies(benches chaos_${name})
 endforeach()
 
 # What bench/peers compares with is linked whole, but for libc: so is ours, where the archives are.

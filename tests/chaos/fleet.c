@@ -417,6 +417,17 @@ static void count_execution(const request *from)
     }
 }
 
+static void answer_refused(line *one, const request *from)
+{
+    text out = {0};
+    open_result(&out, one, from->id);
+    text_put(&out,
+             "\"content\":[{\"type\":\"text\",\"text\":\"n=%lu of server %u: nobody said who\"}],"
+             "\"isError\":true}}",
+             from->n, one->server);
+    line_answer_call(one, &out);
+}
+
 static void answer_call(line *one, const request *from)
 {
     text out = {0};
@@ -437,7 +448,7 @@ static const char question[] =
 static void ask(line *one, const request *from)
 {
     text out = {0};
-    if (one->era == MODERN && strstr(from->all, "\"inputResponses\":{") != NULL) {
+    if (one->era == MODERN && strstr(from->all, "\"action\":\"accept\"") != NULL) {
         count_execution(from);
         answer_call(one, from);
         return;
@@ -498,8 +509,12 @@ static void take_answer(line *one, const request *from)
         it->on->server == one->server) {
         late asked = *it;
         late_forget(slot);
-        count_execution(&asked.from);
-        answer_call(asked.on, &asked.from);
+        if (strstr(from->all, "\"action\":\"accept\"") != NULL) {
+            count_execution(&asked.from);
+            answer_call(asked.on, &asked.from);
+        } else {
+            answer_refused(asked.on, &asked.from);
+        }
     }
     if (!one->is_pipe) {
         line_status(one, 202);
