@@ -47,8 +47,7 @@ void admin_write_state(worker *self, buf *out)
     json_writer_init(&writer, out);
     bool is_degraded = false;
     for (size_t i = 0; i < self->slot_count; i++) {
-        upstream_state state = upstream_state_of(self->slots[i]->upstream);
-        is_degraded = is_degraded || state == UPSTREAM_BACKOFF;
+        is_degraded = is_degraded || upstream_is_down(self->slots[i]->upstream);
     }
     json_open_object(&writer);
     json_key_lit(&writer, "status");

@@ -140,7 +140,7 @@ void slot_free(slot *self)
 /* Something is known of it: its lists, or that it fails. */
 bool slot_is_learned(const slot *self)
 {
-    if (upstream_state_of(self->upstream) == UPSTREAM_BACKOFF) {
+    if (upstream_is_down(self->upstream)) {
         return true;
     }
     return upstream_is_settled(self->upstream) && self->fetched == (1u << LISTING_KINDS) - 1;
