@@ -57,6 +57,7 @@ catalog_source *catalog_roster_split(const catalog_roster *self, bay_str separat
 typedef struct catalog_options {
     bay_str separator; /* empty: names are shown as they are (a face of one server) */
     bool bare_names;   /* with a separator: the bare name instead where only one server has it */
+    const config_profile *profile; /* NULL: everything; read as long as the view lasts */
 } catalog_options;
 
 typedef struct catalog_part {

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "gateway/catalog_parts.h"
+#include "gateway/filter.h"
 
 /* Resources and templates keep their URIs: those are routed, not renamed. */
 static bool is_renamed(listing_kind kind)
@@ -41,20 +42,34 @@ static bay_err full_name(catalog_offer *offer, bay_str server, bay_str separator
     return BAY_OK;
 }
 
+/* What the configuration gives is copied: a reload may replace it below the claim. */
+static bay_err keep(catalog_offer *offer, bay_str text, bay_str *out)
+{
+    return text.at != NULL ? arena_dup(&offer->memory, text, out) : BAY_OK;
+}
+
 static bay_err offer_add(const catalog_view *view, catalog_offer *offer,
                          const catalog_source *source, const listing_item *item)
 {
+    const config_server *server = upstream_config(source->upstream);
     catalog_claim claim = {.item = item, .of = offer, .bare = item->key};
-    claim.full = claim.bare;
-    if (is_prefixed(view)) {
-        bay_err err = full_name(offer, upstream_name(source->upstream), view->options.separator,
-                                claim.bare, &claim.full);
-        if (err != BAY_OK) {
-            return err;
-        }
+    if (!filter_exposes(server, view->kind, item->key)) {
+        return BAY_OK;
     }
-    offer->claims[offer->count++] = claim;
-    return BAY_OK;
+    bay_str name = filter_rename(server, view->kind, item->key);
+    bay_err err = name.at != item->key.at ? keep(offer, name, &claim.bare) : BAY_OK;
+    if (err == BAY_OK) {
+        err = keep(offer, filter_description(server, view->kind, item->key), &claim.describe);
+    }
+    claim.full = claim.bare;
+    if (err == BAY_OK && is_prefixed(view)) {
+        err = full_name(offer, upstream_name(source->upstream), view->options.separator, claim.bare,
+                        &claim.full);
+    }
+    if (err == BAY_OK && filter_admits(view->options.profile, view->kind, claim.full)) {
+        offer->claims[offer->count++] = claim;
+    }
+    return err;
 }
 
 bay_err catalog_offer_new(const catalog_view *view, size_t index, catalog_offer **out)

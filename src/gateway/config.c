@@ -102,6 +102,16 @@ const config_server *config_server_find(const config *self, bay_str name)
     return NULL;
 }
 
+const config_profile *config_profile_find(const config *self, bay_str name)
+{
+    for (size_t i = 0; i < self->profile_count; i++) {
+        if (str_eq(self->profiles[i].name, name)) {
+            return &self->profiles[i];
+        }
+    }
+    return NULL;
+}
+
 static bool equal_list(const config_list *a, const config_list *b)
 {
     if (a->count != b->count) {
@@ -147,6 +157,7 @@ static bool equal_field(const config_key *key, const char *a, const char *b)
     case CONFIG_TYPE_SIZE:
         return *(const size_t *)a == *(const size_t *)b;
     case CONFIG_TYPE_LIST:
+    case CONFIG_TYPE_HOSTLIST:
     case CONFIG_TYPE_LISTEN:
         return equal_list((const config_list *)a, (const config_list *)b);
     case CONFIG_TYPE_MAP:
@@ -154,17 +165,26 @@ static bool equal_field(const config_key *key, const char *a, const char *b)
     case CONFIG_TYPE_SECTION:
         return equal_scope(config_key_section(key), a, b);
     case CONFIG_TYPE_SERVERS:
+    case CONFIG_TYPE_PROFILES:
     case CONFIG_TYPE_TOLERATED:
         return true;
     }
     return false;
 }
 
+/* A change of these makes other lists, and no other server. */
+static bool is_of_catalog(const config_key *key)
+{
+    return key->scope == CONFIG_SCOPE_SERVER && key->offset >= offsetof(config_server, expose) &&
+           key->offset <= offsetof(config_server, refresh_ms);
+}
+
 static bool equal_scope(config_scope scope, const char *a, const char *b)
 {
     for (size_t i = 0; i < config_key_count; i++) {
         const config_key *key = &config_keys[i];
-        if (key->scope == scope && !equal_field(key, a + key->offset, b + key->offset)) {
+        if (key->scope == scope && !is_of_catalog(key) &&
+            !equal_field(key, a + key->offset, b + key->offset)) {
             return false;
         }
     }

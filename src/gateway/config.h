@@ -18,9 +18,11 @@ enum {
     CONFIG_FILE_BYTES = 4 * 1024 * 1024,
     CONFIG_DEPTH = 32,
     CONFIG_SERVERS = 1024,
+    CONFIG_PROFILES = 256,
     CONFIG_ITEMS = 4096, /* of one list or map */
     CONFIG_NAME_BYTES = 64,
-    CONFIG_ERRORS = 20, /* kept in a report, and as many warnings; the others are counted */
+    CONFIG_SHOWN_BYTES = 256, /* of a name that is given to a tool or prompt */
+    CONFIG_ERRORS = 20,       /* kept in a report, and as many warnings; the others are counted */
 };
 
 typedef struct config_list {
@@ -124,6 +126,14 @@ typedef enum config_share {
     CONFIG_SHARE_SESSION
 } config_share;
 
+/* What of a server is shown: globs over its own names and URIs; `at` NULL: all. */
+typedef struct config_expose {
+    config_list tools;
+    config_list resources;
+    config_list prompts;
+    config_list hide; /* of whatever kind; wins */
+} config_expose;
+
 typedef struct config_server_tls {
     bay_str ca;
     bay_str certificate;
@@ -150,7 +160,26 @@ typedef struct config_server {
     uint32_t sessions;
     config_restart restart;
     config_server_tls tls;
+    /* What only the catalog reads: a server stays as it is where nothing else differs. */
+    config_expose expose;
+    config_list include_tools; /* as desktop hosts write it; `at` NULL: all */
+    config_list exclude_tools;
+    config_map rename;   /* tools and prompts: own name, name shown */
+    config_map describe; /* tools and prompts: own name, description */
+    uint32_t refresh_ms; /* of lists whose changes nobody tells; 0: never */
 } config_server;
+
+typedef enum config_tool_mode { CONFIG_TOOLS_ALL, CONFIG_TOOLS_SEARCH } config_tool_mode;
+
+/* A named part of the catalog, at /mcp/@NAME. */
+typedef struct config_profile {
+    bay_str name;
+    uint32_t line;
+    config_list servers; /* `at` NULL: all */
+    config_list tools;   /* globs over names as /mcp shows them; `at` NULL: all */
+    config_list hide;    /* globs over names and URIs of whatever kind; wins */
+    config_tool_mode tool_mode;
+} config_profile;
 
 typedef struct config {
     config_list listen; /* at least one host:port */
@@ -165,6 +194,9 @@ typedef struct config {
     config_timeouts timeouts;
     const config_server *servers; /* in the order of the file, disabled ones included */
     size_t server_count;
+    config_tool_mode tool_mode; /* of /mcp */
+    const config_profile *profiles;
+    size_t profile_count;
 } config;
 
 /* What loading found. `line` is 0 where no line is to blame. */
@@ -217,8 +249,11 @@ void config_free(const config *self); /* gives one reference back; NULL is fine 
 /* The server of that name, or NULL. */
 const config_server *config_server_find(const config *self, bay_str name);
 
-/* True when nothing but the place in the file differs: the upstream may stay as it is. Time depends
- * on where secrets differ: for objects of the same owner only. */
+/* The profile of that name, or NULL. */
+const config_profile *config_profile_find(const config *self, bay_str name);
+
+/* True when nothing but the place in the file and what only the catalog reads differs: the upstream
+ * may stay as it is. Time depends on where secrets differ: for objects of the same owner only. */
 bool config_equal_server(const config_server *a, const config_server *b);
 
 /* docs/config.md and docs/config.schema.json, from the table. Errors stick in `out`. */

@@ -232,6 +232,19 @@ static void check_transport(config_loader *loader, config_server *server)
     }
 }
 
+static void check_renames(config_loader *loader, const config_node *node,
+                          const config_server *server)
+{
+    for (size_t i = 0; i < server->rename.count; i++) {
+        const config_pair *pair = &server->rename.at[i];
+        if (pair->value.len == 0 || pair->value.len > CONFIG_SHOWN_BYTES) {
+            config_error(loader, line_of(node, "rename"),
+                         "%s.rename: the new name of \"%s\" needs 1 to %d bytes", loader->path,
+                         config_quote(pair->name).text, CONFIG_SHOWN_BYTES);
+        }
+    }
+}
+
 static void warn_unused(config_loader *loader, const config_server *server)
 {
     const char *side = server->command.len > 0 ? "command" : "url";
@@ -270,6 +283,7 @@ void config_check_server(config_loader *loader, const config_node *node, config_
     check_transport(loader, server);
     check_env(loader, node, server);
     check_headers(loader, node, server);
+    check_renames(loader, node, server);
     warn_unused(loader, server);
     const config_server_tls *tls = &server->tls;
     if ((tls->certificate.len == 0) != (tls->key.len == 0)) {
@@ -364,6 +378,40 @@ void config_check_names(config_loader *loader, const config *self)
                          "mcpServers: \"%s\" cannot be told from the separator behind it: rename "
                          "the server or change separator",
                          config_quote(server->name).text);
+        }
+    }
+}
+
+/* ---- profiles and what the catalog is told
+ * -----------------------------------------------------*/
+
+static bool knows_server(const config *self, bay_str name)
+{
+    for (size_t i = 0; i < self->server_count; i++) {
+        if (str_eq(self->servers[i].name, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void config_check_profiles(config_loader *loader, const config *self)
+{
+    for (size_t i = 0; i < self->profile_count; i++) {
+        const config_profile *profile = &self->profiles[i];
+        if (!is_name(profile->name)) {
+            config_error(loader, profile->line,
+                         "profiles: \"%s\" cannot name a profile: use 1 to %d letters, digits, _ "
+                         "and -",
+                         config_quote(profile->name).text, CONFIG_NAME_BYTES);
+        }
+        for (size_t k = 0; k < profile->servers.count; k++) {
+            if (!knows_server(self, profile->servers.at[k])) {
+                config_error(loader, profile->line,
+                             "profiles.%s.servers: there is no server \"%s\" below mcpServers",
+                             config_quote(profile->name).text,
+                             config_quote(profile->servers.at[k]).text);
+            }
         }
     }
 }

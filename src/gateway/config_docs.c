@@ -15,10 +15,12 @@ static void write_type(const config_key *key, buf *out)
         [CONFIG_TYPE_DURATION] = "duration",
         [CONFIG_TYPE_PATIENCE] = "duration",
         [CONFIG_TYPE_LIST] = "list of texts",
+        [CONFIG_TYPE_HOSTLIST] = "list of texts",
         [CONFIG_TYPE_LISTEN] = "text or list of texts",
         [CONFIG_TYPE_MAP] = "map of texts",
         [CONFIG_TYPE_SECTION] = "map",
         [CONFIG_TYPE_SERVERS] = "map",
+        [CONFIG_TYPE_PROFILES] = "map",
     };
     if (key->type != CONFIG_TYPE_CHOICE) {
         buf_str(out, str_of(names[key->type]));
@@ -46,9 +48,11 @@ static void write_bounds(const config_key *key, buf *out)
     case CONFIG_TYPE_TEXT:
         break;
     case CONFIG_TYPE_LIST:
+    case CONFIG_TYPE_HOSTLIST:
     case CONFIG_TYPE_LISTEN:
     case CONFIG_TYPE_MAP:
     case CONFIG_TYPE_SERVERS:
+    case CONFIG_TYPE_PROFILES:
         buf_printf(out, "%llu to %llu entries", (unsigned long long)key->min,
                    (unsigned long long)key->max);
         return;
@@ -256,6 +260,7 @@ static void put_type(json_writer *json, const config_key *key)
         put_choice(json, key);
         break;
     case CONFIG_TYPE_LIST:
+    case CONFIG_TYPE_HOSTLIST:
         put_texts(json, key, false);
         break;
     case CONFIG_TYPE_LISTEN:
@@ -268,16 +273,17 @@ static void put_type(json_writer *json, const config_key *key)
         put_scope(json, config_key_section(key));
         break;
     case CONFIG_TYPE_SERVERS:
+    case CONFIG_TYPE_PROFILES:
         put_pair(json, STR("type"), STR("object"));
         json_key_lit(json, "maxProperties");
-        json_put_uint(json, CONFIG_SERVERS);
+        json_put_uint(json, key->max);
         json_key_lit(json, "propertyNames");
         json_open_object(json);
         put_pair(json, STR("pattern"), STR("^[A-Za-z0-9_-]{1,64}$"));
         json_close_object(json);
         json_key_lit(json, "additionalProperties");
         json_open_object(json);
-        put_scope(json, CONFIG_SCOPE_SERVER);
+        put_scope(json, config_key_section(key));
         json_close_object(json);
         break;
     case CONFIG_TYPE_TOLERATED:

@@ -40,6 +40,8 @@ typedef enum config_scope {
     CONFIG_SCOPE_SERVER,
     CONFIG_SCOPE_RESTART,
     CONFIG_SCOPE_SERVER_TLS,
+    CONFIG_SCOPE_EXPOSE,
+    CONFIG_SCOPE_PROFILE,
     CONFIG_SCOPE_COUNT
 } config_scope;
 
@@ -53,10 +55,12 @@ typedef enum config_type {
     CONFIG_TYPE_PATIENCE,
     CONFIG_TYPE_CHOICE,
     CONFIG_TYPE_LIST,
+    CONFIG_TYPE_HOSTLIST,
     CONFIG_TYPE_LISTEN,
     CONFIG_TYPE_MAP,
     CONFIG_TYPE_SECTION,
     CONFIG_TYPE_SERVERS,
+    CONFIG_TYPE_PROFILES,
     CONFIG_TYPE_TOLERATED,
 } config_type;
 
@@ -84,7 +88,7 @@ extern const config_scope_row config_scopes[CONFIG_SCOPE_COUNT];
 const config_key *config_key_find(config_scope scope, bay_str name); /* NULL when unknown */
 /* The key of `scope` that `name` was probably meant to be, or NULL. */
 const config_key *config_key_nearest(config_scope scope, bay_str name);
-config_scope config_key_section(const config_key *key); /* of a SECTION or SERVERS row */
+config_scope config_key_section(const config_key *key); /* of a SECTION, SERVERS or PROFILES row */
 /* The index of `word` among "a|b|c", or -1; and the word of an index. */
 int config_choice_find(const char *choices, bay_str word);
 bay_str config_choice_at(const char *choices, size_t index); /* empty past the end */
@@ -168,6 +172,7 @@ config_transport config_transport_of(unsigned word);
 /* Makes a server's name out of its key, in place; says so when they differ. */
 void config_fit_name(config_loader *loader, const config_node *node, char *name);
 void config_check_names(config_loader *loader, const config *self);
+void config_check_profiles(config_loader *loader, const config *self);
 
 typedef struct config_object {
     config public;

@@ -23,6 +23,8 @@ static const char config_protocols[] = "auto|legacy|modern"
 #define CONFIG_STRUCT_SERVER config_server
 #define CONFIG_STRUCT_RESTART config_restart
 #define CONFIG_STRUCT_SERVER_TLS config_server_tls
+#define CONFIG_STRUCT_EXPOSE config_expose
+#define CONFIG_STRUCT_PROFILE config_profile
 
 const config_key config_keys[] = {
 #define CONFIG_KEY(scope, name, type, field, extra, fallback, min, max, doc)                       \
@@ -51,6 +53,8 @@ const config_scope_row config_scopes[CONFIG_SCOPE_COUNT] = {
     [CONFIG_SCOPE_SERVER] = {"SERVER", "mcpServers.NAME"},
     [CONFIG_SCOPE_RESTART] = {"RESTART", "mcpServers.NAME.restart"},
     [CONFIG_SCOPE_SERVER_TLS] = {"SERVER_TLS", "mcpServers.NAME.tls"},
+    [CONFIG_SCOPE_EXPOSE] = {"EXPOSE", "mcpServers.NAME.expose"},
+    [CONFIG_SCOPE_PROFILE] = {"PROFILE", "profiles.NAME"},
 };
 
 const config_key *config_key_find(config_scope scope, bay_str name)

@@ -291,11 +291,20 @@ static void apply_key(config_loader *loader, const config_key *key, const config
                       void *base)
 {
     char *field = (char *)base + key->offset;
-    if (node->kind == CONFIG_NODE_NULL || key->type == CONFIG_TYPE_SERVERS) {
-        return; /* servers come last */
+    if (node->kind == CONFIG_NODE_NULL || key->type == CONFIG_TYPE_SERVERS ||
+        key->type == CONFIG_TYPE_PROFILES) {
+        return; /* these come last */
     }
     size_t before = path_enter(loader, key->name);
     switch (key->type) {
+    case CONFIG_TYPE_HOSTLIST:
+        if (node->kind != CONFIG_NODE_LIST) {
+            config_warn(loader, node->line, "%s has no effect here: it is no list of names",
+                        loader->path);
+            break;
+        }
+        apply_list(loader, key, node, (config_list *)field);
+        break;
     case CONFIG_TYPE_LIST:
     case CONFIG_TYPE_LISTEN:
         apply_list(loader, key, node, (config_list *)field);
@@ -426,6 +435,47 @@ static void apply_servers(config_loader *loader, const config_node *node, config
     path_leave(loader, before);
 }
 
+/* ---- profiles ---------------------------------------------------------------------------------*/
+
+static void apply_profile(config_loader *loader, const config_node *node, config_profile *profile)
+{
+    size_t before = path_enter(loader, node->key);
+    set_defaults(CONFIG_SCOPE_PROFILE, profile);
+    profile->line = node->line;
+    profile->name = config_pool_dup(&loader->kept, node->key);
+    if (profile->name.at == NULL) {
+        loader->err = config_pool_err(&loader->kept);
+        return;
+    }
+    apply_map(loader, CONFIG_SCOPE_PROFILE, node, profile);
+    path_leave(loader, before);
+}
+
+static void apply_profiles(config_loader *loader, const config_node *node, config *self)
+{
+    if (node->kind == CONFIG_NODE_NULL) {
+        return;
+    }
+    size_t before = path_enter(loader, node->key);
+    if (node->kind != CONFIG_NODE_MAP) {
+        config_error(loader, node->line,
+                     "profiles needs a map: write each profile's name, then its keys");
+    } else if (node->count > CONFIG_PROFILES) {
+        config_error(loader, node->line, "profiles holds %zu profiles, %d is the most: remove some",
+                     node->count, CONFIG_PROFILES);
+    } else if (check_twice(loader, node) && node->count > 0) {
+        config_profile *profiles = keep_array(loader, node->count, sizeof(*profiles));
+        size_t index = 0;
+        for (const config_node *child = node->first;
+             profiles != NULL && child != NULL && loader->err == BAY_OK; child = child->next) {
+            apply_profile(loader, child, &profiles[index++]);
+        }
+        self->profiles = profiles;
+        self->profile_count = index;
+    }
+    path_leave(loader, before);
+}
+
 static const config_node *find_member(const config_node *node, bay_str name)
 {
     if (node->kind == CONFIG_NODE_MAP) {
@@ -466,6 +516,13 @@ static void apply_root(config_loader *loader, const config_node *root, config *s
     }
     if (loader->err == BAY_OK) {
         config_check_names(loader, self);
+    }
+    const config_node *profiles = find_member(root, STR("profiles"));
+    if (profiles != NULL && loader->err == BAY_OK) {
+        apply_profiles(loader, profiles, self);
+    }
+    if (loader->err == BAY_OK) {
+        config_check_profiles(loader, self);
     }
     if (loader->report->errors == 0 && self->server_count == 0) {
         config_warn(loader, servers != NULL ? servers->line : 0,

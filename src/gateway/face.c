@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "gateway/face_parts.h"
+#include "gateway/filter.h"
 
 enum { BOUND_BYTES = 8192 }; /* of what a cursor is bound to */
 
@@ -61,14 +62,24 @@ static bool park(face *self, mcp_request *request)
     return true;
 }
 
-/* A name nobody listed (yet): the part before the separator may name a server. */
-static const catalog_source *source_by_prefix(const face *self, bay_str name, bay_str *out_rest)
+/* A name nobody listed (yet): the part before the separator may name a server. What would not be
+ * shown is nobody's. */
+static const catalog_source *source_by_prefix(const face *self, listing_kind kind, bay_str name,
+                                              bay_str *out_own)
 {
+    const catalog_source *source = self->roster.count > 0 ? &self->roster.sources[0] : NULL;
+    bay_str rest = name;
     if (self->only == NULL) {
-        return catalog_roster_split(&self->roster, self->config->separator, name, out_rest);
+        source = catalog_roster_split(&self->roster, self->config->separator, name, &rest);
     }
-    *out_rest = name;
-    return self->roster.count > 0 ? &self->roster.sources[0] : NULL;
+    if (source == NULL || rest.len == 0 ||
+        !filter_admits(self->views[kind].options.profile, kind, name)) {
+        return NULL;
+    }
+    const config_server *server = upstream_config(source->upstream);
+    bool is_shown =
+        filter_own_name(server, kind, rest, out_own) && filter_exposes(server, kind, *out_own);
+    return is_shown ? source : NULL;
 }
 
 static void refuse_name(mcp_request *request, const char *what)
@@ -89,10 +100,10 @@ static void take_named(face *self, mcp_request *request, listing_kind kind, cons
         route_to(self, request, entry->upstream, entry->item->key, entry);
         return;
     }
-    bay_str rest = {NULL, 0};
-    const catalog_source *source = source_by_prefix(self, request->name, &rest);
-    if (source != NULL && source->listings[kind] == NULL && rest.len > 0) {
-        route_to(self, request, source->upstream, rest, NULL);
+    bay_str own = {NULL, 0};
+    const catalog_source *source = source_by_prefix(self, kind, request->name, &own);
+    if (source != NULL && source->listings[kind] == NULL) {
+        route_to(self, request, source->upstream, own, NULL);
         return;
     }
     if (!park(self, request)) {
@@ -103,14 +114,23 @@ static void take_named(face *self, mcp_request *request, listing_kind kind, cons
 static upstream *owner_by_list(const face *self, bay_str address)
 {
     const catalog_entry *entry = catalog_view_find(&self->views[LISTING_RESOURCES], address);
-    if (entry == NULL) {
-        entry = catalog_view_match(&self->views[LISTING_TEMPLATES], address);
+    if (entry != NULL) {
+        return entry->upstream;
     }
-    return entry != NULL ? entry->upstream : NULL;
+    entry = catalog_view_match(&self->views[LISTING_TEMPLATES], address);
+    if (entry == NULL ||
+        filter_hides(upstream_config(entry->upstream), LISTING_RESOURCES, address)) {
+        return NULL;
+    }
+    return entry->upstream;
 }
 
 static upstream *owner_of_resource(const face *self, bay_str address)
 {
+    const config_profile *profile = self->views[LISTING_RESOURCES].options.profile;
+    if (!filter_admits(profile, LISTING_RESOURCES, address)) {
+        return NULL;
+    }
     upstream *owner = owner_by_list(self, address);
     if (owner != NULL) {
         return owner;
@@ -120,7 +140,8 @@ static upstream *owner_of_resource(const face *self, bay_str address)
     upstream *only = NULL;
     for (size_t i = 0; i < self->roster.count; i++) {
         upstream *candidate = self->roster.sources[i].upstream;
-        if (upstream_has(candidate, STR("resources"))) {
+        if (upstream_has(candidate, STR("resources")) &&
+            filter_exposes(upstream_config(candidate), LISTING_RESOURCES, address)) {
             if (only != NULL) {
                 return NULL;
             }

@@ -171,11 +171,11 @@ static const struct {
     {"{\"mcpServers\": {\"a\": {\"serverUrl\": \"https://x.example/sse\", \"type\": \"sse\","
      "\"alwaysAllow\": [\"t\"], \"disabledTools\": []}, \"b\": {\"httpUrl\": \"http://x.example/\","
      "\"timeout\": 30000, \"trust\": false}}}",
-     2, 4},
+     2, 3},
     {"{\"mcpServers\": {\"gh\": {\"type\": \"local\", \"command\": \"docker\", \"tools\": [\"*\"],"
      "\"args\": [\"run\", \"-i\"], \"env\": null}, \"off\": {\"command\": \"x\", \"isActive\": "
      "false, \"description\": \"d\", \"name\": \"n\"}}}",
-     2, 1},
+     2, 0},
     {"{\"inputs\": [{\"type\": \"promptString\", \"id\": \"k\", \"password\": true}],"
      "\"mcpServers\": {\"one\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"],"
      "\"gallery\": true}}}",
@@ -198,10 +198,10 @@ static void files_of_desktop_hosts_load_unchanged(void **state)
     assert_int_equal(self->servers[0].timeout_ms, 60000);
     assert_int_equal(self->servers[0].transport, CONFIG_TRANSPORT_HTTP);
     config_free(self);
-    self = load(host_files[3].text, 4);
+    self = load(host_files[3].text, 3);
     assert_int_equal(self->servers[1].timeout_ms, 30000);
     config_free(self);
-    self = load(host_files[4].text, 1);
+    self = load(host_files[4].text, 0);
     assert_true(self->servers[1].is_disabled);
     config_free(self);
     self = load("{\"mcpServers\": {\"My Notes (v2.0)\": {\"command\": \"x\"}}}", 1);
@@ -292,6 +292,43 @@ static void any_difference_makes_servers_unequal(void **state)
     for (size_t i = 0; i < COUNT; i++) {
         config_free(loaded[i]);
     }
+}
+
+static void what_only_the_catalog_reads_makes_no_other_server(void **state)
+{
+    (void)state;
+    const config *is = load("mcpServers: {a: {command: x}}", 0);
+    const config *other =
+        load("mcpServers: {a: {command: x, expose: {tools: [a], hide: [b]}, rename: {a: b}, "
+             "describe: {a: b}, refresh: 1s, includeTools: [], excludeTools: [c]}}",
+             0);
+    assert_true(config_equal_server(is->servers, other->servers));
+    config_free(is);
+    config_free(other);
+}
+
+static void profiles_are_read(void **state)
+{
+    (void)state;
+    const config *self = load("toolMode: search\n"
+                              "profiles:\n"
+                              "  ops: {servers: [a], tools: ['a.*'], hide: [x, y], mode: search}\n"
+                              "  rest:\n"
+                              "  empty: {servers: []}\n"
+                              "mcpServers: {a: {command: x}}\n",
+                              0);
+    assert_int_equal(self->tool_mode, CONFIG_TOOLS_SEARCH);
+    assert_int_equal(self->profile_count, 3);
+    const config_profile *ops = config_profile_find(self, STR("ops"));
+    assert_int_equal(ops->servers.count, 1);
+    assert_str(ops->tools.at[0], "a.*");
+    assert_int_equal(ops->hide.count, 2);
+    assert_int_equal(ops->tool_mode, CONFIG_TOOLS_SEARCH);
+    const config_profile *rest = config_profile_find(self, STR("rest"));
+    assert_null(rest->servers.at);
+    assert_int_equal(rest->tool_mode, CONFIG_TOOLS_ALL);
+    assert_non_null(config_profile_find(self, STR("empty"))->servers.at);
+    config_free(self);
 }
 
 static void a_file_is_read_with_the_process_environment(void **state)
@@ -447,6 +484,8 @@ int main(void)
         cmocka_unit_test(a_long_key_of_json_is_read),
         cmocka_unit_test(lines_are_kept_in_both_syntaxes),
         cmocka_unit_test(any_difference_makes_servers_unequal),
+        cmocka_unit_test(what_only_the_catalog_reads_makes_no_other_server),
+        cmocka_unit_test(profiles_are_read),
         cmocka_unit_test(a_file_is_read_with_the_process_environment),
         cmocka_unit_test(references_are_counted_across_threads),
         cmocka_unit_test(every_failing_allocation_is_survived), /* last: it replaces the heap */
