@@ -356,23 +356,53 @@ static void ask_context(bay_call *call, void *user)
                     prompt_context, NULL);
 }
 
+/* What comes and goes, so that a list that is said to have changed has. */
+static struct {
+    bay_server *server;
+    bay_tool *tool;
+    bay_prompt *prompt;
+    bay_resource *resource;
+    bool has_tool, has_prompt, has_resource;
+} changing;
+
 static void trigger_tools(bay_call *call, void *user)
 {
-    bay_server_changed(user, BAY_TOOLS);
+    (void)user;
+    changing.has_tool = !changing.has_tool;
+    bay_tool_enable(changing.tool, changing.has_tool);
     bay_call_reply(call, "Listeners of the tool list were told");
 }
 
 static void trigger_prompts(bay_call *call, void *user)
 {
-    bay_server_changed(user, BAY_PROMPTS);
+    (void)user;
+    changing.has_prompt = !changing.has_prompt;
+    bay_prompt_enable(changing.prompt, changing.has_prompt);
     bay_call_reply(call, "Listeners of the prompt list were told");
 }
 
 static void trigger_resources(bay_call *call, void *user)
 {
-    bay_server_changed(user, BAY_RESOURCES);
-    bay_server_updated(user, "test://watched-resource");
+    (void)user;
+    changing.has_resource = !changing.has_resource;
+    bay_resource_enable(changing.resource, changing.has_resource);
+    bay_server_updated(changing.server, "test://watched-resource");
     bay_call_reply(call, "Listeners of the resource list and of the watched resource were told");
+}
+
+static void add_changing(bay_server *server)
+{
+    changing.server = server;
+    changing.tool = bay_server_tool(server, "test_changing_tool", "Comes and goes.", NULL,
+                                    answer_text, simple_text);
+    changing.prompt = bay_server_prompt(server, "test_changing_prompt", "Comes and goes.", NULL,
+                                        answer_text, prompt_text);
+    changing.resource =
+        bay_server_resource(server, "test://changing-resource", "Changing text", "Comes and goes.",
+                            "text/plain", answer_text, static_text);
+    bay_tool_enable(changing.tool, false);
+    bay_prompt_enable(changing.prompt, false);
+    bay_resource_enable(changing.resource, false);
 }
 
 static void add_content_tools(bay_server *server)
@@ -441,12 +471,12 @@ static void add_behaviour_tools(bay_server *server)
                     "\"x-mcp-header\":\"Region\"}}}",
                     answer_region, NULL);
     bay_server_tool(server, "test_trigger_tool_change", "Announces a new list of tools.", NULL,
-                    trigger_tools, server);
+                    trigger_tools, NULL);
     bay_server_tool(server, "test_trigger_prompt_change", "Announces a new list of prompts.", NULL,
-                    trigger_prompts, server);
+                    trigger_prompts, NULL);
     bay_server_tool(server, "test_trigger_resource_change",
                     "Announces a new list of resources and a new watched resource.", NULL,
-                    trigger_resources, server);
+                    trigger_resources, NULL);
 }
 
 static void add_asking_tools(bay_server *server)
@@ -736,9 +766,16 @@ static void add_tasks(bay_server *server)
     bay_tool_task(tool, BAY_TASK_BY_HANDLER);
 }
 
+/* --revision REVISION, where the first words are these: that one and no other. */
 int main(int argc, char **argv)
 {
     bay_server *server = bay_server_new("patchbay-conformance", bay_version());
+    if (argc > 2 && strcmp(argv[1], "--revision") == 0) {
+        bay_server_revisions(server, argv[2], argv[2]);
+        argv[2] = argv[0];
+        argv += 2;
+        argc -= 2;
+    }
     add_content_tools(server);
     add_behaviour_tools(server);
     add_asking_tools(server);
@@ -746,5 +783,6 @@ int main(int argc, char **argv)
     add_skill(server);
     add_prompts(server);
     add_tasks(server);
+    add_changing(server);
     return bay_server_main(server, argc, argv);
 }

@@ -8,8 +8,8 @@
  * "STEP <tab> VERB <tab> WORD <tab> JSON <tab> WORD", the last two as the verb wants them:
  *
  *     list     tools|resources|templates|prompts
- *     call     TOOL      ARGUMENTS            logs LEVEL: with log messages from LEVEL on
- *     logs     TOOL      ARGUMENTS  LEVEL
+ *     call     TOOL      ARGUMENTS
+ *     logs     TOOL      ARGUMENTS  LEVEL COUNT        so many are waited for
  *     mute     TOOL      ARGUMENTS            by a client that can be asked nothing
  *     cancel   TOOL      ARGUMENTS  HEARD     cancelled at its first progress; HEARD says what came
  *     task     TOOL      ARGUMENTS            as a task where the revision has that
@@ -46,7 +46,7 @@ typedef struct player {
     const char *revision, *transport, *prefix;
     char **target;
     text progress, logs, asked, updated; /* elements of arrays, comma-separated */
-    size_t updates, changes;
+    size_t updates, changes, logs_wanted;
     bool is_done, was_task;
     bay_err ended;
 } player;
@@ -191,9 +191,12 @@ static void on_progress(bay_request *request, double progress, double total, bay
     player *self = user;
     (void)request;
     next_element(&self->progress);
-    putf(&self->progress, "[%.17g,%.17g,", progress, total);
-    put_string(&self->progress, message.at, message.len);
-    put(&self->progress, "]", 1);
+    putf(&self->progress, "{\"progress\":%.17g,\"total\":%.17g", progress, total);
+    if (message.len > 0) {
+        put(&self->progress, ",\"message\":", 11);
+        put_string(&self->progress, message.at, message.len);
+    }
+    put(&self->progress, "}", 1);
 }
 
 /* ---- printing ---- */
@@ -230,9 +233,9 @@ static const char *outcome_of(bay_err err)
     return err == BAY_OK ? "answer" : err == BAY_REMOTE ? "error" : bay_err_text(err);
 }
 
-/* {"outcome","task"?,"result"|"error", "progress":[[done,total,message]…], "logs":[params…],
- * "asked":[{"method","params"}…], "updated":[uri…]}: what is between the braces comes as it stands
- * on the wire. */
+/* {"outcome","task"?,"result"|"error", "progress":[{"progress","total","message"?}…],
+ * "logs":[params…], "asked":[{"method","params"}…], "updated":[uri…]}: what is between the braces
+ * comes as it stands on the wire. */
 static void print_outcome(player *self, const char *step, bay_err err, const bay_reply *reply,
                           const bay_diag *diag)
 {
@@ -376,30 +379,34 @@ static void play_call(player *self, const step *what)
     bay_reply_free(reply);
 }
 
-static bool has_two_logs(const player *self)
+static bool has_logs(const player *self)
 {
     size_t count = 0;
     for (size_t i = 0; i + 7 < self->logs.len; i++) {
         count += memcmp(self->logs.at + i, "\"level\"", 7) == 0 ? 1 : 0;
     }
-    return count >= 2;
+    return count >= self->logs_wanted;
 }
 
 /* The messages may come by another stream than the answer. */
 static void play_logs(player *self, const step *what)
 {
+    char level[32];
+    size_t len = strcspn(what->last, " ");
+    snprintf(level, sizeof(level), "%.*s", (int)len, what->last);
+    self->logs_wanted = what->last[len] != '\0' ? strtoul(what->last + len, NULL, 10) : 1;
     bay_diag diag = {0};
-    bay_err err = is_modern(self) ? BAY_OK : bay_client_log_level(self->client, what->last, &diag);
+    bay_err err = is_modern(self) ? BAY_OK : bay_client_log_level(self->client, level, &diag);
     bay_reply *reply = NULL;
     if (err == BAY_OK) {
         bay_request *request = request_tool(self, what);
         if (is_modern(self)) {
-            bay_request_on_log(request, what->last, on_request_log, self);
+            bay_request_on_log(request, level, on_request_log, self);
         }
         err = bay_request_run(request, &reply, &diag);
     }
     if (err == BAY_OK) {
-        await(self, has_two_logs);
+        await(self, has_logs);
     }
     print_outcome(self, what->name, err, reply, &diag);
     bay_reply_free(reply);
@@ -536,8 +543,8 @@ static void play_updates(player *self, const step *what)
         await(self, has_update);
         err = bay_client_unsubscribe(self->client, what->word, &diag);
     }
-    print_outcome(self, what->name, err, reply, &diag);
     bay_reply_free(reply);
+    print_outcome(self, what->name, err, NULL, &diag);
 }
 
 static bool has_change(const player *self)

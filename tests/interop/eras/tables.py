@@ -1,12 +1,17 @@
 """What the matrix plays, what it knows to differ, and why. Nothing else may differ."""
 
+import re
+
 LEGACY = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = "2026-07-28"
 REVISIONS = (*LEGACY, MODERN)
 
-# ---- our client's steps: feature, step, and a line of tests/interop/eras/player.c ------------------
+FEATURES = ("lists", "calls", "progress", "cancel", "log", "elicitation form", "elicitation URL", "sampling", "roots",
+            "several at once", "subscribe", "tasks", "completion", "large result", "binary")
+
+# ---- what our client plays: feature, step, and a line of tests/interop/eras/player.c ---------------
 # {mark} is new for each run.
-STEPS = (
+FIXTURE = (
     ("lists", "tools", "list", "tools"),
     ("lists", "resources", "list", "resources"),
     ("lists", "templates", "list", "templates"),
@@ -24,7 +29,7 @@ STEPS = (
     ("calls", "prompt", "prompt", "greet", '{"name":"Ada \u2603"}'),
     ("progress", "progress", "call", "progress"),
     ("cancel", "cancel", "cancel", "hang", '{"mark":"{mark}"}', "heard"),
-    ("log", "logs", "logs", "logs", "", "warning"),
+    ("log", "logs", "logs", "logs", "", "warning 2"),
     ("elicitation form", "form", "call", "ask_form"),
     ("elicitation form", "form-mute", "mute", "ask_form"),
     ("elicitation form", "rounds", "call", "ask_twice"),
@@ -50,6 +55,77 @@ STEPS = (
     ("binary", "blob", "read", "fixture://pixel"),
 )
 
+# server-everything, on the first generation of the TypeScript SDK.
+EVERYTHING = (
+    ("lists", "tools", "list", "tools"),
+    ("lists", "resources", "list", "resources"),
+    ("lists", "templates", "list", "templates"),
+    ("lists", "prompts", "list", "prompts"),
+    ("calls", "call", "call", "echo", '{"message":"na\\u00efve \u2603 \\"q\\" \\\\ \U0001f600"}'),
+    ("calls", "bad-arguments", "call", "get-sum", '{"a":"no","b":"numbers"}'),
+    ("calls", "unknown-tool", "call", "nothing", "{}"),
+    ("calls", "structured", "call", "get-structured-content", '{"location":"Chicago"}'),
+    ("calls", "links", "call", "get-resource-links", '{"count":3}'),
+    ("calls", "annotated", "call", "get-annotated-message", '{"messageType":"error","includeImage":true}'),
+    ("calls", "read", "read", "demo://resource/static/document/features.md"),
+    ("calls", "missing", "read", "demo://resource/dynamic/text/none"),
+    ("calls", "prompt", "prompt", "args-prompt", '{"city":"Z\u00fcrich","state":"ZH"}'),
+    ("progress", "progress", "call", "trigger-long-running-operation", '{"duration":0.2,"steps":4}'),
+    ("elicitation form", "form", "call", "trigger-elicitation-request"),
+    ("elicitation URL", "url", "call", "trigger-url-elicitation",
+     '{"url":"https://example.org/sign","message":"Please sign in","elicitationId":"sign-1"}'),
+    ("sampling", "sample", "call", "trigger-sampling-request", '{"prompt":"Say something \u2603","maxTokens":100}'),
+    ("roots", "roots", "call", "get-roots-list"),
+    ("completion", "completion", "complete", "completable-prompt", "department", "S"),
+    ("completion", "completion-template", "complete", "demo://resource/dynamic/text/{resourceId}", "resourceId", "1"),
+    ("binary", "image", "call", "get-tiny-image"),
+)
+
+# The programs of tests/interop/sdks, as servers.
+PEER = (
+    ("lists", "tools", "list", "tools"),
+    ("lists", "resources", "list", "resources"),
+    ("lists", "templates", "list", "templates"),
+    ("lists", "prompts", "list", "prompts"),
+    ("calls", "call", "call", "echo", '{"text":"na\\u00efve \u2603 \\"q\\" \\\\ \U0001f600"}'),
+    ("calls", "bad-arguments", "call", "sum", '{"left":"two","right":3}'),
+    ("calls", "unknown-tool", "call", "nothing", "{}"),
+    ("calls", "structured", "call", "sum", '{"left":2,"right":3}'),
+    ("calls", "tool-error", "call", "fail"),
+    ("calls", "read", "read", "peer://note"),
+    ("calls", "template", "read", "peer://item/7"),
+    ("calls", "missing", "read", "peer://nothing"),
+    ("calls", "prompt", "prompt", "greet", '{"name":"Ada \u2603"}'),
+    ("progress", "progress", "call", "progress"),
+    ("log", "logs", "logs", "progress", "", "info 1"),
+    ("elicitation form", "form", "call", "elicit"),
+    ("elicitation form", "form-mute", "mute", "elicit"),
+    ("sampling", "sample", "call", "sample"),
+    ("roots", "roots", "call", "roots"),
+    ("subscribe", "updates", "updates", "peer://note", "touch"),
+    ("completion", "completion", "complete", "greet", "name", "A"),
+    ("binary", "image", "call", "image"),
+    ("binary", "blob", "read", "peer://pixel"),
+)
+
+# ---- what the clients of tests/interop/sdks do on their own: case -> feature; the rest are calls ---
+CASES = {
+    "tools-list": "lists", "resources-list": "lists", "prompts-list": "lists",
+    "progress": "progress", "cancel": "cancel", "logging": "log", "elicitation": "elicitation form",
+    "sampling": "sampling", "roots": "roots", "subscribe": "subscribe", "list-changed": "subscribe",
+    "completion": "completion", "content-image": "binary", "content-audio": "binary",
+    "content-mixed": "binary", "resource-blob": "binary",
+}
+
+# ---- features that a kind of server or client has nothing for: the cell is "-" ---------------------
+WITHOUT = {
+    "everything": "it logs at random, is asked nothing of its calls, and sends updates at a pace of its own "
+                  "(tests/interop/notices.test.mjs waits for them); its tasks are 2025-11-25's",
+    "peer": "the programs of tests/interop/sdks have no tool for it",
+    "a client of another SDK": "the programs of tests/interop/sdks have no case for it",
+    "any server but our fixture, where the older revision has no words for it": "they answer all revisions alike",
+}
+
 # ---- what the older of two revisions has no words for: step -> since when, and what ----------------
 # The outcome is checked all the same: it is what that revision gets of its own server.
 SINCE = {
@@ -68,28 +144,84 @@ SINCE = {
     "task-fails": (MODERN, "the tasks extension"),
 }
 
+SINCE_CASES = {
+    "structured": SINCE["structured"],
+    "content-audio": SINCE["audio"],
+    "elicitation": SINCE["form"],
+}
+
 # ---- whose direct answer is the measure ------------------------------------------------------------
 # Else that of the older revision of the two: it is what both can carry.
 BASIS = {
     "missing": "client",  # the code of a resource that is not there is the client's revision's affair
+    ("peer", "form-mute"): "server",  # a client that cannot be asked gets the server's own answer to that
+    ("everything", "tools"): "server",  # it shows tools by what its client can be asked; the gateway can be asked all
     "own-error": "newer",  # 2026-07-28 has no room for a server's own codes
+}
+
+# ---- what the gateway answers itself, whatever the server would say --------------------------------
+ITS_OWN = {
+    "unknown-tool": '{"outcome":"error","error":{"code":-32602,"message":"Unknown tool: nothing"},'
+                    '"progress":[],"logs":[],"asked":[],"updated":[]}',
 }
 
 # ---- fields that may differ ------------------------------------------------------------------------
 
 
-def eras_differ(client, server):
-    return (client == MODERN) != (server == MODERN)
+LISTS = ("tools", "resources", "templates", "prompts")
 
 
 def always(_client, _server):
     return True
 
 
-# steps ("*": all), when (of client's and server's revision), path, why
+def without_until(revision):
+    """The client's revision is older than the field."""
+    return lambda client, _server: client < revision
+
+
+def modern_client(client, _server):
+    return client == MODERN
+
+
+def modern_on_one_side(client, server):
+    return (client == MODERN) != (server == MODERN)
+
+
+WHOLE = "entries go through as their server made them: older clients pass over what they do not know"
+
+# steps ("*": all; "KIND:", "KIND:STEP": with that kind of server), when (of client's and server's revision), path, why
 FIELDS = [
-    ("*", always, ("result", "resultType"), "stateless results say their type, others have none; its place in the result is the engine's"),
-    ("*", always, ("result", "_meta", "io.modelcontextprotocol/serverInfo"), "who answers: the gateway says that it does"),
+    ("*", always, ("result", "resultType"),
+     "stateless results say their type, others have none; where in the result is the engine's affair"),
+    ("*", always, ("result", "_meta", "io.modelcontextprotocol/serverInfo"),
+     "who answers: the gateway says that it does"),
     ("*", always, ("result", "ttlMs"), "how long it may be kept: only stateless results say so"),
     ("*", always, ("result", "cacheScope"), "by whom it may be kept: only stateless results say so"),
+    (("everything:",), always, ("logs",), "it tells when it likes that it heard of roots"),
+    (("peer:progress",), modern_client, ("logs",), "stateless clients get the log messages that a request wants"),
+    (("everything:missing", "peer:missing"), modern_on_one_side, ("error", "code"),
+     "a resource that is not there is -32002 in sessions and -32602 in the stateless era"),
+    (LISTS, without_until("2025-06-18"), ("items", "*", "title"), WHOLE),
+    (LISTS, without_until("2025-06-18"), ("items", "*", "outputSchema"), WHOLE),
+    (LISTS, without_until("2025-06-18"), ("items", "*", "_meta"), WHOLE),
+    (LISTS, without_until("2025-03-26"), ("items", "*", "annotations"), WHOLE),
+    (LISTS, without_until("2025-11-25"), ("items", "*", "icons"), WHOLE),
+    (("structured",), without_until("2025-06-18"), ("result", "structuredContent"),
+     "the text that goes with it says the same: older clients pass over what they do not know"),
+    (("progress",), without_until("2025-03-26"), ("progress", "*", "message"),
+     "progress goes through as its server made it: older clients pass over what they do not know"),
+    (("url",), modern_on_one_side, ("asked", "*", "params", "elicitationId"),
+     "2026-07-28 knows a page to visit by its request alone"),
 ]
+
+# ---- what others do wrong, or otherwise: (client, server, step), each a pattern; why ----------------
+DEVIATIONS = {
+}
+
+
+def deviation(client, server, step):
+    for pattern, why in DEVIATIONS.items():
+        if all(re.fullmatch(one, given) for one, given in zip(pattern, (client.name, server.name, step))):
+            return why
+    return None

@@ -1,0 +1,149 @@
+"""Holds what came through the gateway against what comes directly."""
+import threading
+
+import raw
+import tables
+
+EQUAL, NAMED, OLDER, NOTHING, BROKEN = "=", "~", "o", "-", "X"
+ORDER = NOTHING + EQUAL + NAMED + OLDER + BROKEN
+MEANING = {
+    EQUAL: "as directly, byte for byte; a client of another SDK: all its cases hold, as they do directly",
+    NAMED: "as directly, byte for byte, but for fields named below",
+    OLDER: "the older of the two revisions has no words for part of it (see below): its client gets, byte for byte, "
+           "what its own server would give it",
+    NOTHING: "the server or the client has nothing to try it with (see below)",
+    BROKEN: "wrong",
+}
+
+
+class Judge:
+    def __init__(self):
+        self.used = set()  # of tables.FIELDS, by index
+        self.excused = set()  # of tables.DEVIATIONS
+        self.passed = self.failed = self.skipped = 0
+        self.faults, self.notes = [], []
+        self.cells = {}
+        self.lock = threading.Lock()
+
+    def fault(self, text):
+        with self.lock:
+            self.failed += 1
+            self.faults.append(text)
+
+    @staticmethod
+    def wanted(step, client, server, reference):
+        """The direct answer that counts: of the revision that `basis` names, as far as the server has it."""
+        if step in tables.ITS_OWN:
+            return tables.ITS_OWN[step]
+        basis = tables.BASIS.get((server.family, step)) or tables.BASIS.get(step, "older")
+        revision = {"client": client.revision, "older": min(client.revision, server.revision),
+                    "newer": max(client.revision, server.revision), "server": server.revision}[basis]
+        if server.family != "fixture":
+            revision = min(revision, server.revision)  # no other can be asked directly
+        return reference(server, revision).get(step)
+
+    def compare(self, step, client, server, came, wanted):
+        """A mark, and what differs."""
+        if came is None or wanted is None:
+            return BROKEN, "it was not reached" if came is None else "directly it was not reached"
+        mark, older = EQUAL, min(client.revision, server.revision)
+        prefix = f"{server.name}."
+        if client.transport == "stdio" and prefix in came:
+            mark, came = NAMED, came.replace(prefix, "")
+        if came != wanted:
+            mark = NAMED
+            for index, (steps, when, path, _) in enumerate(tables.FIELDS):
+                named = {step, f"{server.family}:", f"{server.family}:{step}"}
+                if (steps == "*" or not named.isdisjoint(steps)) and when(client.revision, server.revision):
+                    left, right = raw.without(came, path), raw.without(wanted, path)
+                    if (left, right) != (came, wanted):
+                        self.used.add(index)
+                    came, wanted = left, right
+        if came != wanted:
+            return BROKEN, f"came {came[:700]}\n      want {wanted[:700]}"
+        if older < tables.SINCE.get(step, ("",))[0]:
+            return OLDER, ""
+        return mark, ""
+
+    def take(self, client, server, came, end, verdicts):
+        """One run: `verdicts` yields (feature, step, mark, text)."""
+        marks = {}
+        if end is not None:
+            self.fault(f"{client.name} > {server.name}: the client ended badly: {end}")
+        for feature, step, mark, text in verdicts:
+            if mark == BROKEN:
+                where = f"{client.name} > {server.name}: {step}"
+                why = tables.deviation(client, server, step)
+                if why is not None:
+                    with self.lock:
+                        self.excused.add(why)
+                        self.skipped += 1
+                        self.notes.append(f"{where}: {why}")
+                    mark = NOTHING
+                else:
+                    self.fault(f"{where}: {text}")
+            elif mark != NOTHING:
+                with self.lock:
+                    self.passed += 1
+            marks[feature] = max(marks.get(feature, NOTHING), mark, key=ORDER.index)
+        with self.lock:
+            self.cells[client.name, server.name] = marks
+
+    def take_steps(self, client, server, came, end, reference):
+        def verdicts():
+            for feature, step, *_ in server.plan:
+                if server.family != "fixture" and client.revision < tables.SINCE.get(step, ("",))[0]:
+                    yield feature, step, NOTHING, ""
+                    continue
+                wanted = self.wanted(step, client, server, reference)
+                yield feature, step, *self.compare(step, client, server, came.get(step), wanted)
+        self.take(client, server, came, end, verdicts())
+
+    def take_cases(self, client, server, came, end, directly):
+        """The client says itself what holds. What it does not hold directly is not the gateway's affair."""
+        def verdicts():
+            for case, (verdict, _) in directly.items():
+                feature = tables.CASES.get(case, "calls")
+                found, text = came.get(case, ("not ok", "it was not reached"))
+                if verdict == "skip" or verdict == "not ok":
+                    yield feature, case, NOTHING, ""
+                elif found == "ok":
+                    yield feature, case, EQUAL, ""
+                elif min(client.revision, server.revision) < tables.SINCE_CASES.get(case, ("",))[0]:
+                    yield feature, case, OLDER, ""
+                else:
+                    yield feature, case, BROKEN, f"{found}: {text}"
+        self.take(client, server, came, end, verdicts())
+
+
+def print_table(judge, clients, servers):
+    for client in clients:
+        columns = [one for one in servers if (client.name, one.name) in judge.cells]
+        if not columns:
+            continue
+        print(f"\n{client.name}, in front of")
+        for kind, transport in dict.fromkeys((one.kind, one.transport) for one in columns):
+            row = [one for one in columns if (one.kind, one.transport) == (kind, transport)]
+            print(f"  {f'{kind} on {transport}':<26}" + "".join(f"{one.revision:>12}" for one in row))
+            for feature in tables.FEATURES:
+                marks = (judge.cells[client.name, one.name].get(feature, NOTHING) for one in row)
+                print(f"    {feature:<24}" + "".join(f"{mark:>12}" for mark in marks))
+    print("\nMarks")
+    for mark, text in MEANING.items():
+        print(f"  {mark}  {text}")
+    print("\nNot in the table\n  HTTP+SSE with later revisions: it is the transport of 2024-11-05")
+    print("\nNothing to try it with")
+    for kind, why in tables.WITHOUT.items():
+        print(f"  {kind}: {why}")
+    print("\nWhat a revision has no words for")
+    for step, (since, what) in tables.SINCE.items():
+        print(f"  {step}: {what}, since {since}")
+    print("\nFields that may differ")
+    print("  names of tools and prompts, for a client on stdio: they carry the server's")
+    for steps, _, path, why in tables.FIELDS:
+        where = "all" if steps == "*" else ", ".join(steps)
+        print(f"  {'.'.join(path)} ({where}): {why}")
+    if judge.notes:
+        print("\nDeviations of others")
+        for note in sorted(set(judge.notes)):
+            print(f"  {note}")
