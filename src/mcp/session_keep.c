@@ -246,7 +246,8 @@ static void answer_lost(reader *self, stream *to, json_val open)
             continue;
         }
         bay_str method;
-        if (json_is(lost, JSON_ARRAY) && json_str_plain(json_item(lost, 1), &method)) {
+        if (options->keeper != NULL && json_is(lost, JSON_ARRAY) &&
+            json_str_plain(json_item(lost, 1), &method)) {
             buf_clear(&text);
             options->keeper->lost(options->keeper_user, json_raw(json_item(lost, 0)), method,
                                   &text);

@@ -3,6 +3,7 @@
 #define TRANSPORT_FACE_INTERNAL_H
 
 #include "base/map.h"
+#include "transport/face_back.h"
 #include "transport/http_carrier.h"
 #include "transport/http_guard.h"
 #include "transport/mcp_http_face.h"
@@ -21,6 +22,7 @@ struct http_face {
     loop_task leave_task;
     relay_port *port;
     list relayed; /* exchanges of other loops that our engines deal with */
+    list waits;   /* calls whose session is being looked for */
     relay_port **peers;
     size_t peer_count;
     char *texts; /* what the guard's lists and the paths point into */
@@ -34,10 +36,17 @@ typedef struct face_call {
     mcp_http_request http;
 } face_call;
 
-/* Gives the call to its engine, or to the HTTP+SSE connection it names. *out_engine is set before
- * the carrier hears anything; NULL: no engine knows the carrier. */
-void face_serve(http_face *self, const face_call *call, mcp_carrier *carrier,
-                mcp_server **out_engine);
+/* Gives the call to its engine, or to the HTTP+SSE connection it names. `back->engine` is set
+ * before the carrier hears anything. When `back->wait` is set afterwards, what the call points to
+ * must stay until `back->served` or face_back_gone. */
+void face_serve(http_face *self, const face_call *call, face_back *back);
+/* The rest of it, once there is nothing to wait for. */
+void face_serve_now(http_face *self, const face_call *call, face_back *back);
+
+/* Does the call wait for its session, or was it answered because it cannot? */
+bool face_wait_begin(http_face *self, const face_call *call, mcp_server *engine, face_back *back);
+/* The face goes: nobody waits any more. */
+void face_waits_end(http_face *self);
 
 /* The engine of `path` when that is where HTTP+SSE streams begin; NULL: it is not. */
 mcp_server *face_sse_engine(http_face *self, bay_str path);

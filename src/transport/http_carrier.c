@@ -9,7 +9,7 @@ enum { MOST_SPARE = 64 };
 
 static http_carrier *of_carrier(mcp_carrier *carrier)
 {
-    return CONTAINER_OF(carrier, http_carrier, carrier);
+    return CONTAINER_OF(carrier, http_carrier, back.carrier);
 }
 
 static http_carrier *of_reply(http_reply *reply)
@@ -66,17 +66,15 @@ static const mcp_carrier_ops carrier_ops = {
 static void on_gone(http_reply *reply)
 {
     http_carrier *self = of_reply(reply);
-    if (self->engine != NULL) {
-        mcp_server_gone(self->engine, &self->carrier, loop_now_ms(reply->among->loop));
-    }
+    face_back_gone(&self->back, loop_now_ms(reply->among->loop));
     recycle(self);
 }
 
 static void on_drained(http_reply *reply)
 {
     http_carrier *self = of_reply(reply);
-    if (self->engine != NULL) {
-        mcp_server_drained(self->engine, &self->carrier);
+    if (self->back.engine != NULL) {
+        mcp_server_drained(self->back.engine, &self->back.carrier);
     }
 }
 
@@ -84,13 +82,34 @@ static void on_close(http_reply *reply)
 {
     http_carrier *self = of_reply(reply);
     http_carriers *home = self->home;
-    if (self->engine != NULL && self->engine != home->closed_last) {
-        home->closed_last = self->engine;
-        mcp_server_close_streams(self->engine);
+    mcp_server *engine = self->back.engine;
+    if (engine != NULL && engine != home->closed_last) {
+        home->closed_last = engine;
+        mcp_server_close_streams(engine);
     }
 }
 
-static const http_reply_ops reply_ops = {.gone = on_gone, .drained = on_drained, .close = on_close};
+static void on_quiet(http_reply *reply)
+{
+    face_back *back = &of_reply(reply)->back;
+    if (back->engine != NULL) {
+        mcp_server_quiet(back->engine, &back->carrier, loop_now_ms(reply->among->loop));
+    }
+}
+
+static void on_expired(http_reply *reply)
+{
+    face_back *back = &of_reply(reply)->back;
+    if (back->engine != NULL) {
+        mcp_server_end_stream(back->engine, &back->carrier, loop_now_ms(reply->among->loop));
+    }
+}
+
+static const http_reply_ops reply_ops = {.gone = on_gone,
+                                         .drained = on_drained,
+                                         .close = on_close,
+                                         .quiet = on_quiet,
+                                         .expired = on_expired};
 
 /* ---- making them */
 
@@ -119,7 +138,7 @@ http_carrier *http_carrier_new(http_carriers *home, http_exchange *exchange)
         self = mem_alloc(sizeof(*self));
     }
     if (self != NULL) {
-        *self = (http_carrier){.carrier.ops = &carrier_ops, .home = home};
+        *self = (http_carrier){.back.carrier.ops = &carrier_ops, .home = home};
         http_reply_begin(&self->reply, home->replies, &reply_ops, exchange);
     }
     return self;

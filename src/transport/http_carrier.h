@@ -3,12 +3,12 @@
 #define TRANSPORT_HTTP_CARRIER_H
 
 #include "mcp/server.h"
+#include "transport/face_back.h"
 #include "transport/http_reply.h"
 
 typedef struct http_carrier {
-    mcp_carrier carrier; /* first */
+    face_back back; /* first */
     http_reply reply;
-    mcp_server *engine; /* NULL: the transport itself answers */
     struct http_carriers *home;
 } http_carrier;
 

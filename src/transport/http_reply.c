@@ -10,17 +10,50 @@ enum {
     EVENT_KEPT_BYTES = 64 * 1024, /* a larger buffer is given back after use */
 };
 
-/* ---- keep-alive ------------------------------------------------------------------------------ */
+/* ---- keep-alive, idling, ageing -------------------------------------------------------------- */
 
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How long a stream may be left alone; 0: for ever. */
+static uint32_t quiet_ms(const http_replies *self)
+{
+    uint32_t idle = self->limits.stream_idle_ms;
+    uint32_t alive = self->limits.keep_alive_ms;
+    return alive == 0 || (idle != 0 && idle < alive) ? idle : alive;
+}
+
+static uint64_t due_ms(const http_replies *self)
+{
+    uint64_t due = UINT64_MAX;
+    list_link *link = list_first(&self->waiting);
+    if (link != NULL && self->limits.keep_alive_ms > 0) {
+        due = CONTAINER_OF(link, http_reply, link)->written_ms + self->limits.keep_alive_ms;
+    }
+    link = list_first(&self->streaming);
+    if (link != NULL && quiet_ms(self) > 0) {
+        due = earlier(due, CONTAINER_OF(link, http_reply, link)->written_ms + quiet_ms(self));
+    }
+    link = list_first(&self->opened);
+    if (link != NULL && self->limits.stream_total_ms > 0) {
+        due = earlier(due, CONTAINER_OF(link, http_reply, opened_link)->opened_ms +
+                               self->limits.stream_total_ms);
+    }
+    return due;
+}
+
+/* A timer that runs already may run too early, never too late: every reply is put at the end. */
 static void arm(http_replies *self)
 {
-    list_link *link = list_first(&self->streaming);
-    if (link == NULL || self->timer.heap_index != 0) {
+    if (self->timer.heap_index != 0) {
         return;
     }
+    uint64_t due = due_ms(self);
     uint64_t now = loop_now_ms(self->loop);
-    uint64_t due = CONTAINER_OF(link, http_reply, link)->written_ms + self->keep_alive_ms;
-    if (loop_timer_start(self->loop, &self->timer, due > now ? due - now : 0) != BAY_OK) {
+    if (due != UINT64_MAX &&
+        loop_timer_start(self->loop, &self->timer, due > now ? due - now : 0) != BAY_OK) {
         LOG(LOG_WARN, "http", "no memory for a timer: quiet streams are not kept alive");
     }
 }
@@ -32,30 +65,74 @@ static void touch(http_reply *self)
     list_push(&self->among->streaming, &self->link);
 }
 
+static void look_at_waiting(http_replies *self, uint64_t now)
+{
+    list_link *link;
+    while (self->limits.keep_alive_ms > 0 && (link = list_first(&self->waiting)) != NULL) {
+        http_reply *one = CONTAINER_OF(link, http_reply, link);
+        if (one->written_ms + self->limits.keep_alive_ms > now) {
+            return;
+        }
+        one->written_ms = now;
+        list_remove(link);
+        list_push(&self->waiting, link);
+        if (one->ops->quiet != NULL) {
+            one->ops->quiet(one);
+        }
+    }
+}
+
+static void look_at_quiet(http_replies *self, uint64_t now)
+{
+    list_link *link;
+    while (quiet_ms(self) > 0 && (link = list_first(&self->streaming)) != NULL) {
+        http_reply *one = CONTAINER_OF(link, http_reply, link);
+        if (one->written_ms + quiet_ms(self) > now) {
+            return;
+        }
+        uint32_t idle = self->limits.stream_idle_ms;
+        if (self->limits.keep_alive_ms > 0) {
+            /* A peer that takes nothing is ended by the server's write time-out. */
+            (void)http_stream_write(one->exchange, STR(":\n\n"));
+        }
+        touch(one);
+        if (idle > 0 && one->spoke_ms + idle <= now) {
+            one->ops->expired(one);
+        }
+    }
+}
+
+static void look_at_old(http_replies *self, uint64_t now)
+{
+    list_link *link;
+    while (self->limits.stream_total_ms > 0 && (link = list_first(&self->opened)) != NULL) {
+        http_reply *one = CONTAINER_OF(link, http_reply, opened_link);
+        if (one->opened_ms + self->limits.stream_total_ms > now) {
+            return;
+        }
+        list_remove(link);
+        one->ops->expired(one);
+    }
+}
+
 static void on_timer(void *argument)
 {
     http_replies *self = argument;
     uint64_t now = loop_now_ms(self->loop);
-    list_link *link;
-    while ((link = list_first(&self->streaming)) != NULL) {
-        http_reply *quiet = CONTAINER_OF(link, http_reply, link);
-        if (quiet->written_ms + self->keep_alive_ms > now) {
-            break;
-        }
-        /* A peer that takes nothing is ended by the server's write time-out. */
-        (void)http_stream_write(quiet->exchange, STR(":\n\n"));
-        touch(quiet);
-    }
+    look_at_waiting(self, now);
+    look_at_quiet(self, now);
+    look_at_old(self, now);
     arm(self);
 }
 
 /* ---- all of a face --------------------------------------------------------------------------- */
 
-void http_replies_init(http_replies *self, loop *runs_on, uint32_t keep_alive_ms)
+void http_replies_init(http_replies *self, loop *runs_on, const http_reply_limits *limits)
 {
-    *self = (http_replies){.loop = runs_on, .keep_alive_ms = keep_alive_ms};
+    *self = (http_replies){.loop = runs_on, .limits = *limits};
     list_init(&self->waiting);
     list_init(&self->streaming);
+    list_init(&self->opened);
     loop_timer_init(&self->timer, on_timer, self);
     buf_init(&self->text, EVENT_MAX_BYTES);
 }
@@ -65,6 +142,7 @@ static http_exchange *detach(http_reply *self)
 {
     http_exchange *exchange = self->exchange;
     list_remove(&self->link);
+    list_remove(&self->opened_link);
     http_exchange_set_user(exchange, NULL);
     self->exchange = NULL;
     return exchange;
@@ -109,9 +187,11 @@ void http_replies_close(http_replies *self)
 void http_reply_begin(http_reply *self, http_replies *among, const http_reply_ops *ops,
                       http_exchange *exchange)
 {
-    *self = (http_reply){.among = among, .ops = ops, .exchange = exchange};
+    *self = (http_reply){
+        .among = among, .ops = ops, .exchange = exchange, .written_ms = loop_now_ms(among->loop)};
     list_push(&among->waiting, &self->link);
     http_exchange_set_user(exchange, self);
+    arm(among);
 }
 
 size_t http_reply_cors(const http_exchange *exchange, http_field *fields, size_t count)
@@ -144,6 +224,9 @@ void http_reply_answer(http_reply *self, int status, bay_str json, bay_str sessi
     if (allow.len > 0) {
         fields[count++] = (http_field){STR("Allow"), allow};
     }
+    if (status == 503) {
+        fields[count++] = (http_field){STR("Retry-After"), STR("1")};
+    }
     count = http_reply_cors(exchange, fields, count);
     http_exchange_reply(exchange, status, fields, count, json);
 }
@@ -163,6 +246,8 @@ static bay_err open_stream(http_reply *self)
     if (err == BAY_OK) {
         self->is_streaming = true;
         touch(self);
+        self->spoke_ms = self->opened_ms = self->written_ms;
+        list_push(&self->among->opened, &self->opened_link);
         arm(self->among);
     }
     return err;
@@ -191,6 +276,7 @@ static bay_err write_event(http_reply *self, const sse_event *event)
         return break_off(self);
     }
     touch(self);
+    self->spoke_ms = self->written_ms;
     return err;
 }
 

@@ -22,27 +22,43 @@ typedef struct http_reply_ops {
     void (*drained)(http_reply *self);
     /* Streams are to end gracefully. May call http_reply_end, now or later. */
     void (*close)(http_reply *self);
+    /* It has waited for as long as a stream may be quiet: the time to begin one, if that can be.
+     * Said again and again. May be NULL. */
+    void (*quiet)(http_reply *self);
+    /* This stream has said nothing, or lasted, for too long. Said again for one that is silent. May
+     * call http_reply_end, now or later. */
+    void (*expired)(http_reply *self);
 } http_reply_ops;
+
+typedef struct http_reply_limits {
+    uint32_t keep_alive_ms;   /* a comment on a stream that is quiet for so long; 0: none */
+    uint32_t stream_idle_ms;  /* a stream without an event; 0: no bound */
+    uint32_t stream_total_ms; /* a stream, whatever it says; 0: no bound */
+} http_reply_limits;
 
 typedef struct http_replies {
     loop *loop;
-    uint32_t keep_alive_ms;
-    list waiting;
+    http_reply_limits limits;
+    list waiting;   /* longest first */
     list streaming; /* longest quiet first */
+    list opened;    /* the same, oldest first, until they were told that they expired */
     loop_timer timer;
     buf text; /* one event, encoded */
 } http_replies;
 
 struct http_reply {
     list_link link;
+    list_link opened_link;
     http_replies *among;
     http_exchange *exchange; /* NULL: over */
     const http_reply_ops *ops;
-    uint64_t written_ms;
+    uint64_t written_ms; /* last bytes; while it waits: since when, or when it was last told */
+    uint64_t spoke_ms;   /* last event */
+    uint64_t opened_ms;
     bool is_streaming;
 };
 
-void http_replies_init(http_replies *self, loop *loop, uint32_t keep_alive_ms);
+void http_replies_init(http_replies *self, loop *loop, const http_reply_limits *limits);
 /* Every reply that is not over is cut: its `gone` runs. */
 void http_replies_fini(http_replies *self);
 /* Runs `close` of every open stream once. */

@@ -16,22 +16,33 @@ static bool is_messages(const http_face *self, bay_str path)
     return self->messages_path.len > 0 && str_eq(path, self->messages_path);
 }
 
-void face_serve(http_face *self, const face_call *call, mcp_carrier *carrier,
-                mcp_server **out_engine)
+static mcp_server *engine_of(http_face *self, const face_call *call)
 {
-    *out_engine = NULL;
-    if (is_messages(self, call->path)) {
-        sse_2024_receive(self, call, carrier);
-        return;
-    }
-    mcp_server *engine =
-        call->engine != NULL ? call->engine : self->options.engine(self->options.user, call->path);
+    return call->engine != NULL ? call->engine
+                                : self->options.engine(self->options.user, call->path);
+}
+
+void face_serve_now(http_face *self, const face_call *call, face_back *back)
+{
+    mcp_server *engine = engine_of(self, call);
     if (engine == NULL) {
-        carrier->ops->answer(carrier, 404, STR(""), STR(""), STR(""));
+        back->carrier.ops->answer(&back->carrier, 404, STR(""), STR(""), STR(""));
         return;
     }
-    *out_engine = engine;
-    mcp_server_http(engine, &call->http, carrier, loop_now_ms(self->loop));
+    back->engine = engine;
+    mcp_server_http(engine, &call->http, &back->carrier, loop_now_ms(self->loop));
+}
+
+void face_serve(http_face *self, const face_call *call, face_back *back)
+{
+    if (is_messages(self, call->path)) {
+        sse_2024_receive(self, call, &back->carrier);
+        return;
+    }
+    mcp_server *engine = engine_of(self, call);
+    if (engine == NULL || !face_wait_begin(self, call, engine, back)) {
+        face_serve_now(self, call, back);
+    }
 }
 
 static bay_str field_of(void *context, bay_str name)
@@ -53,6 +64,8 @@ static relay_port *owner_of(const http_face *self, const http_exchange *exchange
     bool is_known = false;
     if (session_id.len > 0) {
         is_known = mcp_session_worker(session_id, &worker);
+        /* it may be from a time when there were more of us */
+        worker = is_known && self->peer_count > 0 ? worker % (uint32_t)self->peer_count : 0;
     } else if (self->options.home != NULL && str_eq(http_exchange_method(exchange), STR("POST"))) {
         is_known = self->options.home(self->options.user, http_exchange_body(exchange), &worker);
     }
@@ -85,7 +98,7 @@ static void serve(http_face *self, http_exchange *exchange, mcp_server *engine, 
                                .context = exchange,
                                .memory = http_exchange_arena(exchange),
                                .principal = principal}};
-    face_serve(self, &call, &carrier->carrier, &carrier->engine);
+    face_serve(self, &call, &carrier->back);
 }
 
 /* ---- routing --------------------------------------------------------------------------------- */
@@ -255,8 +268,14 @@ bay_err http_face_new(loop *runs_on, const http_face_options *options, http_face
     self->loop = runs_on;
     self->options = *options;
     list_init(&self->relayed);
-    http_replies_init(&self->replies, runs_on,
-                      options->keep_alive_ms > 0 ? options->keep_alive_ms : KEEP_ALIVE_MS);
+    list_init(&self->waits);
+    http_reply_limits limits = {
+        .keep_alive_ms = options->keep_alive_ms > 0 ? options->keep_alive_ms : KEEP_ALIVE_MS,
+        .stream_idle_ms = options->stream_idle_ms,
+        .stream_total_ms = options->stream_total_ms,
+    };
+    limits.keep_alive_ms = limits.keep_alive_ms == UINT32_MAX ? 0 : limits.keep_alive_ms;
+    http_replies_init(&self->replies, runs_on, &limits);
     http_carriers_init(&self->carriers, &self->replies);
     sse_2024_init(self);
     bay_err err = keep_texts(self, options);
@@ -288,6 +307,7 @@ void http_face_free(http_face *self)
     }
     relays_end(self);
     http_replies_fini(&self->replies);
+    face_waits_end(self);
     if (self->port != NULL) {
         relay_port_close(self->port);
         relay_port_unref(self->port);

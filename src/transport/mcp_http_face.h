@@ -27,7 +27,9 @@ typedef struct http_face_options {
     const bay_str *origins;
     size_t origin_count;
     bool is_loopback;
-    uint32_t keep_alive_ms; /* comment on quiet streams; 0: 15,000 */
+    uint32_t keep_alive_ms;   /* comment on quiet streams; 0: 15,000; UINT32_MAX: none */
+    uint32_t stream_idle_ms;  /* a stream without an event ends; 0: no bound */
+    uint32_t stream_total_ms; /* a stream ends, whatever it says; 0: no bound */
     uint32_t worker; /* this loop's number; equals mcp_server_options.worker of its engines */
     /* The engine for a path such as "/mcp" or "/mcp/files"; NULL: 404. */
     mcp_server *(*engine)(void *user, bay_str path);
@@ -41,6 +43,13 @@ typedef struct http_face_options {
      * the array it has to go to. It is relayed there as it is; false, this loop's own number or one
      * that no face has: it is dealt with here. NULL: always here. */
     bool (*home)(void *user, bay_str body, uint32_t *out_worker);
+    /* Asked for a session that `engine` does not hold, on the loop that its id names (by the number
+     * of loops there are): looks for it where sessions are kept. BAY_OK: `done` follows exactly
+     * once, never inside this call, with BAY_OK, BAY_NOTFOUND, or what kept it from looking (the
+     * client is told to come back). Or at once BAY_NOTFOUND, BAY_BUSY, BAY_NOMEM. NULL: there are
+     * no others. */
+    bay_err (*recall)(void *user, mcp_server *engine, bay_str session_id, bay_str principal,
+                      void (*done)(void *done_user, bay_err err), void *done_user);
     void *user;
     /* "/sse"; NULL: the deprecated transport is not served. Alone it stands for the engine at
      * "/mcp", behind another path ("/mcp/files/sse") for the engine there. */

@@ -94,7 +94,8 @@ static void on_close(http_reply *reply)
     loop_defer(self->face->loop, &self->face->leave_task);
 }
 
-static const http_reply_ops reply_ops = {.gone = on_gone, .drained = on_drained, .close = on_close};
+static const http_reply_ops reply_ops = {
+    .gone = on_gone, .drained = on_drained, .close = on_close, .expired = on_close};
 
 static void leave(void *argument)
 {

@@ -23,7 +23,10 @@ typedef struct relay {
     loop_message cut;
     loop_message gone;
     loop_message acknowledge;
+    loop_message notice;
     atomic_bool is_acknowledging; /* that message is on its way */
+    atomic_bool is_noticing;      /* the same */
+    atomic_uint notices;          /* what it will say */
     atomic_size_t acknowledged;   /* bytes it will report */
     struct {                      /* the exchange's loop */
         http_reply reply;
@@ -31,10 +34,9 @@ typedef struct relay {
         bool is_blocked;
     } front;
     struct { /* the owner's loop */
-        mcp_carrier carrier;
-        mcp_server *engine;
+        face_back way;
         http_face *face;
-        list_link link; /* in face->relayed while the engine may use the carrier */
+        list_link link; /* in face->relayed while anybody here may use the carrier */
         size_t on_their_way;
         bool is_waiting;
         bool is_cut;
@@ -45,7 +47,10 @@ typedef struct relay {
     size_t field_count;
 } relay;
 
-typedef enum output_kind { OUTPUT_ANSWER, OUTPUT_EVENT, OUTPUT_END } output_kind;
+typedef enum output_kind { OUTPUT_ANSWER, OUTPUT_EVENT, OUTPUT_RETRY, OUTPUT_END } output_kind;
+
+/* What the exchange's loop saw of the reply, by bits. */
+enum { NOTICE_QUIET = 1, NOTICE_EXPIRED = 2 };
 
 /* The engine's word on its way to the exchange. */
 typedef struct output {
@@ -92,7 +97,7 @@ static bool post(relay *self, relay_port *to, loop_message *message)
 
 static relay *of_carrier(mcp_carrier *carrier)
 {
-    return CONTAINER_OF(carrier, relay, back.carrier);
+    return CONTAINER_OF(carrier, relay, back.way.carrier);
 }
 
 /* The engine does not know the carrier any more. */
@@ -183,8 +188,14 @@ static void back_end(mcp_carrier *carrier)
     leave_back(self);
 }
 
+static void back_release(mcp_carrier *carrier, uint32_t retry_ms)
+{
+    (void)say(of_carrier(carrier), OUTPUT_RETRY, (int)retry_ms, STR(""), STR(""), STR(""));
+    back_end(carrier);
+}
+
 static const mcp_carrier_ops back_ops = {
-    .answer = back_answer, .event = back_event, .end = back_end};
+    .answer = back_answer, .event = back_event, .end = back_end, .release = back_release};
 
 static bay_str field_of(void *context, bay_str name)
 {
@@ -207,6 +218,14 @@ static size_t count_of(void *context, bay_str name)
     return count;
 }
 
+/* The request is still needed while the call waits; the wait counts for that long. */
+static void drop_wait(face_back *way)
+{
+    relay *self = of_carrier(&way->carrier);
+    drop_request(self);
+    unref(self);
+}
+
 static void run_begin(void *argument)
 {
     relay *self = argument;
@@ -215,13 +234,16 @@ static void run_begin(void *argument)
         cut(self);
     } else {
         atomic_fetch_add(&self->refs, 1); /* the engine's, given back by leave_back */
-        self->back.carrier.ops = &back_ops;
+        self->back.way.carrier.ops = &back_ops;
+        self->back.way.served = drop_wait;
         self->back.face = face;
         list_push(&face->relayed, &self->back.link);
-        face_serve(face, &self->call, &self->back.carrier, &self->back.engine);
+        face_serve(face, &self->call, &self->back.way);
     }
-    drop_request(self);
-    unref(self);
+    if (self->back.way.wait != NULL) {
+        return; /* the message's count becomes the wait's */
+    }
+    drop_wait(&self->back.way);
 }
 
 /* The engine forgets the carrier; what it still says has nowhere to go. */
@@ -231,8 +253,10 @@ static void abandon_back(relay *self)
         return;
     }
     self->back.is_cut = true;
-    if (self->back.engine != NULL) {
-        mcp_server_gone(self->back.engine, &self->back.carrier, loop_now_ms(self->back.face->loop));
+    bool has_waited = self->back.way.wait != NULL;
+    face_back_gone(&self->back.way, loop_now_ms(self->back.face->loop));
+    if (has_waited) {
+        drop_wait(&self->back.way);
     }
     leave_back(self);
 }
@@ -252,7 +276,22 @@ static void run_acknowledge(void *argument)
     if (list_holds(&self->back.link) && self->back.is_waiting &&
         self->back.on_their_way <= WINDOW_BYTES / 2) {
         self->back.is_waiting = false;
-        mcp_server_drained(self->back.engine, &self->back.carrier);
+        mcp_server_drained(self->back.way.engine, &self->back.way.carrier);
+    }
+    unref(self);
+}
+
+static void run_notice(void *argument)
+{
+    relay *self = argument;
+    atomic_store(&self->is_noticing, false);
+    unsigned notices = atomic_exchange(&self->notices, 0);
+    face_back *way = &self->back.way;
+    if ((notices & NOTICE_QUIET) != 0 && list_holds(&self->back.link) && way->engine != NULL) {
+        mcp_server_quiet(way->engine, &way->carrier, loop_now_ms(self->back.face->loop));
+    }
+    if ((notices & NOTICE_EXPIRED) != 0 && list_holds(&self->back.link) && way->engine != NULL) {
+        mcp_server_end_stream(way->engine, &way->carrier, loop_now_ms(self->back.face->loop));
     }
     unref(self);
 }
@@ -275,7 +314,7 @@ void relays_close_streams(http_face *self)
     list_link *link;
     while ((link = list_pop(&self->relayed)) != NULL) {
         list_push(&asked, link);
-        mcp_server *engine = CONTAINER_OF(link, relay, back.link)->back.engine;
+        mcp_server *engine = CONTAINER_OF(link, relay, back.link)->back.way.engine;
         if (engine != NULL && engine != last) {
             last = engine;
             mcp_server_close_streams(engine);
@@ -324,8 +363,29 @@ static void front_close(http_reply *reply)
     (void)reply; /* the owner's face ends it, when it closes its own streams */
 }
 
-static const http_reply_ops front_ops = {
-    .gone = front_gone, .drained = front_drained, .close = front_close};
+static void notice(relay *self, unsigned what)
+{
+    atomic_fetch_or(&self->notices, what);
+    if (!atomic_exchange(&self->is_noticing, true)) {
+        (void)post(self, self->owner, &self->notice);
+    }
+}
+
+static void front_quiet(http_reply *reply)
+{
+    notice(of_reply(reply), NOTICE_QUIET);
+}
+
+static void front_expired(http_reply *reply)
+{
+    notice(of_reply(reply), NOTICE_EXPIRED);
+}
+
+static const http_reply_ops front_ops = {.gone = front_gone,
+                                         .drained = front_drained,
+                                         .close = front_close,
+                                         .quiet = front_quiet,
+                                         .expired = front_expired};
 
 static void write_event(relay *self, const output *word)
 {
@@ -351,6 +411,9 @@ static void run_output(void *argument)
         if (was_open) {
             write_event(self, word);
         }
+        break;
+    case OUTPUT_RETRY:
+        (void)http_reply_retry(reply, (uint32_t)word->status);
         break;
     case OUTPUT_END:
         http_reply_end(reply);
@@ -427,6 +490,7 @@ void relay_exchange(http_face *face, http_exchange *exchange, relay_port *owner,
     self->cut = (loop_message){.function = run_cut, .argument = self};
     self->gone = (loop_message){.function = run_gone, .argument = self};
     self->acknowledge = (loop_message){.function = run_acknowledge, .argument = self};
+    self->notice = (loop_message){.function = run_notice, .argument = self};
     bay_err err = copy_request(self, exchange, principal);
     if (err == BAY_OK) {
         http_reply_begin(&self->front.reply, &face->replies, &front_ops, exchange);

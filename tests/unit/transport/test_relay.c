@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "mcp/keeper.h"
 #include "support/server_rig.h"
 
 #define EVENT_STREAM "Accept: text/event-stream\r\n"
@@ -115,6 +116,8 @@ static int close_streams(server_rig *far)
 /* ---- set-up */
 
 static atomic_int homes_asked;
+static uint32_t near_alive_ms;
+static uint32_t near_total_ms;
 
 /* What a client brings back names the loop by a digit: "home 1". */
 static bool find_home(void *user, bay_str body, uint32_t *out_worker)
@@ -129,11 +132,56 @@ static bool find_home(void *user, bay_str body, uint32_t *out_worker)
     return true;
 }
 
+/* The far loop finds the sessions that are called kept, in a later turn. */
+typedef struct search {
+    mcp_server *engine;
+    char id[64];
+    void (*done)(void *user, bay_err err);
+    void *user;
+} search;
+
+static void end_search(void *argument)
+{
+    search *self = argument;
+    bay_err err = BAY_NOTFOUND;
+    if (strstr(self->id, "kept") != NULL) {
+        err = mcp_session_restore(self->engine, str_of(self->id), STR(""),
+                                  STR("{\"v\":1,\"revision\":\"2025-11-25\",\"client\":{"
+                                      "\"clientInfo\":null,\"capabilities\":{}}}"),
+                                  NULL, 0, NULL, 0);
+    }
+    self->done(self->user, err);
+    free(self);
+}
+
+static bay_err recall(void *user, mcp_server *engine, bay_str id, bay_str principal,
+                      void (*done)(void *done_user, bay_err err), void *done_user)
+{
+    server_rig *rig = user;
+    search *self = calloc(1, sizeof(*self));
+    (void)principal;
+    self->engine = engine;
+    self->done = done;
+    self->user = done_user;
+    (void)snprintf(self->id, sizeof(self->id), "%.*s", BAY_STR(id));
+    bay_err err = loop_post(rig->loop, end_search, self);
+    if (err != BAY_OK) {
+        free(self);
+    }
+    return err;
+}
+
 static int set_up(void **state)
 {
     pair *self = calloc(1, sizeof(*self));
-    http_face_options options = {.is_loopback = true, .home = find_home};
+    http_face_options options = {.is_loopback = true,
+                                 .home = find_home,
+                                 .keep_alive_ms = near_alive_ms,
+                                 .stream_total_ms = near_total_ms};
     rig_open(&self->near, &options, 0);
+    options.recall = recall;
+    options.keep_alive_ms = 20;
+    options.stream_total_ms = 0;
     rig_open(&self->far, &options, 1);
     homes_asked = 0;
     http_face *faces[] = {self->near.face, self->far.face};
@@ -146,6 +194,15 @@ static int set_up(void **state)
     assert_memory_equal(self->session, "1-", 2);
     *state = self;
     return 0;
+}
+
+static int set_up_impatient(void **state)
+{
+    near_alive_ms = 10;
+    near_total_ms = 200;
+    int result = set_up(state);
+    near_alive_ms = near_total_ms = 0;
+    return result;
 }
 
 static void close_far(pair *self)
@@ -408,6 +465,53 @@ static void a_session_says_more_than_what_it_carries(void **state)
     assert_int_equal(homes_asked, 0);
 }
 
+static void a_session_is_looked_for_at_its_home(void **state)
+{
+    static const struct {
+        const char *id;
+        int status;
+    } cases[] = {{"1-none", 404}, {"1-kept", 200}, {"3-kept-when-there-were-more", 200}};
+    pair *self = *state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        wire_client client;
+        (void)snprintf(self->session, sizeof(self->session), "%s", cases[i].id);
+        say(self, &client, "POST", "",
+            "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"tools/list\"}");
+        PUMP_UNTIL(self, &client, client.is_complete);
+        assert_int_equal(client.status, cases[i].status);
+        wire_close(&client);
+    }
+    wire_client left; /* before it was found */
+    (void)snprintf(self->session, sizeof(self->session), "1-kept-left");
+    call(self, &left, "echo");
+    wire_close(&left);
+    TURN_UNTIL(self->near.loop, (void)0, http_server_connections(self->near.http) == 0);
+}
+
+static void a_far_call_that_waits_becomes_a_stream(void **state)
+{
+    pair *self = *state;
+    wire_client client;
+    call(self, &client, "hold");
+    PUMP_UNTIL(self, &client, wire_body_has(&client, ":\n\n:\n\n"));
+    assert_true(wire_head_has(&client, "X-Accel-Buffering: no\r\n"));
+    assert_true(wire_head_has(&client, "Cache-Control: no-cache"));
+    (void)ask(self, finish);
+    PUMP_UNTIL(self, &client, client.is_complete);
+    assert_true(wire_body_has(&client, "was held"));
+    wire_close(&client);
+}
+
+static void a_far_stream_does_not_last_for_ever(void **state)
+{
+    pair *self = *state;
+    wire_client client;
+    say(self, &client, "GET", "", NULL);
+    PUMP_UNTIL(self, &client, client.is_complete);
+    assert_true(wire_body_has(&client, "retry: 1000\n"));
+    wire_close(&client);
+}
+
 static void a_peer_that_left_is_told_to_the_far_engine(void **state)
 {
     pair *self = *state;
@@ -504,6 +608,7 @@ static void the_exchange_may_vanish_first(void **state)
 int main(void)
 {
 #define CASE(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+#define IMPATIENT(function) cmocka_unit_test_setup_teardown(function, set_up_impatient, tear_down)
     const struct CMUnitTest tests[] = {
         CASE(a_session_that_is_not_there_is_not_found),
         CASE(an_answer_comes_back),
@@ -516,6 +621,9 @@ int main(void)
         CASE(what_names_no_other_loop_stays),
         CASE(what_comes_back_goes_to_the_loop_it_names),
         CASE(a_session_says_more_than_what_it_carries),
+        CASE(a_session_is_looked_for_at_its_home),
+        IMPATIENT(a_far_call_that_waits_becomes_a_stream),
+        IMPATIENT(a_far_stream_does_not_last_for_ever),
         CASE(a_peer_that_left_is_told_to_the_far_engine),
         CASE(a_session_is_deleted_through_the_relay),
         CASE(messages_of_an_sse_connection_are_relayed),
