@@ -167,6 +167,9 @@ static void take_resource(face *self, mcp_request *request)
 static void face_request(void *user, mcp_request *request)
 {
     face *self = user;
+    if (parked_resume(self, request)) {
+        return;
+    }
     switch (request->method != NULL ? request->method->id : MCP_METHOD_COUNT) {
     case MCP_TOOLS_LIST:
     case MCP_RESOURCES_LIST:
@@ -333,6 +336,7 @@ bay_err face_new(const face_options *options, face **out)
     self->ring = options->ring;
     list_init(&self->waiting);
     list_init(&self->early);
+    parked_init(self);
     buf_init(&self->scratch, CATALOG_MAX_BYTES);
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
         catalog_view_init(&self->views[kind], kind);
@@ -349,6 +353,7 @@ bay_err face_new(const face_options *options, face **out)
         .max_subscriptions = limits->subscriptions,
         .log_bytes = limits->event_log_bytes,
         .log_events = limits->event_log_events,
+        .ask_timeout_ms = options->config->timeouts.answer_ms,
         .worker = options->worker,
         .json = {limits->message_bytes, limits->json_depth, limits->json_values},
     };
@@ -373,6 +378,7 @@ void face_free(face *self)
     if (self->engine != NULL) {
         mcp_server_free(self->engine);
     }
+    parked_fini(self);
     list_link *link;
     while ((link = list_first(&self->early)) != NULL) {
         early_end(CONTAINER_OF(link, early, link));

@@ -2,6 +2,9 @@
 #define GATEWAY_FACE_PARTS_H
 
 #include "gateway/face.h"
+#include "gateway/parked.h"
+#include "gateway/questions.h"
+#include "gateway/rounds.h"
 
 struct face {
     const config *config;
@@ -16,16 +19,31 @@ struct face {
     list early;   /* subscriptions from then */
     bool is_settled;
     buf scratch;
+    parked_calls parked;
 };
 
-/* A request on its way through: in the request's memory until it is finished. */
+/* 0 where there is no loop (tests of what needs none). */
+static inline uint64_t face_now_ms(const face *self)
+{
+    return self->loop != NULL ? loop_now_ms(self->loop) : 0;
+}
+
+/* A request on its way through: in the request's memory until it is finished; a call that may be
+ * parked has memory of its own and outlives the request (parked.h). */
 typedef struct route {
     list_link link; /* in face.waiting */
     face *face;
-    mcp_request *request;
-    listing *owner; /* keeps the tool's header table; may be NULL */
+    mcp_request *request; /* NULL while it is parked */
+    listing *owner;       /* keeps the tool's header table; may be NULL */
     upstream_call call;
     json_doc params_doc; /* of rewritten params */
+    parked *parked;      /* NULL: it cannot be parked */
+    rounds *rounds;      /* NULL: the server has asked for nothing by input_required */
+    struct route_guard *guard;
+    list questions; /* of a server of the handshake era, not answered yet */
+    uint32_t last_question;
+    uint32_t question_count;
+    size_t question_bytes;
 } route;
 
 /* route.c */
@@ -34,5 +52,33 @@ void route_to(face *self, mcp_request *request, upstream *to, bay_str rename,
 void route_cancelled(mcp_request *request);
 void route_drained(mcp_request *request);
 bool route_complete(face *self, mcp_request *request);
+/* Hands the call to its upstream; it may have ended when this returns. */
+void route_send(route *self, upstream *to);
+/* Answers a question of the server. False: the call ended over it, and the route is gone. */
+bool route_reply(route *self, bay_str id, bay_str result, int code, bay_str message);
+/* No call is under way any more: leaves its request, which is still to be finished, and goes. */
+void route_end(route *self);
+/* The call is given up on our side; the client is told why. `text` goes on from "The server … gave
+ * no answer: ". */
+void route_give_up(route *self, const char *reason, bay_str text);
+
+/* Sees whether the route ends meanwhile. */
+typedef struct route_guard {
+    route *route;
+    struct route_guard *outer;
+    bool is_gone;
+} route_guard;
+
+void route_guard_enter(route_guard *self, route *of);
+bool route_guard_leave(route_guard *self); /* false: it is gone */
+
+/* route_outcome.c: the last word of a call. */
+void route_answer(mcp_request *request, bay_str server, const mcp_outcome *outcome);
+/* A failure of our own: a tool's result that a model can read, else a JSON-RPC error. `reason` is
+ * for machines; `server` whom it is about. */
+void route_refuse(mcp_request *request, bay_str server, const char *reason, int code, bay_str text,
+                  bool may_have_run);
+/* A retry by a client whose user did not agree to the URL that the server wants opened: refused. */
+bool route_refuses_urls(mcp_request *request, bay_str server);
 
 #endif

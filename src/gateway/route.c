@@ -1,17 +1,64 @@
 /* A request on its way to the server that owns it, and the answer's way back. The bytes of both are
- * spliced by the engines; here only names, eras and failures are looked at. */
-#include <string.h>
-
-#include "base/log.h"
-#include "base/mem.h"
+ * spliced by the engines; here only names and eras are looked at. What a server asks meanwhile is
+ * in questions.c, parked.c and rounds.c; how a call ends, in route_outcome.c. */
 #include "base/str.h"
 #include "gateway/face_parts.h"
+#include "gateway/token.h"
 
-static void route_end(route *self)
+void route_guard_enter(route_guard *self, route *of)
 {
+    *self = (route_guard){.route = of, .outer = of->guard};
+    of->guard = self;
+}
+
+bool route_guard_leave(route_guard *self)
+{
+    if (self->is_gone) {
+        return false;
+    }
+    self->route->guard = self->outer;
+    return true;
+}
+
+void route_end(route *self)
+{
+    list_remove(&self->link); /* if it waits for a list */
+    questions_drop(self);
+    rounds_free(self->rounds);
+    self->rounds = NULL;
     listing_unref(self->owner);
     self->owner = NULL;
-    self->request->user = NULL;
+    for (route_guard *at = self->guard; at != NULL; at = at->outer) {
+        at->is_gone = true;
+    }
+    if (self->request != NULL) {
+        self->request->user = NULL;
+    }
+    if (self->parked != NULL) {
+        parked_free(self->parked);
+    }
+}
+
+bool route_reply(route *self, bay_str id, bay_str result, int code, bay_str message)
+{
+    route_guard guard;
+    route_guard_enter(&guard, self);
+    upstream_call_answer(&self->call, id, result, code, message);
+    return route_guard_leave(&guard);
+}
+
+void route_give_up(route *self, const char *reason, bay_str text)
+{
+    mcp_request *request = self->request;
+    bay_str server = upstream_name(self->call.upstream);
+    buf full;
+    upstream_call_cancel(&self->call, STR("the gateway gave the call up"));
+    buf_init(&full, 8192);
+    buf_printf(&full, "The server \"%.*s\" gave no answer: ", BAY_STR(server));
+    buf_str(&full, text); /* which may lie in the route's memory */
+    route_end(self);
+    route_refuse(request, server, reason, RPC_INTERNAL_ERROR, buf_view(&full), true);
+    buf_fini(&full);
 }
 
 /* Progress keeps all its members but the token, which becomes the client's own. */
@@ -39,6 +86,9 @@ static void pass_progress(route *self, json_val params)
 static void route_notified(void *user, mcp_method_id method, json_val params)
 {
     route *self = user;
+    if (self->request == NULL) {
+        return; /* nobody is there: what is said between two rounds has no request to go with */
+    }
     if (method == MCP_N_PROGRESS) {
         pass_progress(self, params);
     } else if (method == MCP_N_MESSAGE &&
@@ -47,149 +97,151 @@ static void route_notified(void *user, mcp_method_id method, json_val params)
     }
 }
 
-/* Machine-readable reasons of a failure on the way. */
-static const char *reason_of(bay_err err)
+static void route_asked(void *user, const rpc_message *message)
 {
-    switch (err) {
-    case BAY_TIMEOUT:
-        return "timeout";
-    case BAY_BUSY:
-        return "busy";
-    case BAY_LIMIT:
-        return "result_too_large";
-    case BAY_DENIED:
-        return "denied_by_server";
-    case BAY_UNSUPPORTED:
-        return "not_supported_by_server";
-    case BAY_PROTOCOL:
-    case BAY_SYNTAX:
-    case BAY_UTF8:
-        return "invalid_answer";
-    default:
-        return "server_unavailable";
-    }
+    questions_asked(user, message);
 }
 
-static void write_failure(buf *out, bay_str server, const mcp_outcome *outcome)
+static void route_withdrawn(void *user, bay_str id)
 {
-    const char *what = bay_err_text(outcome->err);
-    const char *detail = outcome->text != NULL ? outcome->text : "";
-    bool has_detail = detail[0] != '\0' && strcmp(detail, what) != 0;
-    buf_printf(out, "The server \"%.*s\" gave no answer: %s%s%.1000s.%s", BAY_STR(server), what,
-               has_detail ? ": " : "", has_detail ? detail : "",
-               outcome->was_sent ? " The call may have been carried out."
-                                 : " The call was not carried out; it can be tried again.");
+    questions_withdrawn(user, id);
 }
 
-static void write_reason(buf *out, bay_str server, const mcp_outcome *outcome)
+/* A client of the handshake era that is asked for input in a result. */
+static bool wants_rounds(const mcp_request *request, const mcp_outcome *outcome)
 {
-    buf_printf(out, "{\"patchbay/reason\":\"%s\",\"patchbay/server\":", reason_of(outcome->err));
-    json_quote(out, server);
-    buf_printf(out, ",\"patchbay/mayHaveRun\":%s}", outcome->was_sent ? "true" : "false");
-}
-
-/* The engine dresses it like any result; its _meta must stay one. */
-static void answer_tool_failure(mcp_request *request, bay_str text, bay_str reason)
-{
-    buf out;
-    bay_str copy;
-    json_doc doc;
-    buf_init(&out, 65536);
-    buf_lit(&out, "{\"content\":[{\"type\":\"text\",\"text\":");
-    json_quote(&out, text);
-    buf_lit(&out, "}],\"isError\":true,\"_meta\":");
-    buf_str(&out, reason);
-    buf_char(&out, '}');
-    bay_err err = out.err == BAY_OK ? arena_dup(request->memory, buf_view(&out), &copy) : out.err;
-    err = err == BAY_OK ? json_parse(&doc, copy, NULL, request->memory, NULL) : err;
-    buf_fini(&out);
-    if (err == BAY_OK) {
-        mcp_request_result(request, json_root(&doc));
-    } else {
-        mcp_request_error(request, RPC_INTERNAL_ERROR, STR("Out of memory"), (bay_str){NULL, 0});
-    }
-}
-
-/* A failure the model can act on is a tool's result; anything else a JSON-RPC error. */
-static void answer_failure(mcp_request *request, bay_str server, const mcp_outcome *outcome)
-{
-    buf text;
-    buf reason;
-    buf_init(&text, 4096);
-    buf_init(&reason, 4096);
-    write_failure(&text, server, outcome);
-    write_reason(&reason, server, outcome);
-    if (request->method->id == MCP_TOOLS_CALL) {
-        answer_tool_failure(request, buf_view(&text), buf_view(&reason));
-    } else {
-        mcp_request_error(request, RPC_INTERNAL_ERROR, buf_view(&text), buf_view(&reason));
-    }
-    buf_fini(&text);
-    buf_fini(&reason);
-}
-
-static bool needs_input(json_val result)
-{
-    return json_str_eq(json_get(result, STR("resultType")), STR("input_required"));
+    return outcome->kind == MCP_OUTCOME_RESULT && request->revision->era == MCP_LEGACY &&
+           request->method != NULL && (request->method->flags & MCP_FLAG_MRTR) != 0 &&
+           json_str_eq(json_get(outcome->result, STR("resultType")), STR("input_required"));
 }
 
 static void route_done(void *user, const mcp_outcome *outcome)
 {
     route *self = user;
     mcp_request *request = self->request;
+    if (request == NULL) {
+        parked_keep(self->parked, outcome);
+        return;
+    }
+    if (wants_rounds(request, outcome)) {
+        rounds_take(self, outcome->result);
+        return;
+    }
     bay_str server = upstream_name(self->call.upstream);
     route_end(self);
-    switch (outcome->kind) {
-    case MCP_OUTCOME_RESULT:
-        if (request->revision->era == MCP_LEGACY && needs_input(outcome->result)) {
-            /* nothing is dropped in silence: what cannot be carried is refused by name */
-            mcp_request_error(
-                request, RPC_INTERNAL_ERROR,
-                STR("The server asks for input from the client (input_required), which "
-                    "this gateway does not carry to clients of handshake revisions"),
-                (bay_str){NULL, 0});
-            return;
-        }
-        mcp_request_result(request, outcome->result);
-        return;
-    case MCP_OUTCOME_ERROR:
-        mcp_request_error_object(request, outcome->error);
-        return;
-    case MCP_OUTCOME_FAILED:
-        answer_failure(request, server, outcome);
-        return;
-    }
+    route_answer(request, server, outcome);
 }
 
-static const upstream_call_events route_events = {.notified = route_notified, .done = route_done};
+static const upstream_call_events route_events = {.notified = route_notified,
+                                                  .asked = route_asked,
+                                                  .withdrawn = route_withdrawn,
+                                                  .done = route_done};
 
-static route *route_new(face *self, mcp_request *request)
+/* ---- a call is made -------------------------------------------------------------------------- */
+
+static void refuse_memory(mcp_request *request)
 {
-    route *way = arena_zalloc(request->memory, sizeof(*way));
-    if (way == NULL) {
-        mcp_request_error(request, RPC_INTERNAL_ERROR, STR("Out of memory"), (bay_str){NULL, 0});
-        return NULL;
+    mcp_request_error(request, RPC_INTERNAL_ERROR, STR("Out of memory"), (bay_str){NULL, 0});
+}
+
+/* What its client can be asked during this call, in its own era's way. */
+static unsigned inputs_of(const face *self, const mcp_request *request)
+{
+    bool is_modern = request->revision->era == MCP_MODERN;
+    bool may_ask = is_modern ? parked_is_possible(self, request)
+                             : request->method != NULL && request->method->id != MCP_COMPLETE;
+    return may_ask ? mcp_inputs_of(request->revision, request->client_capabilities) : 0;
+}
+
+/* The capabilities of a session's client in the words of the stateless era: what it can be asked,
+ * and what has no meaning to the gateway. */
+static bay_err write_capabilities(const mcp_request *request, bay_str *out)
+{
+    static const char *const others[] = {"experimental", "extensions"};
+    buf text;
+    json_writer writer;
+    buf_init(&text, 1 << 20);
+    json_writer_init(&writer, &text);
+    json_open_object(&writer);
+    mcp_inputs_write(mcp_inputs_of(request->revision, request->client_capabilities),
+                     mcp_revision_of(MCP_LATEST), &writer);
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        json_val value = json_get(request->client_capabilities, str_of(others[i]));
+        if (json_is(value, JSON_OBJECT)) {
+            json_key(&writer, str_of(others[i]));
+            json_put_val(&writer, value);
+        }
     }
-    way->face = self;
-    way->request = request;
-    way->call.events = &route_events;
-    way->call.user = way;
-    way->call.spec = (mcp_call_spec){
+    json_close_object(&writer);
+    bay_err err = text.err == BAY_OK ? arena_dup(request->memory, buf_view(&text), out) : text.err;
+    buf_fini(&text);
+    return err;
+}
+
+/* Whose call it is: the client's session or connection, else its principal. */
+static bay_err write_identity(const mcp_request *request, bay_str *out)
+{
+    bay_str id = request->session != NULL ? mcp_session_id(request->session) : request->principal;
+    if (request->session == NULL || id.len > 0) {
+        *out = id;
+        return BAY_OK;
+    }
+    char text[40];
+    buf made = {.at = text, .cap = sizeof(text), .max = sizeof(text)};
+    buf_printf(&made, "connection %p", (void *)request->session);
+    return arena_dup(request->memory, buf_view(&made), out);
+}
+
+static bay_err route_describe(route *self)
+{
+    mcp_request *request = self->request;
+    mcp_call_spec *spec = &self->call.spec;
+    *spec = (mcp_call_spec){
         .method = request->method->text,
         .params = request->message.params,
         .meta = request->meta,
         .log_level = request->log_level,
         .wants_progress = request->progress_token.len > 0,
+        .client_info = json_raw(request->client_info),
     };
+    bay_err err = BAY_OK;
+    if (self->parked == NULL) {
+        err = write_identity(request, &self->call.affinity.identity);
+    }
+    /* a client's own capabilities: the server may ask it by input_required */
     if (request->revision->era == MCP_MODERN) {
-        /* a modern client's own capabilities: the server may ask it by input_required */
-        way->call.spec.capabilities = json_raw(request->client_capabilities);
-        way->call.spec.client_info = json_raw(request->client_info);
+        spec->capabilities = json_raw(request->client_capabilities);
+        return err;
+    }
+    return err == BAY_OK ? write_capabilities(request, &spec->capabilities) : err;
+}
+
+static route *route_new(face *self, mcp_request *request)
+{
+    unsigned inputs = inputs_of(self, request);
+    bool may_park = inputs != 0 && request->revision->era == MCP_MODERN;
+    route *way = may_park ? parked_new(self, request->principal)
+                          : arena_zalloc(request->memory, sizeof(*way));
+    if (way == NULL) {
+        refuse_memory(request);
+        return NULL;
+    }
+    way->face = self;
+    way->request = request;
+    list_init(&way->questions);
+    way->call.events = &route_events;
+    way->call.user = way;
+    way->call.affinity.inputs = inputs;
+    way->call.is_repeatable = request->method->id != MCP_TOOLS_CALL;
+    if (route_describe(way) != BAY_OK) {
+        route_end(way);
+        refuse_memory(request);
+        return NULL;
     }
     return way;
 }
 
-static void route_send(route *self, upstream *to)
+void route_send(route *self, upstream *to)
 {
     mcp_request *request = self->request;
     request->user = self;
@@ -199,17 +251,39 @@ static void route_send(route *self, upstream *to)
     upstream_send(to, &self->call);
 }
 
+/* What a retry brings is for the server that asked. One of the handshake era asks through us, and
+ * whatever is ours has been recognised before. */
+static bool refuses_retry(mcp_request *request, const upstream *to)
+{
+    const mcp_revision *revision = upstream_revision(to);
+    json_val state = json_get(request->message.params, STR("requestState"));
+    bay_str text;
+    uint32_t worker;
+    if (request->revision->era != MCP_MODERN || (revision != NULL && revision->era == MCP_MODERN)) {
+        return false;
+    }
+    bool is_ours = json_str_plain(state, &text) && token_worker(text, &worker);
+    if (!json_is(state, JSON_MISSING) && (revision != NULL || is_ours)) {
+        mcp_request_error(request, RPC_INVALID_PARAMS,
+                          STR("The requestState is not one that was given for this call, or not "
+                              "since the gateway started: call again without it"),
+                          (bay_str){NULL, 0});
+        return true;
+    }
+    return route_refuses_urls(request, upstream_name(to));
+}
+
 void route_to(face *self, mcp_request *request, upstream *to, bay_str rename,
               const catalog_entry *entry)
 {
-    route *way = route_new(self, request);
+    route *way = refuses_retry(request, to) ? NULL : route_new(self, request);
     if (way == NULL) {
         return;
     }
     if (rename.len > 0 && !str_eq(rename, request->name)) {
         if (arena_dup(request->memory, rename, &way->call.spec.rename) != BAY_OK) {
-            mcp_request_error(request, RPC_INTERNAL_ERROR, STR("Out of memory"),
-                              (bay_str){NULL, 0});
+            route_end(way);
+            refuse_memory(request);
             return;
         }
     }
@@ -224,7 +298,6 @@ void route_cancelled(mcp_request *request)
 {
     route *self = request->user;
     if (self != NULL) {
-        list_remove(&self->link); /* if it waits for a list */
         upstream_call_cancel(&self->call, STR("the client cancelled the request"));
         route_end(self);
     }
@@ -289,7 +362,8 @@ bool route_complete(face *self, mcp_request *request)
     }
     if (is_prompt && !str_eq(entry->item->key, key) &&
         rewrite_reference(way, entry->item->key) != BAY_OK) {
-        mcp_request_error(request, RPC_INTERNAL_ERROR, STR("Out of memory"), (bay_str){NULL, 0});
+        route_end(way);
+        refuse_memory(request);
         return true;
     }
     route_send(way, entry->upstream);

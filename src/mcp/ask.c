@@ -93,7 +93,9 @@ static void ask_end(ask *one, bay_err err, const rpc_message *response)
     void (*answered)(void *user, bay_err err, const rpc_message *response) = one->answered;
     void *user = one->user;
     mem_free(one);
-    answered(user, err, response);
+    if (answered != NULL) { /* NULL: it was taken back */
+        answered(user, err, response);
+    }
 }
 
 void ask_response(peer *from, const rpc_message *response)
@@ -115,7 +117,7 @@ void ask_response(peer *from, const rpc_message *response)
 }
 
 /* The client should stop working on what nobody waits for. */
-static void tell_client(ask *one, const char *reason)
+static void tell_client(ask *one, bay_str reason)
 {
     request *owner = one->owner;
     if (owner->outlet == NULL || owner->shown.is_cancelled) {
@@ -126,12 +128,13 @@ static void tell_client(ask *one, const char *reason)
                  "\"requestId\":");
     write_id(out, one->number);
     buf_lit(out, ",\"reason\":");
-    json_quote(out, str_of(reason));
+    json_quote(out, reason);
     buf_lit(out, "}}");
     (void)outlet_event(owner->outlet, out);
 }
 
-static ask *first_of(const request *self)
+/* `user` NULL: the first one. */
+static ask *find_of(const request *self, const void *user)
 {
     if (self->peer == NULL) {
         return NULL;
@@ -139,19 +142,35 @@ static ask *first_of(const request *self)
     LIST_EACH(link, &self->peer->asks)
     {
         ask *one = CONTAINER_OF(link, ask, peer_link);
-        if (one->owner == self) {
+        if (one->owner == self && (user == NULL || one->user == user)) {
             return one;
         }
     }
     return NULL;
 }
 
+void mcp_request_withdraw(mcp_request *shown, const void *user, bay_str reason)
+{
+    request *self = request_of(shown);
+    ask *one = find_of(self, user);
+    if (one == NULL) {
+        return;
+    }
+    /* Telling may end the request, which then says so to whoever asked: not to this one any more.
+     */
+    one->answered = NULL;
+    tell_client(one, reason);
+    if (find_of(self, user) == one) {
+        ask_end(one, BAY_CANCELLED, NULL);
+    }
+}
+
 void asks_end(request *self, bay_err err)
 {
     ask *one;
-    while ((one = first_of(self)) != NULL) {
-        tell_client(one, "The call that needed it has ended");
-        if (first_of(self) == one) {
+    while ((one = find_of(self, NULL)) != NULL) {
+        tell_client(one, STR("The call that needed it has ended"));
+        if (find_of(self, NULL) == one) {
             ask_end(one, err, NULL);
         }
     }
@@ -174,7 +193,7 @@ uint64_t asks_tick(mcp_server *self)
         if (one->deadline_ms > self->now_ms) {
             return one->deadline_ms;
         }
-        tell_client(one, "Timed out");
+        tell_client(one, STR("Timed out"));
         if (list_first(&self->asks) == link) {
             ask_end(one, BAY_TIMEOUT, NULL);
         }

@@ -114,14 +114,23 @@ static void write_params(json_writer *out, const mcp_call *call, const mcp_revis
     if (!has_meta && !is_renamed && json_kind_of(params) == JSON_MISSING) {
         return;
     }
-    bay_str except[] = {STR_INIT("_meta"), name_field};
+    bay_str except[4] = {STR_INIT("_meta")};
+    size_t excepted = 1;
+    if (is_renamed) {
+        except[excepted++] = name_field;
+    }
+    if (!is_modern) {
+        /* what a retry of the stateless era brings means nothing to a session */
+        except[excepted++] = STR("inputResponses");
+        except[excepted++] = STR("requestState");
+    }
     json_key_lit(out, "params");
     json_open_object(out);
     if (is_renamed) {
         json_key(out, name_field);
         json_put_str(out, rename);
     }
-    json_put_members(out, params, except, is_renamed ? 2 : 1);
+    json_put_members(out, params, except, excepted);
     if (has_meta) {
         json_key_lit(out, "_meta");
         json_open_object(out);

@@ -230,6 +230,10 @@ bay_err mcp_request_ask(mcp_request *self, mcp_method_id method, bay_str params,
                         void (*answered)(void *user, bay_err err, const rpc_message *response),
                         void *user, uint64_t now_ms) BAY_MUST_CHECK;
 
+/* Takes back what was asked for `user`, who hears no more of it; the client is told. Harmless when
+ * nothing is open. */
+void mcp_request_withdraw(mcp_request *self, const void *user, bay_str reason);
+
 /* To everybody who asked for it: list_changed to legacy sessions and modern listeners … */
 void mcp_server_changed(mcp_server *self, mcp_change change);
 /* … and updates of one resource to its subscribers. `meta` raw or empty. */

@@ -72,8 +72,11 @@ typedef struct fake {
     int starts;
     int subscribes;
     int unsubscribes;
+    int answers;       /* to questions; `answer` is the last one: its id, a space, and the result */
+    char answer[1000]; /* or the code, a space and the message */
     mcp_log_level level;
     void (*on_send)(struct fake *self, upstream_call *call); /* NULL: held */
+    void (*on_answer)(struct fake *self, upstream_call *call);
     void *context;
     config_server server;
 } fake;
@@ -135,6 +138,23 @@ static inline void fake_pause(upstream_call *call, bool is_paused)
     self->resumes += !is_paused;
 }
 
+static inline void fake_answer(upstream_call *call, bay_str id, bay_str result, int code,
+                               bay_str message)
+{
+    fake *self = fake_of(call->upstream);
+    self->answers++;
+    if (result.len > 0) {
+        (void)snprintf(self->answer, sizeof(self->answer), "%.*s %.*s", BAY_STR(id),
+                       BAY_STR(result));
+    } else {
+        (void)snprintf(self->answer, sizeof(self->answer), "%.*s %d %.*s", BAY_STR(id), code,
+                       BAY_STR(message));
+    }
+    if (self->on_answer != NULL) {
+        self->on_answer(self, call);
+    }
+}
+
 static inline void fake_subscribe(upstream *base, bay_str uri, bool is_wanted)
 {
     fake *self = fake_of(base);
@@ -160,6 +180,7 @@ static const upstream_ops fake_ops = {
     .send = fake_send,
     .cancel = fake_cancel,
     .pause = fake_pause,
+    .answer = fake_answer,
     .subscribe = fake_subscribe,
     .set_level = fake_set_level,
 };
@@ -257,6 +278,36 @@ static inline void fake_notify(fake *self, mcp_method_id method, const char *jso
     upstream_call *call = self->held[0];
     call->events->notified(call->user, method, json_root(&doc));
     arena_fini(&memory);
+    mem_free(text);
+}
+
+/* The server asks during the oldest held call. `json`: the whole request. */
+static inline void fake_ask_during(upstream_call *call, const char *json)
+{
+    char *text = testing_quotes(json);
+    arena memory;
+    json_doc doc;
+    rpc_message message;
+    rpc_fault fault = {0};
+    arena_init(&memory, 64 << 20);
+    assert_int_equal(rpc_message_parse(&message, &doc, str_of(text), NULL, &memory, &fault),
+                     BAY_OK);
+    call->events->asked(call->user, &message);
+    arena_fini(&memory);
+    mem_free(text);
+}
+
+static inline void fake_ask(fake *self, const char *json)
+{
+    assert_true(self->held_count > 0);
+    fake_ask_during(self->held[0], json);
+}
+
+static inline void fake_withdraw(fake *self, const char *id)
+{
+    assert_true(self->held_count > 0);
+    char *text = testing_quotes(id);
+    self->held[0]->events->withdrawn(self->held[0]->user, str_of(text));
     mem_free(text);
 }
 

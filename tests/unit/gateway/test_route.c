@@ -1,164 +1,6 @@
 /* A face between clients and servers, all in memory: names, ids, progress, cancels and failures on
  * their way through. Requests are made in the handshake era (`legacy`) and the stateless one. */
-#include "gateway_testing.h"
-
-#include "gateway/face.h"
-
-enum { MAX_LINES = 64 };
-
-typedef struct peer { /* a client on a duplex carrier */
-    mcp_carrier carrier;
-    mcp_connection *connection;
-    char *lines[MAX_LINES];
-    int count;
-    bay_err says; /* what `event` returns */
-} peer;
-
-typedef struct stage {
-    const config *config;
-    face *face;
-    fake *a;
-    fake *b;
-    catalog_source sources[2];
-    peer legacy;
-    peer modern;
-} stage;
-
-static bay_err peer_event(mcp_carrier *carrier, bay_str json, bay_str event_id)
-{
-    peer *self = (peer *)carrier;
-    (void)event_id;
-    if (json.len > 0) {
-        assert_true(self->count < MAX_LINES);
-        self->lines[self->count++] = mem_dup(json.at, json.len);
-    }
-    return self->says;
-}
-
-static const mcp_carrier_ops peer_ops = {.event = peer_event};
-
-static void say(peer *self, const char *message)
-{
-    char *text = testing_quotes(message);
-    mcp_connection_receive(self->connection, str_of(text), 1000);
-    mem_free(text);
-}
-
-static void forget(peer *self)
-{
-    for (int i = 0; i < self->count; i++) {
-        mem_free(self->lines[i]);
-    }
-    self->count = 0;
-}
-
-/* The one line that came since the last look. */
-static void assert_heard(peer *self, const char *wanted)
-{
-    if (self->count != 1) {
-        for (int i = 0; i < self->count; i++) {
-            print_error("%s\n", self->lines[i]);
-        }
-    }
-    assert_int_equal(self->count, 1);
-    char *text = testing_quotes(wanted);
-    assert_text(str_of(self->lines[0]), text);
-    mem_free(text);
-    forget(self);
-}
-
-static void assert_heard_part(peer *self, const char *part)
-{
-    assert_int_equal(self->count, 1);
-    char *text = testing_quotes(part);
-    if (strstr(self->lines[0], text) == NULL) {
-        print_error("heard:  %s\nwanted: %s\n", self->lines[0], text);
-    }
-    assert_non_null(strstr(self->lines[0], text));
-    mem_free(text);
-    forget(self);
-}
-
-static void peer_open(peer *self, face *to)
-{
-    *self = (peer){.carrier.ops = &peer_ops};
-    assert_int_equal(mcp_connection_open(face_engine(to), &self->carrier, &self->connection),
-                     BAY_OK);
-}
-
-#define META                                                                                       \
-    "'_meta':{'io.modelcontextprotocol/protocolVersion':'2026-07-28',"                             \
-    "'io.modelcontextprotocol/clientInfo':{'name':'c','version':'1'},"                             \
-    "'io.modelcontextprotocol/clientCapabilities':{'elicitation':{}}"
-#define MODERN(id, method, params)                                                                 \
-    "{'jsonrpc':'2.0','id':" id ",'method':'" method "','params':{" params "," META "}}}"
-#define LEGACY(id, method, params)                                                                 \
-    "{'jsonrpc':'2.0','id':" id ",'method':'" method "','params':{" params "}}"
-
-static void open_with(stage *self, const char *settings, const char *only)
-{
-    static const char *tools_a = "[{\"name\":\"echo\"},{\"name\":\"x.y\"}]";
-    static const char *tools_b = "[{\"name\":\"echo\"}]";
-    *self = (stage){.config = testing_config(settings)};
-    face_options options = {.config = self->config, .only = str_of(only)};
-    assert_int_equal(face_new(&options, &self->face), BAY_OK);
-    self->a = fake_new("a", true);
-    self->b = fake_new("b", false);
-    self->sources[0].upstream = &self->a->base;
-    self->sources[1].upstream = &self->b->base;
-    self->sources[0].listings[LISTING_TOOLS] = listing_of(self->a, LISTING_TOOLS, tools_a);
-    self->sources[1].listings[LISTING_TOOLS] = listing_of(self->b, LISTING_TOOLS, tools_b);
-    self->sources[0].listings[LISTING_PROMPTS] =
-        listing_of(self->a, LISTING_PROMPTS, "[{\"name\":\"p\"}]");
-    self->sources[0].listings[LISTING_RESOURCES] =
-        listing_of(self->a, LISTING_RESOURCES, "[{\"uri\":\"f:///a\"}]");
-    self->sources[1].listings[LISTING_TEMPLATES] =
-        listing_of(self->b, LISTING_TEMPLATES, "[{\"uriTemplate\":\"g:///{id}\"}]");
-    assert_int_equal(
-        face_set_sources(self->face, self->config, self->sources, only[0] != '\0' ? 1 : 2), BAY_OK);
-    peer_open(&self->legacy, self->face);
-    peer_open(&self->modern, self->face);
-    say(&self->legacy, "{'jsonrpc':'2.0','id':0,'method':'initialize','params':{"
-                       "'protocolVersion':'2025-11-25','capabilities':{},"
-                       "'clientInfo':{'name':'c','version':'1'}}}");
-    say(&self->legacy, "{'jsonrpc':'2.0','method':'notifications/initialized'}");
-    assert_heard_part(&self->legacy, "'protocolVersion':'2025-11-25'");
-}
-
-static void open_stage(stage *self)
-{
-    open_with(self, "workers: 1", "");
-    face_settle(self->face);
-}
-
-static void close_stage(stage *self)
-{
-    mcp_connection_close(self->legacy.connection);
-    mcp_connection_close(self->modern.connection);
-    face_free(self->face);
-    for (size_t i = 0; i < 2; i++) {
-        for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
-            listing_unref(self->sources[i].listings[kind]);
-        }
-    }
-    fake_free(self->a);
-    fake_free(self->b);
-    forget(&self->legacy);
-    forget(&self->modern);
-    config_free(self->config);
-}
-
-static void assert_asked(const fake *server, const char *method, const char *rename,
-                         const char *params)
-{
-    assert_int_equal(server->held_count, 1);
-    const mcp_call_spec *spec = &server->held[0]->spec;
-    char *text = testing_quotes(params);
-    assert_text(spec->method, method);
-    assert_text(spec->rename, rename);
-    assert_text(json_raw(spec->params), text);
-    mem_free(text);
-}
+#include "face_testing.h"
 
 /* ---- refusals -------------------------------------------------------------------------------- */
 
@@ -212,14 +54,11 @@ static void a_forged_cursor_is_refused(void **state)
     close_stage(&self);
 }
 
-static void input_for_a_legacy_client_is_refused_by_name(void **state)
+static void input_for_a_stateless_client_goes_through(void **state)
 {
     (void)state;
     stage self;
     open_stage(&self);
-    say(&self.legacy, LEGACY("1", "tools/call", "'name':'a.echo'"));
-    fake_result(self.a, "{'resultType':'input_required','inputRequests':{},'requestState':'s'}");
-    assert_heard_part(&self.legacy, "'code':-32603,'message':'The server asks for input");
     say(&self.modern, MODERN("2", "tools/call", "'name':'a.echo'"));
     assert_text(self.a->held[0]->spec.capabilities, "{\"elicitation\":{}}");
     fake_result(self.a, "{'resultType':'input_required','inputRequests':{},'requestState':'s'}");
@@ -651,7 +490,7 @@ int main(void)
         cmocka_unit_test(unknown_names_are_refused),
         cmocka_unit_test(a_resource_nobody_has_is_told_in_the_clients_own_way),
         cmocka_unit_test(a_forged_cursor_is_refused),
-        cmocka_unit_test(input_for_a_legacy_client_is_refused_by_name),
+        cmocka_unit_test(input_for_a_stateless_client_goes_through),
         cmocka_unit_test(failures_have_a_text_and_a_reason),
         cmocka_unit_test(the_longest_failure_is_still_json),
         cmocka_unit_test(calls_reach_their_server_under_its_own_name),
