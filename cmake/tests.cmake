@@ -12,6 +12,12 @@ add_executable(bad_server ${CMAKE_SOURCE_DIR}/tests/support/bad_server.c)
 target_link_libraries(bad_server PRIVATE Threads::Threads)
 add_dependencies(threaded_tests bad_server)
 
+# What the tests of the sandbox put into it: a server that tries to get out, and needs little itself.
+add_executable(escape_server ${CMAKE_SOURCE_DIR}/tests/support/escape_server.c)
+target_compile_options(escape_server PRIVATE -fno-sanitize=all)
+target_link_options(escape_server PRIVATE -fno-sanitize=all)
+add_dependencies(threaded_tests escape_server)
+
 # A child whose ends a test holds; started a thousand times, so without what sanitizers bring along.
 add_executable(sweep_hand ${CMAKE_SOURCE_DIR}/tests/support/sweep_hand.c)
 target_compile_options(sweep_hand PRIVATE -fno-sanitize=all)
@@ -35,6 +41,9 @@ if(CMOCKA)
         endif()
         if(room STREQUAL "gateway" OR room STREQUAL "scenario" OR target STREQUAL "test_sdk_client_stdio")
             add_dependencies(${target} bad_server sweep_hand)
+        endif()
+        if(target MATCHES "_sandbox")
+            add_dependencies(${target} escape_server)
         endif()
         if(target STREQUAL "test_sdk_main") # starts these
             add_dependencies(${target} example_weather example_embedded conformance_server)

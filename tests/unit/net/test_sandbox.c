@@ -1,0 +1,491 @@
+/* A server that tries to get out (support/escape_server.c). Every attempt is made twice: without a
+ * sandbox, where it must succeed, or the test could not fail; and inside, where it must not, and
+ * where the server must answer afterwards. Once behind Landlock, once behind bubblewrap, and once
+ * as on an older kernel, with the little that its Landlock can do. */
+#include "sandbox_rig.h"
+
+#include "base/mem.h"
+#include "support/failing_memory.h"
+
+/* ---- attempts -------------------------------------------------------------------------------- */
+
+typedef enum needs {
+    NOTHING,
+    ROOT,          /* without a sandbox only root succeeds */
+    LUCK,          /* some machines forbid it to all */
+    GROUP = 1 << 8 /* bubblewrap's namespaces need no such rule */
+} needs;
+
+typedef struct attempt {
+    const char *tool;
+    const char *a; /* @ is the folder, % the bystander, & our own number, ! an address there */
+    const char *b;
+    int needs;
+} attempt;
+
+static const attempt escapes[] = {
+    {"read", "@/out/secret", "", NOTHING},
+    {"read", "@/rw/../out/secret", "", NOTHING},
+    {"read", "@/rw/link", "", NOTHING},
+    {"list", "@/out", "", NOTHING},
+    {"write", "@/out/secret", "", NOTHING},
+    {"write", "@/rw/link", "", NOTHING},
+    {"write", "@/ro/file", "", NOTHING},
+    {"write", "@/ro/new", "", NOTHING},
+    {"truncate", "@/ro/file", "", NOTHING},
+    {"open_truncate", "@/ro/file", "", NOTHING},
+    {"unlink", "@/ro/file", "", NOTHING},
+    {"mkdir", "@/ro/folder", "", NOTHING},
+    {"rename", "@/ro/file", "@/rw/new", NOTHING},
+    {"rename", "@/out/secret", "@/rw/new", NOTHING},
+    {"rename", "@/rw/file", "@/ro/new", NOTHING},
+    {"link", "@/out/secret", "@/rw/hard", NOTHING},
+    {"link", "@/ro/file", "@/rw/hard", NOTHING},
+    {"symlink", "/etc", "@/ro/way", NOTHING},
+    {"chmod", "@/ro/file", "", NOTHING},
+    {"fchmod", "@/ro/file", "", NOTHING},
+    {"chmod", "@/out/secret", "", NOTHING},
+    {"touch", "@/out/secret", "", NOTHING},
+    {"exec", "@/out/program", "", NOTHING},
+    {"tcp", "tcp", "", NOTHING},
+    {"udp", "udp", "", NOTHING},
+    {"unix", "unix", "", NOTHING},
+    {"abstract", "abstract", "", NOTHING},
+    {"netlink", "0", "", NOTHING},
+    {"packet", "", "", ROOT},
+    {"io_uring", "", "", LUCK},
+    {"kill", "%", "", NOTHING},
+    {"ptrace", "%", "", LUCK},
+    {"vm_read", "%", "!", LUCK},
+    {"open", "/proc/%/environ", "", NOTHING},
+    {"open", "/proc/%/mem", "", LUCK},
+    {"list", "/proc/%/fd", "", NOTHING},
+    {"read", "/proc/%/cmdline", "", NOTHING},
+    {"open", "/proc/&/environ", "", NOTHING},
+    {"open", "/proc/&/mem", "", LUCK},
+    {"prlimit", "%", "", NOTHING},
+    {"priority", "%", "", NOTHING},
+    {"affinity", "%", "", NOTHING},
+    {"session", "", "", GROUP},
+    {"group", "", "", GROUP},
+    {"bond", "", "", GROUP},
+    {"unshare", "", "", LUCK},
+    {"clone", "", "", LUCK},
+    {"clone3", "", "", LUCK},
+    {"keys", "", "", LUCK},
+    {"handle", "", "", LUCK},
+    {"chroot", "", "", ROOT},
+    {"push", "", "", NOTHING},
+    {"segment", "1", "", LUCK},
+};
+
+/* What a server needs all day. */
+static const attempt affairs[] = {
+    {"echo", "", "", NOTHING},
+    {"read", "@/ro/file", "", NOTHING},
+    {"list", "@/ro", "", NOTHING},
+    {"read", "/etc/passwd", "", NOTHING},
+    {"list", "/usr/bin", "", NOTHING},
+    {"write", "@/rw/file", "", NOTHING},
+    {"write", "@/rw/new", "", NOTHING},
+    {"truncate", "@/rw/file", "", LUCK}, /* not where Landlock cannot see it */
+    {"mkdir", "@/rw/folder", "", NOTHING},
+    {"rename", "@/rw/file", "@/rw/new", NOTHING},
+    {"link", "@/rw/file", "@/rw/hard", NOTHING},
+    {"symlink", "file", "@/rw/way", NOTHING},
+    {"unlink", "@/rw/file", "", NOTHING},
+    {"write", "/dev/null", "", NOTHING},
+    {"exec", "/bin/true", "", NOTHING},
+    {"exec", "@/ro/program", "", NOTHING},
+    {"read", "/proc/self/status", "", NOTHING},
+    {"socketpair", "", "", NOTHING},
+    {"kill_own", "", "", LUCK}, /* not where Landlock cannot see signals */
+    {"fork", "10", "", NOTHING},
+    {"heap", "20", "", NOTHING},
+    {"shared", "20", "", NOTHING},
+    {"memfd", "20", "", NOTHING},
+};
+
+static void expand(char out[PATH], const char *text)
+{
+    size_t len = 0;
+    if (strcmp(text, "tcp") == 0 || strcmp(text, "udp") == 0) {
+        (void)snprintf(out, PATH, "%d", text[0] == 't' ? world.tcp_port : world.udp_port);
+        return;
+    }
+    if (strcmp(text, "unix") == 0 || strcmp(text, "abstract") == 0) {
+        (void)snprintf(out, PATH, "%s", text[0] == 'u' ? world.socket : world.abstract);
+        return;
+    }
+    out[0] = '\0';
+    for (const char *at = text; *at != '\0'; at++) {
+        int added = *at == '@'   ? snprintf(out + len, PATH - len, "%s", world.folder)
+                    : *at == '%' ? snprintf(out + len, PATH - len, "%d", (int)world.bystander)
+                    : *at == '&' ? snprintf(out + len, PATH - len, "%d", (int)getpid())
+                    : *at == '!' ? snprintf(out + len, PATH - len, "%lx",
+                                            (unsigned long)(uintptr_t)world.secret)
+                                 : snprintf(out + len, PATH - len, "%c", *at);
+        len += (size_t)added;
+        assert_true(len < PATH);
+    }
+}
+
+static const char *make_attempt(cell *self, const attempt *row)
+{
+    char a[PATH];
+    char b[PATH];
+    expand(a, row->a);
+    expand(b, row->b);
+    tidy_folder();
+    return ask(self, row->tool, a, b);
+}
+
+/* False: this machine lets nobody do it, so that nothing is shown by its being refused. */
+static bool works_outside(cell *outside, const attempt *row)
+{
+    const char *answer = make_attempt(outside, row);
+    if (says(answer, "done")) {
+        return true;
+    }
+    bool is_excused =
+        (row->needs & 0xff) == LUCK || ((row->needs & 0xff) == ROOT && geteuid() != 0);
+    if (!is_excused) {
+        print_error("%s %s %s outside of any sandbox: %.200s\n", row->tool, row->a, row->b, answer);
+    }
+    assert_true(is_excused);
+    printf("skipped: sandbox: %s is refused on this machine without any sandbox\n", row->tool);
+    return false;
+}
+
+static void attempt_all(const sandbox_options *options)
+{
+    cell outside;
+    cell inside;
+    int failures = 0;
+    open_cell(&outside, NULL);
+    open_cell(&inside, options);
+    for (size_t i = 0; i < sizeof(escapes) / sizeof(escapes[0]); i++) {
+        const attempt *row = &escapes[i];
+        if ((row->needs & GROUP) != 0 && options->bubblewrap == SANDBOX_BUBBLEWRAP_REQUIRED) {
+            continue;
+        }
+        bool is_shown = works_outside(&outside, row);
+        const char *answer = make_attempt(&inside, row);
+        if (!says(answer, "refused")) {
+            print_error("it got out by %s %s %s: %.200s\n", row->tool, row->a, row->b, answer);
+            failures += is_shown;
+        }
+        expect(&inside, "echo", "", "", "done");
+    }
+    close_cell(&inside);
+    close_cell(&outside);
+    assert_int_equal(failures, 0);
+}
+
+static void attend_to_affairs(const sandbox_options *options, bool has_luck)
+{
+    cell inside;
+    int failures = 0;
+    open_cell(&inside, options);
+    for (size_t i = 0; i < sizeof(affairs) / sizeof(affairs[0]); i++) {
+        const attempt *row = &affairs[i];
+        const char *answer = make_attempt(&inside, row);
+        if ((has_luck || row->needs != LUCK) && !says(answer, "done")) {
+            print_error("it cannot %s %s %s: %.200s\n", row->tool, row->a, row->b, answer);
+            failures++;
+        }
+    }
+    close_cell(&inside);
+    assert_int_equal(failures, 0);
+}
+
+static void nothing_gets_out_of_landlock(void **state)
+{
+    (void)state;
+    walls one;
+    SKIP_WITHOUT(SANDBOX_BUBBLEWRAP_NEVER);
+    make_walls(&one, SANDBOX_BUBBLEWRAP_NEVER);
+    attempt_all(&one.options);
+    attend_to_affairs(&one.options, true);
+}
+
+static void nothing_gets_out_of_bubblewrap(void **state)
+{
+    (void)state;
+    walls one;
+    SKIP_WITHOUT(SANDBOX_BUBBLEWRAP_REQUIRED);
+    make_walls(&one, SANDBOX_BUBBLEWRAP_REQUIRED);
+    attempt_all(&one.options);
+    attend_to_affairs(&one.options, true);
+}
+
+static void nothing_gets_out_on_older_kernels(void **state)
+{
+    (void)state;
+    walls one;
+    SKIP_WITHOUT(SANDBOX_BUBBLEWRAP_NEVER);
+    sandbox_facts older = *sandbox_facts_of_machine();
+    for (older.landlock_abi = 2; older.landlock_abi < 6; older.landlock_abi++) {
+        sandbox_pretend(&older);
+        make_walls(&one, SANDBOX_BUBBLEWRAP_NEVER);
+        attempt_all(&one.options);
+        attend_to_affairs(&one.options, false);
+        sandbox_pretend(NULL);
+    }
+}
+
+/* ---- what may be allowed --------------------------------------------------------------------- */
+
+static void what_is_allowed_is_possible(void **state)
+{
+    (void)state;
+    static const attempt net[] = {
+        {"tcp", "tcp", "", NOTHING}, {"udp", "udp", "", NOTHING}, {"netlink", "0", "", NOTHING}};
+    walls one;
+    cell inside;
+    SKIP_WITHOUT(SANDBOX_BUBBLEWRAP_NEVER);
+    make_walls(&one, SANDBOX_BUBBLEWRAP_NEVER);
+    one.options.has_net = true;
+    open_cell(&inside, &one.options);
+    for (size_t i = 0; i < sizeof(net) / sizeof(net[0]); i++) {
+        assert_true(says(make_attempt(&inside, &net[i]), "done"));
+    }
+    expect(&inside, "unix", world.socket, "", "refused");
+    expect(&inside, "packet", "", "", "refused");
+    expect(&inside, "netlink", "4", "", "refused"); /* not the routes */
+    expect(&inside, "chmod", "/dev/null", "", "refused");
+    close_cell(&inside);
+
+    one.options.has_net = false;
+    one.options.has_unix_sockets = one.options.has_attributes = true;
+    open_cell(&inside, &one.options);
+    expect(&inside, "unix", world.socket, "", "done");
+    if (sandbox_facts_of_machine()->landlock_abi >= 6) {
+        expect(&inside, "abstract", world.abstract, "", "refused");
+    }
+    assert_true(says(make_attempt(&inside, &(attempt){"chmod", "@/rw/file", "", NOTHING}), "done"));
+    assert_true(says(make_attempt(&inside, &(attempt){"tcp", "tcp", "", NOTHING}), "refused"));
+    close_cell(&inside);
+}
+
+static void without_defaults_there_is_only_the_list(void **state)
+{
+    (void)state;
+    cell self;
+    SKIP_WITHOUT(SANDBOX_BUBBLEWRAP_NEVER);
+    static const sandbox_path paths[] = {
+        {"/usr", false}, {"/lib", false}, {"/lib64", false}, {"/etc/hosts", false}};
+    size_t count = access("/lib64", F_OK) == 0 ? 4 : 2;
+    sandbox_options options = {.paths = paths,
+                               .path_count = count,
+                               .has_no_defaults = true,
+                               .bubblewrap = SANDBOX_BUBBLEWRAP_NEVER};
+    open_cell(&self, &options);
+    expect(&self, "read", "/etc/passwd", "", "refused");
+    expect(&self, "write", "/dev/null", "", "refused");
+    expect(&self, "list", "/usr/bin", "", "done");
+    if (count == 4) {
+        expect(&self, "read", "/etc/hosts", "", "done");
+    }
+    close_cell(&self);
+}
+
+/* ---- what it is given ------------------------------------------------------------------------ */
+
+static void nothing_of_ours_is_inherited(void **state)
+{
+    (void)state;
+    walls one;
+    cell self;
+    int leaked = open("/etc/passwd", O_RDONLY); /* as a careless embedder does it */
+    int far = fcntl(leaked, F_DUPFD, 700);
+    assert_true(leaked > 2 && far >= 700);
+    open_cell(&self, NULL);
+    expect(&self, "descriptors", "", "", "done: 0");
+    expect(&self, "identity", "", "", "done: uid");
+    close_cell(&self);
+    for (int wrapped = 0; wrapped < 2; wrapped++) {
+        sandbox_bubblewrap kind =
+            wrapped == 1 ? SANDBOX_BUBBLEWRAP_REQUIRED : SANDBOX_BUBBLEWRAP_NEVER;
+        if (is_wall_missing(kind)) {
+            continue;
+        }
+        make_walls(&one, kind);
+        one.options.user = bounded_user();
+        open_cell(&self, &one.options);
+        expect(&self, "descriptors", "", "", "done: 0");
+        const char *answer = ask(&self, "identity", "", "");
+        assert_non_null(strstr(answer, "privileges 1"));
+        assert_null(strstr(answer, "uid 0 "));
+        close_cell(&self);
+    }
+    close(leaked);
+    close(far);
+}
+
+static void calls_by_foreign_numbers_kill(void **state)
+{
+    (void)state;
+    walls one;
+    cell self;
+    SKIP_WITHOUT(SANDBOX_BUBBLEWRAP_NEVER);
+#if defined(__x86_64__)
+    make_walls(&one, SANDBOX_BUBBLEWRAP_NEVER);
+    open_cell(&self, NULL);
+    expect(&self, "foreign", "", "", "done");
+    close_cell(&self);
+    open_cell(&self, &one.options);
+    assert_string_equal(ask(&self, "foreign", "", ""), "");
+    assert_int_equal(self.signal, SIGSYS);
+    close_cell(&self);
+#else
+    (void)one;
+    (void)self;
+    printf("skipped: sandbox: this machine knows one set of system calls only\n");
+    skip();
+#endif
+}
+
+static void its_own_folder_stays_open(void **state)
+{
+    (void)state;
+    walls one;
+    cell self;
+    SKIP_WITHOUT(SANDBOX_BUBBLEWRAP_NEVER);
+    make_walls(&one, SANDBOX_BUBBLEWRAP_NEVER);
+    open_cell(&self, &one.options);
+    /* what lack of memory does to the kernel's caches; only root may ask for it */
+    int fd = open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, "2", 1) != 1) {
+        printf("skipped: sandbox: the kernel's caches cannot be dropped by this user\n");
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    expect(&self, "read", "/proc/self/status", "", "done");
+    close_cell(&self);
+}
+
+/* ---- what cannot be had ---------------------------------------------------------------------- */
+
+static void expect_refusal(const sandbox_options *options, const char *part)
+{
+    cell self;
+    bay_diag diag = {0};
+    assert_int_equal(try_cell(&self, options, &diag), BAY_SPAWN);
+    if (strstr(diag.text, part) == NULL) {
+        print_error("wanted %s, came %s\n", part, diag.text);
+    }
+    assert_non_null(strstr(diag.text, part));
+    close_cell(&self);
+}
+
+static void what_the_machine_lacks_is_refused_by_name(void **state)
+{
+    (void)state;
+    sandbox_facts bare = {0};
+    walls one;
+    cell self;
+    char text[SANDBOX_TEXT_BYTES];
+    open_cell(&self, NULL); /* libuv keeps two descriptors from the first child on */
+    close_cell(&self);
+    int before = open_descriptors();
+    make_walls(&one, SANDBOX_BUBBLEWRAP_AUTO);
+    sandbox_pretend(&bare);
+    expect_refusal(&one.options, "no Landlock");
+    expect_refusal(&one.options, "no seccomp");
+    expect_refusal(&one.options, "bestEffort");
+    one.options.bubblewrap = SANDBOX_BUBBLEWRAP_REQUIRED;
+    expect_refusal(&one.options, "bubblewrap is not installed");
+    one.options.bubblewrap = SANDBOX_BUBBLEWRAP_NEVER;
+    one.options.processes = 5;
+    sandbox_missing(&one.options, text);
+    assert_non_null(strstr(text, geteuid() == 0 ? "root's processes" : "user namespaces"));
+    one.options.user = "nobody";
+    sandbox_missing(&one.options, text);
+    assert_non_null(strstr(text, geteuid() == 0 ? "user namespaces" : "only root"));
+    one.options.is_best_effort = true;
+    one.options.user = NULL;
+    open_cell(&self, &one.options); /* with what there is: limits */
+    expect(&self, "core", "", "", "done: 0");
+    close_cell(&self);
+    sandbox_describe(&one.options, text);
+    assert_string_equal(text, "resource limits");
+    sandbox_pretend(NULL);
+    sandbox_missing(&(sandbox_options){.bubblewrap = SANDBOX_BUBBLEWRAP_NEVER}, text);
+    if (!is_wall_missing(SANDBOX_BUBBLEWRAP_NEVER)) {
+        assert_string_equal(text, "");
+        sandbox_describe(&(sandbox_options){.bubblewrap = SANDBOX_BUBBLEWRAP_NEVER}, text);
+        assert_non_null(strstr(text, "Landlock"));
+        assert_non_null(strstr(text, "seccomp, resource limits"));
+    }
+    assert_int_equal(open_descriptors(), before);
+}
+
+static void what_is_wrong_is_said(void **state)
+{
+    (void)state;
+    int before = open_descriptors();
+    for (int wrapped = 0; wrapped < 2; wrapped++) {
+        sandbox_bubblewrap kind =
+            wrapped == 1 ? SANDBOX_BUBBLEWRAP_REQUIRED : SANDBOX_BUBBLEWRAP_NEVER;
+        walls one;
+        if (is_wall_missing(kind)) {
+            continue;
+        }
+        make_walls(&one, kind);
+        one.paths[1].path = "/nonexistent/folder";
+        expect_refusal(&one.options, "/nonexistent/folder: No such file");
+        make_walls(&one, kind);
+        if (geteuid() == 0) {
+            one.options.user = "patchbay-no-such-user";
+            expect_refusal(&one.options, "there is no user \"patchbay-no-such-user\"");
+        }
+    }
+    assert_int_equal(open_descriptors(), before);
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    walls one;
+    SKIP_WITHOUT(SANDBOX_BUBBLEWRAP_NEVER);
+    sandbox_bubblewrap kind = sandbox_facts_of_machine()->bubblewrap[0] != '\0'
+                                  ? SANDBOX_BUBBLEWRAP_REQUIRED
+                                  : SANDBOX_BUBBLEWRAP_NEVER;
+    make_walls(&one, kind);
+    one.options.user = bounded_user();
+    for (size_t at = 0; failing_memory_start(at); at++) {
+        loop *on = NULL;
+        process *made = NULL;
+        const char *argv[] = {"true", NULL};
+        sandbox_options *copy = sandbox_options_dup(&one.options);
+        process_options options = {.argv = argv, .sandbox = copy};
+        if (copy != NULL && loop_new(&on) == BAY_OK) {
+            bay_err err = process_start(on, &options, &events, NULL, &made, NULL);
+            assert_true(err == BAY_OK || err == BAY_NOMEM);
+            process_free(made);
+        }
+        loop_free(on);
+        mem_free(copy);
+        failing_memory_check();
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_the_machine_lacks_is_refused_by_name),
+        cmocka_unit_test(what_is_wrong_is_said),
+        cmocka_unit_test(nothing_gets_out_of_landlock),
+        cmocka_unit_test(nothing_gets_out_of_bubblewrap),
+        cmocka_unit_test(nothing_gets_out_on_older_kernels),
+        cmocka_unit_test(what_is_allowed_is_possible),
+        cmocka_unit_test(without_defaults_there_is_only_the_list),
+        cmocka_unit_test(nothing_of_ours_is_inherited),
+        cmocka_unit_test(calls_by_foreign_numbers_kill),
+        cmocka_unit_test(its_own_folder_stays_open),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, open_world, close_world);
+}
