@@ -150,6 +150,7 @@ static void line_flush(talk_line *line)
         if (put < 0) {
             break; /* not yet connected, or full, or gone: the poll says which */
         }
+        line->was_sent = true;
         text_cut(&line->out, (size_t)put);
     }
     line_watch(line, EPOLL_CTL_MOD);
@@ -162,6 +163,8 @@ void talk_request(talk_line *line, const char *method, const char *fields, const
     }
     line->is_busy = true;
     line->has_head = false;
+    line->was_sent = false;
+    line->event_id[0] = '\0';
     talk_text_put(&line->out,
                   "%s /mcp HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n%sContent-Length: %zu\r\n\r\n", method,
                   gateway_port, fields, strlen(body));
