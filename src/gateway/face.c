@@ -195,6 +195,15 @@ static void face_request(void *user, mcp_request *request)
                               (bay_str){NULL, 0});
         }
         return;
+    case MCP_TASKS_GET:
+    case MCP_TASKS_UPDATE:
+    case MCP_TASKS_CANCEL:
+    case MCP_TASKS_LEGACY_GET:
+    case MCP_TASKS_LEGACY_CANCEL:
+    case MCP_TASKS_RESULT:
+    case MCP_TASKS_LIST:
+        task_request(self, request);
+        return;
     default:
         mcp_request_error(request, RPC_METHOD_NOT_FOUND, STR("Method not found"),
                           (bay_str){NULL, 0});
@@ -216,7 +225,7 @@ static void face_drained(void *user, mcp_request *request)
 /* Everything a server may have: what none has answers with empty lists. */
 static void face_capabilities(void *user, const mcp_revision *revision, json_writer *out)
 {
-    (void)user;
+    const face *self = user;
     json_key_lit(out, "tools");
     json_put_raw(out, STR("{\"listChanged\":true}"));
     json_key_lit(out, "resources");
@@ -229,6 +238,13 @@ static void face_capabilities(void *user, const mcp_revision *revision, json_wri
     }
     json_key_lit(out, "logging");
     json_put_raw(out, STR("{}"));
+    task_put_capability(self, revision, out);
+    if (revision->era == MCP_MODERN) {
+        json_key_lit(out, "extensions");
+        json_open_object(out);
+        task_put_extension(self, revision, out);
+        json_close_object(out);
+    }
 }
 
 static const mcp_param_table *face_param_table(void *user, bay_str tool)
@@ -379,6 +395,7 @@ void face_free(face *self)
         mcp_server_free(self->engine);
     }
     parked_fini(self);
+    task_book_free(self->tasks);
     list_link *link;
     while ((link = list_first(&self->early)) != NULL) {
         early_end(CONTAINER_OF(link, early, link));

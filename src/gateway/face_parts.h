@@ -5,6 +5,7 @@
 #include "gateway/parked.h"
 #include "gateway/questions.h"
 #include "gateway/rounds.h"
+#include "gateway/task.h"
 
 struct face {
     const config *config;
@@ -20,6 +21,7 @@ struct face {
     bool is_settled;
     buf scratch;
     parked_calls parked;
+    task_book *tasks; /* NULL: nothing to remember */
 };
 
 /* 0 where there is no loop (tests of what needs none). */
@@ -39,6 +41,7 @@ typedef struct route {
     json_doc params_doc; /* of rewritten params */
     parked *parked;      /* NULL: it cannot be parked */
     rounds *rounds;      /* NULL: the server has asked for nothing by input_required */
+    task_plan *task;     /* NULL: it has nothing to do with tasks */
     struct route_guard *guard;
     list questions; /* of a server of the handshake era, not answered yet */
     uint32_t last_question;
@@ -47,6 +50,8 @@ typedef struct route {
 } route;
 
 /* route.c */
+/* NULL: the request has been refused. Nothing has been sent. */
+route *route_new(face *self, mcp_request *request);
 void route_to(face *self, mcp_request *request, upstream *to, bay_str rename,
               const catalog_entry *entry);
 void route_cancelled(mcp_request *request);

@@ -23,6 +23,7 @@ bool route_guard_leave(route_guard *self)
 void route_end(route *self)
 {
     list_remove(&self->link); /* if it waits for a list */
+    task_end(self);
     questions_drop(self);
     rounds_free(self->rounds);
     self->rounds = NULL;
@@ -216,7 +217,7 @@ static bay_err route_describe(route *self)
     return err == BAY_OK ? write_capabilities(request, &spec->capabilities) : err;
 }
 
-static route *route_new(face *self, mcp_request *request)
+route *route_new(face *self, mcp_request *request)
 {
     unsigned inputs = inputs_of(self, request);
     bool may_park = inputs != 0 && request->revision->era == MCP_MODERN;
@@ -290,6 +291,13 @@ void route_to(face *self, mcp_request *request, upstream *to, bay_str rename,
     if (entry != NULL && entry->item->params.count > 0) {
         way->owner = listing_ref(entry->owner);
         way->call.spec.param_table = &entry->item->params;
+    }
+    bay_str why;
+    int refused = task_admit(way, to, entry, &why);
+    if (refused != 0) {
+        route_end(way);
+        mcp_request_error(request, refused, why, (bay_str){NULL, 0});
+        return;
     }
     route_send(way, to);
 }
