@@ -18,16 +18,29 @@ enum { CROSSING_MEMORY = 1 << 30 };
 /* The engines have held these bytes against the configured bounds before. */
 static const json_limits any_size = {(size_t)1 << 30, 1024, 64u << 20};
 
+/* Back: what the server said. There: what became of the caller's end of it. */
+typedef enum passage_kind {
+    PASSAGE_NOTIFIED,
+    PASSAGE_ASKED,     /* json: the request */
+    PASSAGE_WITHDRAWN, /* text: the id */
+    PASSAGE_DONE,
+    PASSAGE_PAUSE,  /* there */
+    PASSAGE_ANSWER, /* there; json: the result, or empty; text: the id; more: an error's message */
+} passage_kind;
+
 /* A message between the two sides of a crossing. */
 typedef struct passage {
     struct crossing *crossing;
-    bool is_done;
-    bool is_paused; /* on the way there */
+    passage_kind kind;
+    bool is_paused;
+    int code;
     mcp_method_id method;
     mcp_outcome outcome;
     size_t len;
-    const char *json; /* behind the struct: the JSON, then the text with its NUL */
+    const char *json; /* behind the struct: the JSON, then the texts, each with its NUL */
     const char *text;
+    size_t text_len;
+    bay_str more;
 } passage;
 
 typedef struct crossing {
@@ -80,6 +93,8 @@ static void passage_done(passage *self, upstream_call *origin, json_val value)
     crossing_unref(self->crossing); /* the origin's */
 }
 
+static void crossing_hear(void *argument);
+
 static void passage_free(passage *self)
 {
     crossing *over = self->crossing;
@@ -87,6 +102,38 @@ static void passage_free(passage *self)
         mem_free(self);
     }
     crossing_unref(over);
+}
+
+static void passage_ask(passage *self, upstream_call *origin, json_val value, arena *memory)
+{
+    rpc_message message;
+    rpc_fault fault;
+    if (!json_is(value, JSON_MISSING) && origin->events->asked != NULL &&
+        rpc_message_read(&message, value, memory, &fault) == BAY_OK) {
+        origin->events->asked(origin->user, &message);
+        return;
+    }
+    upstream_call_answer(origin, (bay_str){self->text, self->text_len}, (bay_str){NULL, 0},
+                         RPC_INTERNAL_ERROR, STR("nobody can be asked, or there is no memory"));
+}
+
+static void passage_tell(passage *self, upstream_call *origin, json_val value, arena *memory)
+{
+    switch (self->kind) {
+    case PASSAGE_DONE:
+        passage_done(self, origin, value);
+        return;
+    case PASSAGE_ASKED:
+        passage_ask(self, origin, value, memory);
+        return;
+    case PASSAGE_WITHDRAWN:
+        if (origin->events->withdrawn != NULL) {
+            origin->events->withdrawn(origin->user, (bay_str){self->text, self->text_len});
+        }
+        return;
+    default:
+        origin->events->notified(origin->user, self->method, value);
+    }
 }
 
 static void passage_arrive(void *argument)
@@ -101,72 +148,110 @@ static void passage_arrive(void *argument)
         json_parse(&doc, (bay_str){self->json, self->len}, &any_size, &memory, NULL) == BAY_OK) {
         value = json_root(&doc);
     }
-    if (origin != NULL && self->is_done) {
-        passage_done(self, origin, value);
-    } else if (origin != NULL) {
-        origin->events->notified(origin->user, self->method, value);
+    if (origin != NULL) {
+        passage_tell(self, origin, value, &memory);
     }
     arena_fini(&memory);
     passage_free(self);
 }
 
-static passage *passage_new(size_t json_len, size_t text_len)
+/* NULL: out of memory. */
+static passage *passage_new(passage_kind kind, bay_str json, bay_str text, bay_str more)
 {
-    size_t bytes = sizeof(passage) + json_len + text_len;
-    return bytes > json_len ? mem_zalloc(bytes) : NULL;
+    size_t bytes;
+    if (__builtin_add_overflow(sizeof(passage) + 2 + text.len + more.len, json.len, &bytes)) {
+        return NULL;
+    }
+    passage *self = mem_zalloc(bytes);
+    if (self == NULL) {
+        return NULL;
+    }
+    char *at = (char *)(self + 1);
+    const bay_str parts[] = {json, text, {"", 1}, more};
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        if (parts[i].len > 0) {
+            memcpy(at, parts[i].at, parts[i].len);
+        }
+        at += parts[i].len;
+    }
+    self->kind = kind;
+    self->json = (char *)(self + 1);
+    self->len = json.len;
+    self->text = self->json + json.len;
+    self->text_len = text.len;
+    self->more = (bay_str){self->text + text.len + 1, more.len};
+    return self;
 }
 
-/* Without memory a notification is lost; an end is told without its bytes. */
-static void passage_post(crossing *self, bool is_done, mcp_method_id method,
-                         const mcp_outcome *outcome, bay_str json)
+/* False: it did not leave; it is gone then, and so is its reference. */
+static bool passage_post(passage *self, crossing *over, bool is_back)
 {
-    const char *text = outcome != NULL && outcome->text != NULL ? outcome->text : "";
-    size_t text_len = strlen(text) + 1;
-    passage *back = passage_new(json.len, text_len);
-    if (back != NULL) {
-        char *bytes = (char *)(back + 1);
-        if (json.len > 0) {
-            memcpy(bytes, json.at, json.len);
-        }
-        memcpy(bytes + json.len, text, text_len);
-        back->json = bytes;
-        back->len = json.len;
-        back->text = bytes + json.len;
-    } else if (is_done) {
-        back = &self->last;
-        back->text = "";
-    } else {
-        LOG(LOG_ERROR, "upstream", "out of memory: a notification between loops was lost");
-        return;
+    void (*arrive)(void *argument) = is_back ? passage_arrive : crossing_hear;
+    self->crossing = over;
+    atomic_fetch_add(&over->references, 1);
+    if (loop_post(is_back ? over->origin_loop : over->owner_loop, arrive, self) == BAY_OK) {
+        return true;
     }
-    back->crossing = self;
-    back->is_done = is_done;
-    back->method = method;
-    if (outcome != NULL) {
-        back->outcome = *outcome;
-    }
-    atomic_fetch_add(&self->references, 1);
-    if (loop_post(self->origin_loop, passage_arrive, back) != BAY_OK) {
-        LOG(LOG_ERROR, "upstream", "a message to another loop was lost");
-        passage_free(back);
-    }
+    LOG(LOG_ERROR, "upstream", "a message to another loop was lost");
+    passage_free(self);
+    return false;
 }
 
 static void crossing_notified(void *user, mcp_method_id method, json_val params)
 {
-    passage_post(user, false, method, NULL, json_raw(params));
+    passage *back =
+        passage_new(PASSAGE_NOTIFIED, json_raw(params), (bay_str){NULL, 0}, (bay_str){NULL, 0});
+    if (back == NULL) {
+        LOG(LOG_ERROR, "upstream", "out of memory: a notification between loops was lost");
+        return;
+    }
+    back->method = method;
+    (void)passage_post(back, user, true);
 }
 
+/* From now on the call is not sent again: nobody is asked the same twice for one call. */
+static void crossing_asked(void *user, const rpc_message *request)
+{
+    crossing *self = user;
+    self->call.is_repeatable = false;
+    passage *back =
+        passage_new(PASSAGE_ASKED, json_raw(request->root), request->id, (bay_str){NULL, 0});
+    if (back == NULL || !passage_post(back, self, true)) {
+        upstream_call_answer(&self->call, request->id, (bay_str){NULL, 0}, RPC_INTERNAL_ERROR,
+                             STR("out of memory"));
+    }
+}
+
+/* Lost for lack of memory: it will be answered, and the answer is then to nothing. */
+static void crossing_withdrawn(void *user, bay_str id)
+{
+    passage *back = passage_new(PASSAGE_WITHDRAWN, (bay_str){NULL, 0}, id, (bay_str){NULL, 0});
+    if (back != NULL) {
+        (void)passage_post(back, user, true);
+    }
+}
+
+/* Without memory an end is told without its bytes. */
 static void crossing_done(void *user, const mcp_outcome *outcome)
 {
     crossing *self = user;
+    bool is_failure = outcome->kind == MCP_OUTCOME_FAILED;
     json_val json = outcome->kind == MCP_OUTCOME_RESULT ? outcome->result : outcome->error;
-    passage_post(self, true, 0, outcome,
-                 outcome->kind == MCP_OUTCOME_FAILED ? (bay_str){NULL, 0} : json_raw(json));
+    passage *back = passage_new(PASSAGE_DONE, is_failure ? (bay_str){NULL, 0} : json_raw(json),
+                                str_of(outcome->text), (bay_str){NULL, 0});
+    if (back == NULL) {
+        back = &self->last;
+        back->kind = PASSAGE_DONE;
+        back->text = "";
+    }
+    back->outcome = *outcome;
+    (void)passage_post(back, self, true);
     crossing_unref(self); /* the owner's */
 }
 
 static const upstream_call_events crossing_events = {.notified = crossing_notified,
+                                                     .asked = crossing_asked,
+                                                     .withdrawn = crossing_withdrawn,
                                                      .done = crossing_done};
 
 /* ---- there: from the origin's loop to the owner's -------------------------------------------- */
@@ -202,19 +287,29 @@ static void crossing_cancel(void *argument)
     crossing_unref(self); /* the post's */
 }
 
-static void crossing_pause(void *argument)
+/* What the caller has to say, on the owner's loop. */
+static void crossing_hear(void *argument)
 {
     passage *there = argument;
-    if (there->crossing->call.is_open) {
-        upstream_call_pause(&there->crossing->call, there->is_paused);
+    upstream_call *call = &there->crossing->call;
+    if (call->is_open && there->kind == PASSAGE_PAUSE) {
+        upstream_call_pause(call, there->is_paused);
+    } else if (call->is_open) {
+        upstream_call_answer(call, (bay_str){there->text, there->text_len},
+                             (bay_str){there->json, there->len}, there->code, there->more);
     }
     passage_free(there);
 }
 
-static bay_err crossing_copy(crossing *self, const mcp_call_spec *from)
+static bay_err crossing_copy(crossing *self, const upstream_call *call)
 {
+    const mcp_call_spec *from = &call->spec;
+    const upstream_affinity *affinity = &call->affinity;
     mcp_call_spec *to = &self->call.spec;
+    upstream_affinity *owned = &self->call.affinity;
     *to = *from;
+    *owned = (upstream_affinity){.inputs = affinity->inputs};
+    self->call.is_repeatable = call->is_repeatable;
     to->params = JSON_NONE;
     to->meta = JSON_NONE;
     to->param_table = NULL; /* header fields are for URLs, and those have an owner on each loop */
@@ -223,6 +318,7 @@ static bay_err crossing_copy(crossing *self, const mcp_call_spec *from)
     err = err == BAY_OK ? arena_dup(&self->memory, json_raw(from->meta), &self->meta) : err;
     err = err == BAY_OK ? arena_dup(&self->memory, from->rename, &to->rename) : err;
     err = err == BAY_OK ? arena_dup(&self->memory, from->capabilities, &to->capabilities) : err;
+    err = err == BAY_OK ? arena_dup(&self->memory, affinity->identity, &owned->identity) : err;
     return err == BAY_OK ? arena_dup(&self->memory, from->client_info, &to->client_info) : err;
 }
 
@@ -252,7 +348,7 @@ static void mirror_send(upstream *base, upstream_call *call)
         return;
     }
     crossing *over = crossing_new(self, call);
-    bay_err err = over != NULL ? crossing_copy(over, &call->spec) : BAY_NOMEM;
+    bay_err err = over != NULL ? crossing_copy(over, call) : BAY_NOMEM;
     if (err == BAY_OK) {
         err = loop_post(self->owner_loop, crossing_begin, over);
     }
@@ -287,25 +383,50 @@ static void mirror_cancel(upstream_call *call, bay_str reason)
 static void mirror_pause(upstream_call *call, bool is_paused)
 {
     crossing *over = call->remote;
-    passage *there = over != NULL ? passage_new(0, 0) : NULL;
-    if (there == NULL) {
+    if (over == NULL) {
         return;
     }
-    there->crossing = over;
-    there->is_paused = is_paused;
-    atomic_fetch_add(&over->references, 1);
-    if (loop_post(over->owner_loop, crossing_pause, there) != BAY_OK) {
-        passage_free(there);
+    passage *there =
+        passage_new(PASSAGE_PAUSE, (bay_str){NULL, 0}, (bay_str){NULL, 0}, (bay_str){NULL, 0});
+    if (there != NULL) {
+        there->is_paused = is_paused;
+        (void)passage_post(there, over, false);
+    }
+}
+
+/* The server waits for it, so the call must not go on as if it had been said. */
+static void mirror_answer(upstream_call *call, bay_str id, bay_str result, int code,
+                          bay_str message)
+{
+    crossing *over = call->remote;
+    if (over == NULL) {
+        return;
+    }
+    passage *there = passage_new(PASSAGE_ANSWER, result, id, message);
+    if (there != NULL) {
+        there->code = code;
+    }
+    if (there == NULL || !passage_post(there, over, false)) {
+        mirror_cancel(call, STR(""));
+        upstream_call_fail(call, BAY_NOMEM, true, "no memory for an answer on its way there");
     }
 }
 
 /* A wish for the owner that needs no answer. */
 typedef struct wish {
     upstream *owner;
-    enum { WISH_START, WISH_SUBSCRIBE, WISH_UNSUBSCRIBE, WISH_LEVEL } kind;
+    enum {
+        WISH_START,
+        WISH_SUBSCRIBE,
+        WISH_UNSUBSCRIBE,
+        WISH_LEVEL,
+        WISH_TELL,
+        WISH_IDENTITY_GONE,
+    } kind;
     mcp_log_level level;
-    size_t len;
-    char uri[];
+    bay_str text; /* behind the struct: a URI, or an identity */
+    bay_str method;
+    bay_str params;
 } wish;
 
 static void wish_arrive(void *argument)
@@ -318,25 +439,41 @@ static void wish_arrive(void *argument)
     case WISH_LEVEL:
         upstream_set_level(self->owner, self->level);
         break;
+    case WISH_TELL:
+        upstream_tell(self->owner, self->text, self->method, self->params);
+        break;
+    case WISH_IDENTITY_GONE:
+        upstream_identity_gone(self->owner, self->text);
+        break;
     default:
-        upstream_subscribe(self->owner, (bay_str){self->uri, self->len},
-                           self->kind == WISH_SUBSCRIBE);
+        upstream_subscribe(self->owner, self->text, self->kind == WISH_SUBSCRIBE);
     }
     mem_free(self);
 }
 
-static void wish_post(upstream *base, int kind, mcp_log_level level, bay_str uri)
+static bay_str wish_put(char **at, bay_str text)
+{
+    bay_str copy = {*at, text.len};
+    if (text.len > 0) {
+        memcpy(*at, text.at, text.len);
+    }
+    *at += text.len;
+    return copy;
+}
+
+static void wish_post(upstream *base, const wish *like)
 {
     mirror *self = mirror_of(base);
-    wish *made = mem_alloc(sizeof(*made) + uri.len);
+    wish *made = mem_alloc(sizeof(*made) + like->text.len + like->method.len + like->params.len);
     if (made == NULL) {
         return;
     }
-    *made = (wish){.owner = self->owner, .kind = kind, .level = level};
-    made->len = uri.len;
-    if (uri.len > 0) {
-        memcpy(made->uri, uri.at, uri.len);
-    }
+    char *at = (char *)(made + 1);
+    *made = *like;
+    made->owner = self->owner;
+    made->text = wish_put(&at, like->text);
+    made->method = wish_put(&at, like->method);
+    made->params = wish_put(&at, like->params);
     if (loop_post(self->owner_loop, wish_arrive, made) != BAY_OK) {
         mem_free(made);
     }
@@ -344,12 +481,23 @@ static void wish_post(upstream *base, int kind, mcp_log_level level, bay_str uri
 
 static void mirror_start(upstream *base)
 {
-    wish_post(base, WISH_START, MCP_LOG_NONE, (bay_str){NULL, 0});
+    wish_post(base, &(wish){.kind = WISH_START});
 }
 
 static void mirror_subscribe(upstream *base, bay_str uri, bool is_wanted)
 {
-    wish_post(base, is_wanted ? WISH_SUBSCRIBE : WISH_UNSUBSCRIBE, MCP_LOG_NONE, uri);
+    wish_post(base, &(wish){.kind = is_wanted ? WISH_SUBSCRIBE : WISH_UNSUBSCRIBE, .text = uri});
+}
+
+static void mirror_tell(upstream *base, bay_str identity, bay_str method, bay_str params)
+{
+    wish_post(base,
+              &(wish){.kind = WISH_TELL, .text = identity, .method = method, .params = params});
+}
+
+static void mirror_identity_gone(upstream *base, bay_str identity)
+{
+    wish_post(base, &(wish){.kind = WISH_IDENTITY_GONE, .text = identity});
 }
 
 static void mirror_set_level(upstream *base, mcp_log_level level)
@@ -357,7 +505,7 @@ static void mirror_set_level(upstream *base, mcp_log_level level)
     mirror *self = mirror_of(base);
     if (level < self->level) {
         self->level = level;
-        wish_post(base, WISH_LEVEL, level, (bay_str){NULL, 0});
+        wish_post(base, &(wish){.kind = WISH_LEVEL, .level = level});
     }
 }
 
@@ -406,6 +554,9 @@ static const upstream_ops mirror_ops = {
     .send = mirror_send,
     .cancel = mirror_cancel,
     .pause = mirror_pause,
+    .answer = mirror_answer,
+    .tell = mirror_tell,
+    .identity_gone = mirror_identity_gone,
     .subscribe = mirror_subscribe,
     .set_level = mirror_set_level,
 };

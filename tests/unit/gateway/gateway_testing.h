@@ -74,6 +74,7 @@ typedef struct fake {
     int unsubscribes;
     int answers;       /* to questions; `answer` is the last one: its id, a space, and the result */
     char answer[1000]; /* or the code, a space and the message */
+    char told[200];    /* the last identity, method and params, or identity alone: it is gone */
     mcp_log_level level;
     void (*on_send)(struct fake *self, upstream_call *call); /* NULL: held */
     void (*on_answer)(struct fake *self, upstream_call *call);
@@ -155,6 +156,17 @@ static inline void fake_answer(upstream_call *call, bay_str id, bay_str result, 
     }
 }
 
+static inline void fake_tell(upstream *base, bay_str identity, bay_str method, bay_str params)
+{
+    (void)snprintf(fake_of(base)->told, sizeof(fake_of(base)->told), "%.*s %.*s %.*s",
+                   BAY_STR(identity), BAY_STR(method), BAY_STR(params));
+}
+
+static inline void fake_identity_gone(upstream *base, bay_str identity)
+{
+    (void)snprintf(fake_of(base)->told, sizeof(fake_of(base)->told), "%.*s", BAY_STR(identity));
+}
+
 static inline void fake_subscribe(upstream *base, bay_str uri, bool is_wanted)
 {
     fake *self = fake_of(base);
@@ -181,6 +193,8 @@ static const upstream_ops fake_ops = {
     .cancel = fake_cancel,
     .pause = fake_pause,
     .answer = fake_answer,
+    .tell = fake_tell,
+    .identity_gone = fake_identity_gone,
     .subscribe = fake_subscribe,
     .set_level = fake_set_level,
 };

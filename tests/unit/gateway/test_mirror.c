@@ -307,6 +307,174 @@ static void expect_cancelled(stage *self)
     assert_int_equal(self->fake->held_count, 0);
 }
 
+/* ---- questions ------------------------------------------------------------------------------- */
+
+enum { QUESTIONS = 2000 };
+
+static struct {
+    atomic_int asked;
+    atomic_int withdrawn;
+    char last[200]; /* what was asked, or withdrawn, the last time */
+    upstream_call *call;
+    bool answers; /* at once */
+} heard;
+
+static void hear_question(void *user, const rpc_message *request)
+{
+    (void)user;
+    (void)snprintf(heard.last, sizeof(heard.last), "%.*s %.*s %.*s", BAY_STR(request->id),
+                   BAY_STR(request->method), BAY_STR(json_raw(request->params)));
+    atomic_fetch_add(&heard.asked, 1);
+    if (heard.answers) {
+        upstream_call_answer(heard.call, request->id, STR("{\"roots\":[1.0]}"), 0, STR(""));
+    }
+}
+
+static void hear_withdrawn(void *user, bay_str id)
+{
+    (void)user;
+    (void)snprintf(heard.last, sizeof(heard.last), "%.*s", BAY_STR(id));
+    atomic_fetch_add(&heard.withdrawn, 1);
+}
+
+static const upstream_call_events asking_events = {.notified = probe_notified,
+                                                   .asked = hear_question,
+                                                   .withdrawn = hear_withdrawn,
+                                                   .done = probe_done};
+
+static void send_asking(stage *self, probe *one)
+{
+    probe_init(one, "echo");
+    memset(&heard, 0, sizeof(heard));
+    heard.call = &one->call;
+    one->call.events = &asking_events;
+    one->call.is_repeatable = true;
+    one->call.affinity = (upstream_affinity){MCP_INPUT_ROOTS, STR("the client")};
+    probe_send(one, self->mirror);
+}
+
+static void ask_there(stage *self)
+{
+    const upstream_call *call = self->fake->held[0];
+    assert_int_equal(call->affinity.inputs, MCP_INPUT_ROOTS);
+    assert_text(call->affinity.identity, "the client");
+    fake_ask(self->fake, "{'jsonrpc':'2.0','id':'q\\u0041','method':'roots/list',"
+                         "'params':{'n' : 1.0}}");
+    assert_false(call->is_repeatable); /* nobody is asked twice */
+}
+
+static void withdraw_there(stage *self)
+{
+    fake_withdraw(self->fake, "'q\\u0041'");
+}
+
+static void questions_and_answers_cross(void **state)
+{
+    (void)state;
+    stage self;
+    probe one;
+    open_fake(&self);
+    send_asking(&self, &one);
+    there(&self, ask_there);
+    turn_until(self.here, atomic_load(&heard.asked) == 1);
+    assert_text(str_of(heard.last), "\"q\\u0041\" roots/list {\"n\" : 1.0}");
+    upstream_call_answer(&one.call, STR("\"q\\u0041\""), STR("{\"roots\" : [1.0]}"), 0, STR(""));
+    there(&self, nothing);
+    assert_text(str_of(self.fake->answer), "\"q\\u0041\" {\"roots\" : [1.0]}");
+    upstream_call_answer(&one.call, STR("7"), STR(""), -32601, STR("no \"roots\""));
+    there(&self, nothing);
+    assert_text(str_of(self.fake->answer), "7 -32601 no \"roots\"");
+    there(&self, withdraw_there);
+    turn_until(self.here, atomic_load(&heard.withdrawn) == 1);
+    assert_text(str_of(heard.last), "\"q\\u0041\"");
+    there(&self, answer_good);
+    turn_until(self.here, one.dones == 1);
+    upstream_call_answer(&one.call, STR("8"), STR("{}"), 0, STR("")); /* too late: harmless */
+    there(&self, nothing);
+    assert_int_equal(self.fake->answers, 2);
+    probe_fini(&one);
+    close_stage(&self);
+}
+
+static void who_cannot_be_asked_refuses(void **state)
+{
+    (void)state;
+    stage self;
+    probe one;
+    open_fake(&self);
+    probe_init(&one, "echo");
+    one.call.affinity = (upstream_affinity){MCP_INPUT_ROOTS, STR("the client")};
+    probe_send(&one, self.mirror);
+    there(&self, ask_there);
+    there(&self, nothing);
+    for (int i = 0; i < 3; i++) {
+        there(&self, nothing); /* the question comes here, the refusal goes there */
+    }
+    assert_true(str_starts(str_of(self.fake->answer), STR("\"q\\u0041\" -32603 ")));
+    there(&self, answer_good);
+    turn_until(self.here, one.dones == 1);
+    probe_fini(&one);
+    close_stage(&self);
+}
+
+static void ask_often(stage *self)
+{
+    char text[200];
+    for (int i = 0; i < QUESTIONS && self->fake->held_count > 0; i++) {
+        (void)snprintf(text, sizeof(text), "{'jsonrpc':'2.0','id':%d,'method':'roots/list'}", i);
+        fake_ask(self->fake, text);
+        if (i % 3 == 0) {
+            (void)snprintf(text, sizeof(text), "%d", i);
+            fake_withdraw(self->fake, text);
+        }
+    }
+}
+
+static void cancel_here(void *argument)
+{
+    upstream_call_cancel(argument, STR("enough"));
+}
+
+/* Answers on their way there, questions on their way back, and a cancel in between. */
+static void questions_that_meet_a_cancel(void **state)
+{
+    (void)state;
+    stage self;
+    probe one;
+    open_fake(&self);
+    send_asking(&self, &one);
+    heard.answers = true;
+    there(&self, nothing);
+    self.work = ask_often;
+    atomic_store(&self.is_done_there, false);
+    assert_int_equal(loop_post(self.there, work_there, &self), BAY_OK);
+    turn_until(self.here, atomic_load(&heard.asked) > 10);
+    cancel_here(&one.call);
+    turn_until(self.here, atomic_load(&self.is_done_there));
+    there(&self, nothing);
+    int asked = atomic_load(&heard.asked);
+    there(&self, nothing);
+    assert_int_equal(atomic_load(&heard.asked), asked); /* nothing after the cancel */
+    assert_int_equal(one.dones, 0);
+    assert_int_equal(self.fake->cancels, 1);
+    probe_fini(&one);
+    close_stage(&self);
+}
+
+static void what_a_client_tells_crosses(void **state)
+{
+    (void)state;
+    stage self;
+    open_fake(&self);
+    upstream_tell(self.mirror, STR("me"), STR("notifications/roots/list_changed"), STR("{}"));
+    there(&self, nothing);
+    assert_text(str_of(self.fake->told), "me notifications/roots/list_changed {}");
+    upstream_identity_gone(self.mirror, STR("me"));
+    there(&self, nothing);
+    assert_text(str_of(self.fake->told), "me");
+    close_stage(&self);
+}
+
 static void a_cancel_before_the_answer(void **state)
 {
     (void)state;
@@ -478,6 +646,10 @@ int main(void)
         cmocka_unit_test(the_mirror_hears_what_changes),
         cmocka_unit_test(calls_and_answers_cross_byte_for_byte),
         cmocka_unit_test(wishes_cross),
+        cmocka_unit_test(questions_and_answers_cross),
+        cmocka_unit_test(who_cannot_be_asked_refuses),
+        cmocka_unit_test(questions_that_meet_a_cancel),
+        cmocka_unit_test(what_a_client_tells_crosses),
         cmocka_unit_test(a_cancel_before_the_answer),
         cmocka_unit_test(a_cancel_that_meets_the_answer),
         cmocka_unit_test(a_thousand_calls_of_which_every_other_is_cancelled),
