@@ -106,6 +106,14 @@ static listing_tasks tasks_of(json_val tool)
                                                    : LISTING_TASKS_FORBIDDEN;
 }
 
+/* What a server says of its tool counts for its own harm only. */
+static bool is_repeatable(json_val tool)
+{
+    json_val hints = json_get(tool, STR("annotations"));
+    return json_true(json_get(hints, STR("readOnlyHint"))) ||
+           json_true(json_get(hints, STR("idempotentHint")));
+}
+
 /* One item of a page. */
 static bay_err listing_add(listing_fetch *fetch, json_val value)
 {
@@ -129,6 +137,7 @@ static bay_err listing_add(listing_fetch *fetch, json_val value)
     bay_diag diag = {0};
     if (fetch->kind == LISTING_TOOLS) {
         item.tasks = tasks_of(value);
+        item.is_repeatable = is_repeatable(value);
     }
     if (fetch->kind == LISTING_TOOLS && is_over_http) {
         err = mcp_param_table_read(&item.params, json_get(value, STR("inputSchema")), &into->memory,

@@ -37,6 +37,7 @@ typedef struct listing_item {
     bay_str raw;            /* the item, byte for byte */
     mcp_param_table params; /* tools of URLs */
     listing_tasks tasks;    /* tools */
+    bool is_repeatable;     /* tools: a second execution does no harm */
 } listing_item;
 
 typedef struct listing {

@@ -288,6 +288,9 @@ void route_to(face *self, mcp_request *request, upstream *to, bay_str rename,
             return;
         }
     }
+    if (entry != NULL && entry->item->is_repeatable) {
+        way->call.is_repeatable = true;
+    }
     if (entry != NULL && entry->item->params.count > 0) {
         way->owner = listing_ref(entry->owner);
         way->call.spec.param_table = &entry->item->params;

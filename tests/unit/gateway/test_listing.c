@@ -158,6 +158,27 @@ static void names_have_a_bound(void **state)
     finish(&self);
 }
 
+static void only_a_server_says_that_its_tool_may_run_twice(void **state)
+{
+    (void)state;
+    stage self;
+    static const bool wanted[] = {false, false, false, false, true, true, true};
+    begin(&self, LISTING_TOOLS);
+    listing_fetch_start(&self.fetch, 1000);
+    fake_result(self.server,
+                "{'tools':[{'name':'a'},{'name':'b','annotations':[]},{'name':'c','annotations':{"
+                "'readOnlyHint':'true','idempotentHint':1}},{'name':'d','annotations':{"
+                "'readOnlyHint':false,'destructiveHint':false}},{'name':'e','annotations':{"
+                "'readOnlyHint':true}},{'name':'f','annotations':{'idempotentHint':true}},"
+                "{'name':'g','annotations':{'readOnlyHint':false,'idempotentHint':true}}]}");
+    assert_non_null(self.fetch.current);
+    assert_int_equal(self.fetch.current->count, ARRAY_LEN(wanted));
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+        assert_int_equal(self.fetch.current->items[i].is_repeatable, wanted[i]);
+    }
+    finish(&self);
+}
+
 static void broken_header_annotations_cost_the_tool_for_urls_only(void **state)
 {
     (void)state;
@@ -285,6 +306,7 @@ int main(void)
         cmocka_unit_test(pages_without_end_are_cut_off),
         cmocka_unit_test(what_cannot_be_named_is_left_out),
         cmocka_unit_test(names_have_a_bound),
+        cmocka_unit_test(only_a_server_says_that_its_tool_may_run_twice),
         cmocka_unit_test(broken_header_annotations_cost_the_tool_for_urls_only),
         cmocka_unit_test(all_pages_are_fetched_with_the_cursor_as_it_came),
         cmocka_unit_test(a_missing_method_means_none),
