@@ -150,8 +150,10 @@ static mcp_link_options link_options(cli_session *self)
 static bay_err open_process(cli_session *self, bay_diag *diag)
 {
     mcp_link_options options = link_options(self);
-    process_options child = {
-        .argv = self->target.argv, .env = self->target.env, .cwd = self->target.cwd};
+    process_options child = {.argv = self->target.argv,
+                             .env = self->target.env,
+                             .cwd = self->target.cwd,
+                             .sandbox = self->target.sandbox};
     return mcp_link_open_stdio(self->loop, &child, self->target.name, &options, &self->link, diag);
 }
 

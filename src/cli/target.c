@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "cli/commands.h"
 #include "cli/say.h"
+#include "gateway/server_sandbox.h"
 
 enum {
     MEMORY = 32 << 20,
@@ -152,20 +153,10 @@ static cli_exit take_fields(cli_target *self, const cli_arguments *arguments,
 
 /* ---- processes --------------------------------------------------------------------------------*/
 
-static bool is_replaced(const config_map *env, const char *variable)
+/* What is inherited; names given again replace it. */
+static cli_exit take_environment(cli_target *self, const config_server *server)
 {
-    bay_str name = str_head(str_of(variable), strcspn(variable, "="));
-    for (size_t i = 0; i < env->count; i++) {
-        if (str_eq(env->at[i].name, name)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The inherited environment; names given again replace it. */
-static cli_exit take_environment(cli_target *self, const config_map *env)
-{
+    const config_map *env = &server->env;
     size_t inherited = 0;
     size_t bytes = 0;
     while (environ[inherited] != NULL) {
@@ -180,7 +171,7 @@ static cli_exit take_environment(cli_target *self, const config_map *env)
     }
     size_t count = 0;
     for (size_t i = 0; i < inherited; i++) {
-        if (!is_replaced(env, environ[i])) {
+        if (server_inherits(server, environ[i])) {
             all[count++] = environ[i];
         }
     }
@@ -207,7 +198,10 @@ static cli_exit take_command(cli_target *self, const config_server *server)
     }
     self->argv = argv;
     self->cwd = server->cwd.len > 0 ? server->cwd.at : NULL;
-    return take_environment(self, &server->env);
+    if (server_sandbox_make(server, &self->memory, &self->sandbox) != BAY_OK) {
+        return out_of_memory();
+    }
+    return take_environment(self, server);
 }
 
 /* ---- names ------------------------------------------------------------------------------------*/

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "cli/arguments.h"
+#include "net/sandbox.h"
 #include "net/tls.h"
 #include "wire/field.h"
 
@@ -22,8 +23,9 @@ typedef struct cli_target {
     bool has_tls;
 
     const char *const *argv;
-    const char *const *env; /* NULL: inherited */
-    const char *cwd;        /* NULL: inherited */
+    const char *const *env;         /* NULL: inherited */
+    const char *cwd;                /* NULL: inherited */
+    const sandbox_options *sandbox; /* NULL: none */
 
     mcp_revision_id oldest;
     mcp_revision_id newest;

@@ -140,6 +140,23 @@ typedef struct config_server_tls {
     bay_str key;
 } config_server_tls;
 
+/* The order of sandbox_bubblewrap (net/sandbox.h). */
+typedef struct config_sandbox {
+    bool is_enabled; /* the section is there and does not say otherwise */
+    config_list fs;  /* PATH, PATH:ro, PATH:rw; first "none": without the defaults */
+    bool net;
+    bool unix_sockets;
+    bool attributes;
+    size_t memory_bytes;
+    uint32_t cpus;
+    uint32_t cpu_time_ms;
+    uint32_t processes;
+    uint32_t files;
+    bay_str user;
+    unsigned bubblewrap;
+    bool best_effort;
+} config_sandbox;
+
 typedef struct config_server {
     bay_str name;
     uint32_t line;
@@ -160,6 +177,7 @@ typedef struct config_server {
     uint32_t sessions;
     config_restart restart;
     config_server_tls tls;
+    config_sandbox sandbox;
     /* What only the catalog reads: a server stays as it is where nothing else differs. */
     config_expose expose;
     config_list include_tools; /* as desktop hosts write it; `at` NULL: all */

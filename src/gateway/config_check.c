@@ -1,5 +1,6 @@
 /* What must hold across keys, and the grammar of single ones that no type expresses. */
 #include "gateway/config_internal.h"
+#include "gateway/server_sandbox.h"
 #include "wire/header.h"
 #include "wire/uri.h"
 
@@ -245,6 +246,38 @@ static void check_renames(config_loader *loader, const config_node *node,
     }
 }
 
+static bool has_member(const config_node *map, const char *name)
+{
+    for (const config_node *child = map->first; child != NULL; child = child->next) {
+        if (str_eq(child->key, str_of(name))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A section without a key is a sandbox, too; no section is none. */
+static void check_sandbox(config_loader *loader, const config_node *node, config_server *server)
+{
+    config_sandbox *sandbox = &server->sandbox;
+    uint32_t line = line_of(node, "sandbox");
+    sandbox->is_enabled = sandbox->is_enabled && has_member(node, "sandbox");
+    if (sandbox->is_enabled && server->url.len > 0) {
+        config_error(loader, line, "%s.sandbox: a server with a url runs elsewhere: remove sandbox",
+                     loader->path);
+    }
+    for (size_t i = server_sandbox_has_defaults(sandbox) ? 0 : 1; i < sandbox->fs.count; i++) {
+        bay_str path;
+        bool is_writable;
+        if (!server_sandbox_path(sandbox->fs.at[i], &path, &is_writable)) {
+            config_error(loader, line,
+                         "%s.sandbox.fs: entry %zu is no absolute path: write /path, /path:ro or "
+                         "/path:rw (and `none` only first)",
+                         loader->path, i + 1);
+        }
+    }
+}
+
 static void warn_unused(config_loader *loader, const config_server *server)
 {
     const char *side = server->command.len > 0 ? "command" : "url";
@@ -284,6 +317,7 @@ void config_check_server(config_loader *loader, const config_node *node, config_
     check_env(loader, node, server);
     check_headers(loader, node, server);
     check_renames(loader, node, server);
+    check_sandbox(loader, node, server);
     warn_unused(loader, server);
     const config_server_tls *tls = &server->tls;
     if ((tls->certificate.len == 0) != (tls->key.len == 0)) {

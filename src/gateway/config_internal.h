@@ -42,6 +42,7 @@ typedef enum config_scope {
     CONFIG_SCOPE_SERVER_TLS,
     CONFIG_SCOPE_EXPOSE,
     CONFIG_SCOPE_PROFILE,
+    CONFIG_SCOPE_SANDBOX,
     CONFIG_SCOPE_COUNT
 } config_scope;
 

@@ -25,6 +25,7 @@ static const char config_protocols[] = "auto|legacy|modern"
 #define CONFIG_STRUCT_SERVER_TLS config_server_tls
 #define CONFIG_STRUCT_EXPOSE config_expose
 #define CONFIG_STRUCT_PROFILE config_profile
+#define CONFIG_STRUCT_SANDBOX config_sandbox
 
 const config_key config_keys[] = {
 #define CONFIG_KEY(scope, name, type, field, extra, fallback, min, max, doc)                       \
@@ -55,6 +56,7 @@ const config_scope_row config_scopes[CONFIG_SCOPE_COUNT] = {
     [CONFIG_SCOPE_SERVER_TLS] = {"SERVER_TLS", "mcpServers.NAME.tls"},
     [CONFIG_SCOPE_EXPOSE] = {"EXPOSE", "mcpServers.NAME.expose"},
     [CONFIG_SCOPE_PROFILE] = {"PROFILE", "profiles.NAME"},
+    [CONFIG_SCOPE_SANDBOX] = {"SANDBOX", "mcpServers.NAME.sandbox"},
 };
 
 const config_key *config_key_find(config_scope scope, bay_str name)

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "gateway/server_sandbox.h"
 #include "gateway/upstream_local.h"
 
 static mcp_link_options link_options(local *self, berth *at, const mcp_client_events *events,
@@ -42,8 +43,8 @@ static mcp_link_options link_options(local *self, berth *at, const mcp_client_ev
     return options;
 }
 
-/* argv and environment of the process, in one arena. The inherited environment first; names given
- * again replace it. */
+/* argv and environment of the process, in one arena. What is inherited first; names given again
+ * replace it. */
 static bay_err process_arguments(const config_server *server, arena *memory, const char ***out_argv,
                                  const char ***out_env)
 {
@@ -63,12 +64,7 @@ static bay_err process_arguments(const config_server *server, arena *memory, con
     }
     size_t count = 0;
     for (size_t i = 0; i < inherited; i++) {
-        bay_str name = str_head(str_of(environ[i]), strcspn(environ[i], "="));
-        bool is_replaced = false;
-        for (size_t k = 0; k < server->env.count; k++) {
-            is_replaced = is_replaced || str_eq(server->env.at[k].name, name);
-        }
-        if (!is_replaced) {
+        if (server_inherits(server, environ[i])) {
             env[count++] = environ[i];
         }
     }
@@ -116,6 +112,12 @@ static bay_err open_process(local *self, berth *at, const mcp_link_options *opti
         .queue_bytes = self->base.config->limits.message_bytes,
     };
     bay_err err = process_arguments(server, &memory, &argv, &env);
+    if (err == BAY_OK) {
+        err = server_sandbox_make(server, &memory, &child.sandbox);
+    }
+    if (child.sandbox != NULL) {
+        server_sandbox_log(server, child.sandbox);
+    }
     if (err == BAY_OK) {
         child.argv = argv;
         child.env = env;

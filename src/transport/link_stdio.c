@@ -6,6 +6,7 @@
  * server/discover, as careless servers of older revisions do, is started once more and then asked
  * as such a server.
  * Source: mcp 2025-11-25 basic/transports, stdio; mcp 2025-11-25 basic/lifecycle, Shutdown. */
+#include <signal.h>
 #include <stdio.h>
 
 #include "base/check.h"
@@ -28,6 +29,7 @@ typedef struct command {
     process_options options;
     const char **strings; /* argv, then env, each with its NULL */
     char *bytes;          /* may hold secrets */
+    sandbox_options *sandbox;
     size_t len;
 } command;
 
@@ -81,7 +83,11 @@ static bay_err command_copy(command *self, const process_options *from)
     self->options = *from;
     self->strings = mem_array(argv_count + env_count + 2, sizeof(*self->strings));
     self->bytes = mem_alloc(bytes + 1);
-    if (self->strings == NULL || self->bytes == NULL) {
+    if (from->sandbox != NULL) {
+        self->options.sandbox = self->sandbox = sandbox_options_dup(from->sandbox);
+    }
+    bool has_sandbox = from->sandbox == NULL || self->sandbox != NULL;
+    if (self->strings == NULL || self->bytes == NULL || !has_sandbox) {
         return BAY_NOMEM;
     }
     self->len = bytes;
@@ -105,6 +111,7 @@ static void command_fini(command *self)
     }
     mem_free(self->bytes);
     mem_free(self->strings);
+    mem_free(self->sandbox);
     *self = (command){0};
 }
 
@@ -238,16 +245,30 @@ static bool restart(stdio_link *self)
     return false;
 }
 
+/* What a sandbox's limits and filter end a child by. */
+static const char *meaning_of(int signal)
+{
+    switch (signal) {
+    case SIGXCPU:
+        return " (its processor time is used up)";
+    case SIGSYS:
+        return " (a system call that is not allowed)";
+    default:
+        return "";
+    }
+}
+
 static void on_exited(void *user, int exit_status, int signal)
 {
     stdio_link *self = user;
-    char text[64 + LAST_WORDS];
+    char text[100 + LAST_WORDS];
     if (restart(self)) {
         return;
     }
     self->has_exited = true;
     sum_up(self);
-    int len = signal != 0 ? snprintf(text, sizeof(text), "was killed by signal %d", signal)
+    int len = signal != 0 ? snprintf(text, sizeof(text), "was killed by signal %d%s", signal,
+                                     meaning_of(signal))
                           : snprintf(text, sizeof(text), "exited with status %d", exit_status);
     if (self->last_words[0] != '\0') {
         snprintf(text + len, sizeof(text) - (size_t)len, ": %s", self->last_words);

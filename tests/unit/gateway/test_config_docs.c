@@ -69,6 +69,7 @@ static void the_schema_is_json_and_knows_every_key(void **state)
         [CONFIG_SCOPE_SERVER_TLS] = "/properties/mcpServers/additionalProperties/properties/tls",
         [CONFIG_SCOPE_EXPOSE] = "/properties/mcpServers/additionalProperties/properties/expose",
         [CONFIG_SCOPE_PROFILE] = "/properties/profiles/additionalProperties",
+        [CONFIG_SCOPE_SANDBOX] = "/properties/mcpServers/additionalProperties/properties/sandbox",
     };
     for (size_t i = 0; i < config_key_count; i++) {
         json_val scope = json_pointer(json_root(&document), str_of(roots[config_keys[i].scope]));
