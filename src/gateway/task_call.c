@@ -51,10 +51,12 @@ void task_show(task_plan *self, json_val task, mcp_era from, task_status status)
 
 bool task_adopt(task_plan *self, json_val task, mcp_outcome *inout)
 {
-    bay_err err = json_str(json_get(task, STR("taskId")), &self->memory, &self->id);
-    if (err == BAY_OK && self->id.len > TASK_ID_BYTES) {
+    bay_str id;
+    bay_err err = json_str(json_get(task, STR("taskId")), &self->memory, &id);
+    if (err == BAY_OK && id.len > TASK_ID_BYTES) {
         err = BAY_LIMIT;
     }
+    err = err == BAY_OK ? arena_dup(&self->memory, id, &self->id) : err; /* it outlives the text */
     if (err == BAY_OK && task_status_of(task) == TASK_STATUSES) {
         err = BAY_PROTOCOL;
     }

@@ -151,7 +151,7 @@ static void plan_done(void *user, const mcp_outcome *outcome)
     mcp_outcome told = *outcome;
     task_plan_hold(self);
     if (!self->step(self, &told)) {
-        task_plan_finish(self, &told);
+        self->events->done(way, &told);
     }
     task_plan_let_go(self);
 }
@@ -245,7 +245,15 @@ void task_end(route *way)
 
 void task_plan_finish(task_plan *self, const mcp_outcome *outcome)
 {
-    self->events->done(self->way, outcome);
+    route *way = self->way;
+    mcp_request *request = way->request;
+    if (request == NULL) {
+        self->events->done(way, outcome); /* it is parked */
+        return;
+    }
+    /* the server may have left: its name is all that is certain */
+    route_end(way);
+    route_answer(request, self->server, outcome);
 }
 
 static bay_err write_name(task_plan *self, json_val *out)

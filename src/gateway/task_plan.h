@@ -57,7 +57,7 @@ struct task_plan {
 task_plan *task_plan_new(route *way, bay_str server);
 /* Sends the route's call anew; `params` empty: {"taskId":…}. */
 void task_plan_send(task_plan *self, mcp_method_id method, bay_str params);
-/* The last word, for the client. */
+/* The last word, for the client, where no outcome of the call says it. The plan is held. */
 void task_plan_finish(task_plan *self, const mcp_outcome *outcome);
 void task_plan_hold(task_plan *self);
 void task_plan_let_go(task_plan *self);
