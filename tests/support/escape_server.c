@@ -479,7 +479,7 @@ static long try_reserve(attempt *self)
 static long try_burn(attempt *self)
 {
     struct timespec used = {0};
-    signal(SIGXCPU, SIG_IGN); /* deaf to the first call */
+    signal(SIGXCPU, strcmp(self->b, "deaf") == 0 ? SIG_IGN : SIG_DFL);
     while (used.tv_sec < self->number) {
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
     }

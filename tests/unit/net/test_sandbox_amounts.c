@@ -84,12 +84,12 @@ static void processor_time_ends(void **state)
     SKIP_WITHOUT(SANDBOX_BUBBLEWRAP_NEVER);
     make_walls(&one, SANDBOX_BUBBLEWRAP_NEVER);
     open_cell(&self, NULL);
-    expect(&self, "burn", "3", "", "done");
+    expect(&self, "burn", "3", "deaf", "done");
     close_cell(&self);
     one.options.cpu_seconds = 1;
     open_cell(&self, &one.options);
     expect(&self, "echo", "", "", "done");
-    assert_string_equal(ask(&self, "burn", "3", ""), "");
+    assert_string_equal(ask(&self, "burn", "3", "deaf"), "");
     assert_int_equal(self.signal, SIGKILL); /* it was deaf to SIGXCPU */
     close_cell(&self);
 }
