@@ -403,7 +403,8 @@ void parked_keep(parked *self, const mcp_outcome *outcome)
                                       .was_sent = true,
                                       .text = "it ended while the client's answers were awaited, "
                                               "and what it said could not be kept"};
-        self->server = NULL;
+        const char *text = self->outcome.text;
+        err_ignore(keep_bytes(self, (bay_str){NULL, 0}, str_of(text), server)); /* a name less */
     }
     while (!list_is_empty(&self->way.questions)) {
         question_free(CONTAINER_OF(list_first(&self->way.questions), question, link));

@@ -253,6 +253,7 @@ void questions_asked(route *of, const rpc_message *message)
     const mcp_method *method =
         mcp_method_find(message->method, MCP_LATEST_LEGACY, MCP_SENDER_SERVER);
     bay_str params = json_raw(message->params);
+    of->call.is_repeatable = false; /* nobody is asked the same twice for one call */
     if (method == NULL || is_beyond(of, message, &code, &text)) {
         text = text != NULL ? text : "it is no question";
     } else if (message->id.len > RPC_MAX_ID_BYTES || is_full(of, params)) {

@@ -59,7 +59,7 @@ static void retry(stage *self, const char *id, const char *state, const char *an
 static void park_one(stage *self, char out[STATE])
 {
     say(&self->modern, CALL("1", ""));
-    fake_ask(self->a, FORM("'s1'", "name?"));
+    fake_ask_during(self->a->held[self->a->held_count - 1], FORM("'s1'", "name?"));
     turn(self);
     (void)state_of(&self->modern, out);
     forget(&self->modern);
@@ -250,6 +250,511 @@ static void what_the_client_did_not_declare_is_refused(void **state)
     close_stage(&self);
 }
 
+/* ---- what goes out, and what comes back ------------------------------------------------------ */
+
+static void what_is_asked_in_one_turn_goes_out_together(void **state)
+{
+    (void)state;
+    stage self;
+    char token[STATE];
+    open_parking(&self, "workers: 1");
+    say(&self.modern, CALL("1", ""));
+    assert_int_equal(self.a->held[0]->affinity.inputs,
+                     MCP_INPUT_EVERYTHING & ~MCP_INPUT_SAMPLING_CONTEXT);
+    fake_ask(self.a, FORM("'s1'", "a\\u0041"));
+    fake_ask(self.a, "{'jsonrpc':'2.0','id':2,'method':'elicitation/create','params':{'url':'x:y',"
+                     "'mode':'url','elicitationId':'e1','message':'m'}}");
+    fake_ask(self.a, "{'jsonrpc':'2.0','id':3,'method':'sampling/createMessage','params':{"
+                     "'messages':[],'maxTokens' : 1e2,'tools':[{'name':'t'}]}}");
+    fake_ask(self.a, "{'jsonrpc':'2.0','id':4,'method':'roots/list'}");
+    assert_int_equal(self.modern.count, 0);
+    turn(&self);
+    (void)state_of(&self.modern, token);
+    assert_heard_part(
+        &self.modern,
+        "{'jsonrpc':'2.0','id':1,'result':{'resultType':'input_required','inputRequests':{"
+        "'q1':{'method':'elicitation/create','params':{'message':'a\\u0041','requestedSchema' : "
+        "{'type':'object','properties':{'x':{'type':'number','default':1.0}}}}},"
+        "'q2':{'method':'elicitation/create','params':{'url':'x:y','mode':'url','elicitationId':"
+        "'e1','message':'m'}},"
+        "'q3':{'method':'sampling/createMessage','params':{'messages':[],'maxTokens' : 1e2,"
+        "'tools':[{'name':'t'}]}},'q4':{'method':'roots/list'}},'requestState':'pb5.");
+    retry(&self, "2", token,
+          "{'q4':{'roots' : []},'q9':1,'q2':{'action':'accept'},'q1':{'action':'cancel','x':1.0},"
+          "'q3':{'role':'assistant','content':[],'model':'m','stopReason':'toolUse'}}");
+    assert_int_equal(self.a->answers, 4);
+    assert_text(str_of(self.a->answer), "4 {\"roots\" : []}");
+    assert_int_equal(self.modern.count, 0);
+    turn(&self);
+    assert_int_equal(self.modern.count, 0);
+    fake_result(self.a, "{'content':[]}");
+    assert_heard_part(&self.modern, "'id':2,'result':{'resultType':'complete'");
+    close_stage(&self);
+}
+
+static void what_was_not_answered_is_asked_again(void **state)
+{
+    (void)state;
+    stage self;
+    char token[STATE];
+    open_parking(&self, "workers: 1");
+    say(&self.modern, CALL("1", ""));
+    fake_ask(self.a, FORM("1", "a"));
+    fake_ask(self.a, FORM("2", "b"));
+    turn(&self);
+    (void)state_of(&self.modern, token);
+    forget(&self.modern);
+    fake_ask(self.a, FORM("3", "c")); /* nobody is there: it waits for the next round */
+    turn(&self);
+    assert_int_equal(self.modern.count, 0);
+    retry(&self, "2", token, "{'q1':{'action':'accept'},'q3':{'action':'accept'}}");
+    assert_int_equal(self.a->answers, 1); /* to the third nobody was asked for an answer */
+    turn(&self);
+    (void)state_of(&self.modern, token);
+    assert_heard_part(&self.modern, "'id':2,'result':{'resultType':'input_required',"
+                                    "'inputRequests':{'q2':{");
+    retry(&self, "3", token, "{'q2':{'action':'decline'},'q3':{'action':'accept'}}");
+    assert_int_equal(self.a->answers, 3);
+    fake_result(self.a, "{'content':[]}");
+    assert_heard_part(&self.modern, "'id':3,'result':{'resultType':'complete'");
+    close_stage(&self);
+}
+
+static void an_answer_of_the_wrong_shape_is_asked_for_again(void **state)
+{
+    (void)state;
+    stage self;
+    char token[STATE];
+    static const char *const bad[] = {
+        "{}",
+        "{'q1':12345}",
+        "{'q1':null}",
+        "{'q1':{}}",
+        "{'q1':{'action':'perhaps'}}",
+        "{'q1':{'action':'accept','content':[1]}}",
+        "{'Q1':{'action':'accept'}}",
+        "{'q01':{'action':'accept'}}",
+        "{'q1':{'roots':[]}}",
+    };
+    open_parking(&self, "workers: 1");
+    park_one(&self, token);
+    static const char *const worse[] = {"null", "[]", "7", "'x'"};
+    for (size_t i = 0; i < ARRAY_LEN(worse); i++) {
+        retry(&self, "2", token, worse[i]); /* the state is not used up by it */
+        assert_refused(&self, "inputResponses must be an object");
+    }
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        retry(&self, "2", token, bad[i]);
+        assert_int_equal(self.modern.count, 0);
+        turn(&self);
+        (void)state_of(&self.modern, token);
+        assert_heard_part(&self.modern, "'inputRequests':{'q1':{'method':'elicitation/create'");
+    }
+    assert_int_equal(self.a->answers, 0);
+    assert_still_good(&self, token);
+    close_stage(&self);
+}
+
+static void shapes_depend_on_what_was_asked(void **state)
+{
+    (void)state;
+    stage self;
+    char token[STATE];
+    static const struct {
+        const char *ask;
+        const char *answer;
+        bool is_good;
+    } rows[] = {
+        {"'method':'roots/list'", "{'roots':{}}", false},
+        {"'method':'roots/list'", "{'roots':[7]}", true},
+        {"'method':'sampling/createMessage','params':{}", "{'role':'user','content':{}}", false},
+        {"'method':'sampling/createMessage','params':{}", "{'content':{},'model':'m'}", false},
+        {"'method':'sampling/createMessage','params':{}",
+         "{'role':'user','content':'x','model':'m'}", false},
+        {"'method':'sampling/createMessage','params':{}",
+         "{'role':'user','content':{},'model':'m'}", true},
+    };
+    open_parking(&self, "workers: 1");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char text[500];
+        say(&self.modern, CALL("1", ""));
+        (void)snprintf(text, sizeof(text), "{'jsonrpc':'2.0','id':1,%s}", rows[i].ask);
+        fake_ask(self.a, text);
+        turn(&self);
+        (void)state_of(&self.modern, token);
+        forget(&self.modern);
+        (void)snprintf(text, sizeof(text), "{'q1':%s}", rows[i].answer);
+        self.a->answers = 0;
+        retry(&self, "2", token, text);
+        assert_int_equal(self.a->answers, rows[i].is_good);
+        fake_result(self.a, "{'content':[]}");
+        assert_heard_part(&self.modern, "'id':2,'result'");
+    }
+    close_stage(&self);
+}
+
+static void prompts_and_resources_are_parked_too(void **state)
+{
+    (void)state;
+    stage self;
+    char token[STATE];
+    char text[3000];
+    static const char *const calls[] = {
+        "'method':'prompts/get','params':{'name':'a.p'",
+        "'method':'resources/read','params':{'uri':'f:///a'",
+    };
+    open_parking(&self, "workers: 1");
+    for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+        (void)snprintf(text, sizeof(text), "{'jsonrpc':'2.0','id':1,%s,%s}}}", calls[i],
+                       META_OF(EVERYTHING));
+        say(&self.modern, text);
+        assert_true(self.a->held[0]->is_repeatable);
+        fake_ask(self.a, FORM("1", "m"));
+        assert_false(self.a->held[0]->is_repeatable); /* nobody is asked twice */
+        turn(&self);
+        (void)state_of(&self.modern, token);
+        forget(&self.modern);
+        (void)snprintf(text, sizeof(text),
+                       "{'jsonrpc':'2.0','id':2,%s,'requestState':'%s','inputResponses':{'q1':%s},"
+                       "%s}}}",
+                       calls[i], token, ACCEPT, META_OF(EVERYTHING));
+        say(&self.modern, text);
+        fake_result(self.a, "{'x':1.0}");
+        assert_heard_part(&self.modern, "'id':2,'result':{'resultType':'complete'");
+    }
+    close_stage(&self);
+}
+
+/* A completion has no input_required: its server can ask nobody. */
+static void completions_are_never_parked(void **state)
+{
+    (void)state;
+    stage self;
+    open_parking(&self, "workers: 1");
+    say(&self.modern,
+        "{'jsonrpc':'2.0','id':1,'method':'completion/complete','params':{"
+        "'ref':{'type':'ref/prompt','name':'a.p'},'argument':{}," META_OF(EVERYTHING) "}}}");
+    assert_int_equal(self.a->held[0]->affinity.inputs, 0);
+    fake_ask(self.a, FORM("1", "m"));
+    assert_true(str_starts(str_of(self.a->answer), STR("1 -32601 ")));
+    fake_result(self.a, "{'completion':{'values':[]}}");
+    assert_heard_part(&self.modern, "'id':1,'result'");
+    close_stage(&self);
+}
+
+/* ---- meanwhile ------------------------------------------------------------------------------- */
+
+static void progress_and_messages_go_with_the_request_that_is_there(void **state)
+{
+    (void)state;
+    stage self;
+    char token[STATE];
+    char text[3000];
+    open_parking(&self, "workers: 1");
+    say(&self.modern,
+        "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'a.echo'," META_OF(
+            EVERYTHING) ",'progressToken':'first'}}}");
+    fake_notify(self.a, MCP_N_PROGRESS, "{'progressToken':1,'progress':5}");
+    assert_heard_part(&self.modern, "'progressToken':'first','progress':5");
+    fake_ask(self.a, FORM("1", "m"));
+    turn(&self);
+    (void)state_of(&self.modern, token);
+    forget(&self.modern);
+    fake_notify(self.a, MCP_N_PROGRESS, "{'progressToken':1,'progress':6}");
+    fake_notify(self.a, MCP_N_MESSAGE, "{'level':'error','data':1}");
+    assert_int_equal(self.modern.count, 0);
+    (void)snprintf(text, sizeof(text),
+                   "{'jsonrpc':'2.0','id':2,'method':'tools/call','params':{'name':'a.echo',"
+                   "'requestState':'%s','inputResponses':{'q1':%s},%s,'progressToken':2,"
+                   "'io.modelcontextprotocol/logLevel':'warning'}}}",
+                   token, ACCEPT, META_OF(EVERYTHING));
+    say(&self.modern, text);
+    assert_int_equal(self.a->level, MCP_LOG_WARNING);
+    fake_notify(self.a, MCP_N_PROGRESS, "{'progressToken':1,'progress':7}");
+    assert_heard_part(&self.modern, "'progressToken':2,'progress':7");
+    fake_notify(self.a, MCP_N_MESSAGE, "{'level':'error','data':1}");
+    assert_heard_part(&self.modern, "notifications/message");
+    fake_result(self.a, "{'content':[]}");
+    assert_heard_part(&self.modern, "'id':2,'result'");
+    close_stage(&self);
+}
+
+static void a_question_may_be_taken_back(void **state)
+{
+    (void)state;
+    stage self;
+    char token[STATE];
+    open_parking(&self, "workers: 1");
+    say(&self.modern, CALL("1", ""));
+    fake_ask(self.a, FORM("'s'", "m"));
+    fake_withdraw(self.a, "'s'"); /* before anybody was told */
+    fake_withdraw(self.a, "'t'");
+    turn(&self);
+    assert_int_equal(self.modern.count, 0);
+    fake_ask(self.a, FORM("'s'", "m"));
+    turn(&self);
+    (void)state_of(&self.modern, token);
+    forget(&self.modern);
+    fake_withdraw(self.a, "'s'");
+    retry(&self, "2", token, "{'q2':" ACCEPT "}"); /* the answer to nothing */
+    turn(&self);
+    assert_int_equal(self.a->answers, 0);
+    assert_int_equal(self.modern.count, 0);
+    fake_result(self.a, "{'content':[]}");
+    assert_heard_part(&self.modern, "'id':2,'result'");
+    assert_int_equal(self.face->parked.bytes, 0);
+    close_stage(&self);
+}
+
+static void an_end_before_the_turns_end_is_the_only_answer(void **state)
+{
+    (void)state;
+    stage self;
+    open_parking(&self, "workers: 1");
+    say(&self.modern, CALL("1", ""));
+    fake_ask(self.a, FORM("1", "m"));
+    fake_result(self.a, "{'content':[]}");
+    assert_heard_part(&self.modern, "'id':1,'result':{'resultType':'complete'");
+    turn(&self);
+    assert_int_equal(self.modern.count, 0);
+    close_stage(&self);
+}
+
+static void end_with(fake *self, upstream_call *call)
+{
+    mcp_outcome outcome = {
+        .kind = MCP_OUTCOME_FAILED, .err = BAY_EXITED, .was_sent = true, .text = "it fell over"};
+    fake_drop(self, call);
+    fake_end(self, call, &outcome, NULL, false);
+}
+
+/* The link breaks at the very answer. */
+static void an_answer_may_end_the_call(void **state)
+{
+    (void)state;
+    stage self;
+    char token[STATE];
+    open_parking(&self, "workers: 1");
+    say(&self.modern, CALL("1", ""));
+    fake_ask(self.a, FORM("1", "m"));
+    fake_ask(self.a, FORM("2", "m"));
+    turn(&self);
+    (void)state_of(&self.modern, token);
+    forget(&self.modern);
+    self.a->on_answer = end_with;
+    retry(&self, "2", token, "{'q1':" ACCEPT ",'q2':" ACCEPT "}");
+    assert_int_equal(self.a->answers, 1);
+    assert_heard_part(&self.modern, "it fell over");
+    turn(&self);
+    assert_int_equal(self.modern.count, 0);
+    assert_int_equal(self.face->parked.calls.len, 0);
+    close_stage(&self);
+}
+
+/* ---- ends ------------------------------------------------------------------------------------ */
+
+static void what_ended_meanwhile_waits_for_the_client(void **state)
+{
+    (void)state;
+    stage self;
+    char token[STATE];
+    open_parking(&self, "workers: 1");
+    park_one(&self, token);
+    fake_result(self.a, "{'content':[],'n':1.0}");
+    retry(&self, "2", token, "{'q1':" ACCEPT "}");
+    assert_heard_part(&self.modern,
+                      "'id':2,'result':{'resultType':'complete','content':[],'n':1.0");
+    retry(&self, "3", token, "{'q1':" ACCEPT "}");
+    assert_refused(&self, "is over");
+    park_one(&self, token);
+    fake_error(self.a, -32000, "{'code':-32000,'message':'no\\u0041','data':1.0}");
+    retry(&self, "2", token, "{'q1':" ACCEPT "}");
+    assert_heard_part(&self.modern,
+                      "'id':2,'error':{'code':-32000,'message':'no\\u0041','data':1.0}");
+    park_one(&self, token);
+    fake_fail(self.a, BAY_EXITED, true, "exited with status 3");
+    upstream_set_state(&self.a->base, UPSTREAM_BACKOFF, "exited");
+    retry(&self, "2", token, "{'q1':" ACCEPT "}");
+    assert_heard_part(&self.modern, "The server \\\"a\\\" gave no answer: the process exited: "
+                                    "exited with status 3. The call may have been carried out.");
+    assert_int_equal(self.face->parked.bytes, 0);
+    assert_int_equal(self.a->answers, 0);
+    close_stage(&self);
+}
+
+static void an_outcome_too_large_to_keep_says_so(void **state)
+{
+    (void)state;
+    stage self;
+    char token[STATE];
+    open_parking(&self, "workers: 1");
+    park_one(&self, token);
+    char *big = malloc(PARKED_OUTCOME_BYTES + 100);
+    assert_non_null(big);
+    int len = snprintf(big, 100, "{'content':[],'x':'");
+    memset(big + len, 'x', PARKED_OUTCOME_BYTES);
+    memcpy(big + len + PARKED_OUTCOME_BYTES, "'}", 3);
+    fake_result(self.a, big);
+    free(big);
+    retry(&self, "2", token, "{'q1':" ACCEPT "}");
+    assert_heard_part(&self.modern, "'patchbay/reason':'result_too_large','patchbay/server':'a',"
+                                    "'patchbay/mayHaveRun':true");
+    close_stage(&self);
+}
+
+static void an_abandoned_call_is_given_up(void **state)
+{
+    (void)state;
+    stage self;
+    char token[STATE];
+    open_parking(&self, "timeouts: {answer: 20ms}");
+    park_one(&self, token);
+    assert_int_equal(self.a->cancels, 0);
+    while (self.a->cancels == 0) {
+        loop_turn(self.loop, -1);
+    }
+    assert_int_equal(self.a->cancels, 1);
+    assert_int_equal(self.face->parked.calls.len, 0);
+    assert_int_equal(self.face->parked.bytes, 0);
+    retry(&self, "2", token, "{'q1':" ACCEPT "}");
+    assert_int_equal(self.modern.count, 1); /* by the clock of the world, or by our own */
+    assert_true(strstr(self.modern.lines[0], "has expired") != NULL ||
+                strstr(self.modern.lines[0], "is over") != NULL);
+    forget(&self.modern);
+    close_stage(&self);
+}
+
+/* That is cancelling: nobody could come back for more. */
+static void a_cancel_while_it_is_under_way_again(void **state)
+{
+    (void)state;
+    stage self;
+    char token[STATE];
+    open_parking(&self, "workers: 1");
+    park_one(&self, token);
+    retry(&self, "2", token, "{'q1':" ACCEPT "}");
+    fake_ask(self.a, FORM("9", "m")); /* and before it could be put to the client */
+    say(&self.modern,
+        "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':2}}");
+    assert_int_equal(self.a->cancels, 1);
+    turn(&self);
+    assert_int_equal(self.modern.count, 0);
+    retry(&self, "3", token, "{'q1':" ACCEPT "}");
+    assert_refused(&self, "is over");
+    close_stage(&self);
+}
+
+static void a_parked_call_outlives_its_connection(void **state)
+{
+    (void)state;
+    stage self;
+    char token[STATE];
+    open_parking(&self, "workers: 1");
+    park_one(&self, token);
+    mcp_connection_close(self.modern.connection);
+    peer_open(&self.modern, self.face);
+    assert_int_equal(self.a->cancels, 0);
+    retry(&self, "2", token, "{'q1':" ACCEPT "}");
+    mcp_connection_close(self.modern.connection); /* a disconnect is a cancel */
+    assert_int_equal(self.a->cancels, 1);
+    peer_open(&self.modern, self.face);
+    close_stage(&self);
+}
+
+static void a_face_that_ends_gives_up_what_is_parked(void **state)
+{
+    (void)state;
+    stage self;
+    char token[STATE];
+    open_parking(&self, "workers: 1");
+    park_one(&self, token);
+    park_one(&self, token);
+    fake_result(self.a, "{'content':[]}"); /* of one of them, that nobody asks for any more */
+    say(&self.modern, CALL("1", ""));
+    fake_ask(self.a, FORM("1", "m")); /* another that is about to be */
+    close_stage(&self);               /* fake_free: no call is left */
+}
+
+/* ---- bounds ---------------------------------------------------------------------------------- */
+
+static void only_so_many_calls_are_parked(void **state)
+{
+    (void)state;
+    stage self;
+    char token[STATE];
+    open_parking(&self, "limits: {parkedCalls: 2}");
+    park_one(&self, token);
+    park_one(&self, token);
+    say(&self.modern, CALL("1", ""));
+    fake_ask_during(self.a->held[2], FORM("7", "m"));
+    turn(&self);
+    assert_int_equal(self.modern.count, 0); /* the call goes on without */
+    assert_true(str_starts(str_of(self.a->answer), STR("7 -32603 too many calls wait")));
+    close_stage(&self);
+}
+
+static void only_so_much_is_asked_during_one_call(void **state)
+{
+    (void)state;
+    stage self;
+    char text[500];
+    open_parking(&self, "workers: 1");
+    say(&self.modern, CALL("1", ""));
+    for (int i = 0; i < QUESTIONS_PER_CALL; i++) {
+        (void)snprintf(text, sizeof(text), "{'jsonrpc':'2.0','id':%d,'method':'roots/list'}", i);
+        fake_ask(self.a, text);
+    }
+    assert_int_equal(self.a->answers, 0);
+    fake_ask(self.a, "{'jsonrpc':'2.0','id':'x','method':'roots/list'}");
+    assert_text(str_of(self.a->answer), "\"x\" -32603 too much is asked at once");
+    char *big = malloc(QUESTIONS_CALL_BYTES + 200);
+    assert_non_null(big);
+    int len = snprintf(big, 200,
+                       "{'jsonrpc':'2.0','id':'y','method':'elicitation/create','params':"
+                       "{'message':'");
+    memset(big + len, 'x', QUESTIONS_CALL_BYTES);
+    memcpy(big + len + QUESTIONS_CALL_BYTES, "'}}", 4);
+    say(&self.modern, CALL("2", ""));
+    fake_ask_during(self.a->held[1], big);
+    assert_text(str_of(self.a->answer), "\"y\" -32603 too much is asked at once");
+    free(big);
+    close_stage(&self);
+}
+
+static void only_so_many_rounds_are_gone(void **state)
+{
+    (void)state;
+    stage self;
+    char token[STATE];
+    open_parking(&self, "workers: 1");
+    park_one(&self, token);
+    for (int i = 1; i < PARKED_ROUNDS; i++) {
+        retry(&self, "2", token, "{}");
+        turn(&self);
+        (void)state_of(&self.modern, token);
+        forget(&self.modern);
+    }
+    retry(&self, "3", token, "{}");
+    turn(&self);
+    assert_int_equal(self.a->cancels, 1);
+    assert_heard_part(&self.modern, "gave no answer: it asked for input too often");
+    close_stage(&self);
+}
+
+static void where_nothing_can_be_parked_nothing_is_asked(void **state)
+{
+    (void)state;
+    stage self;
+    open_parking(&self, "limits: {parkedCalls: 0}");
+    say(&self.modern, CALL("1", ""));
+    assert_int_equal(self.a->held[0]->affinity.inputs, 0);
+    fake_ask(self.a, FORM("7", "m"));
+    assert_true(str_starts(str_of(self.a->answer), STR("7 -32601 ")));
+    fake_result(self.a, "{'content':[]}");
+    assert_heard_part(&self.modern, "'id':1,'result'");
+    close_stage(&self);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -258,6 +763,26 @@ int main(void)
         cmocka_unit_test(a_state_belongs_to_one_principal),
         cmocka_unit_test(a_state_is_good_once),
         cmocka_unit_test(what_the_client_did_not_declare_is_refused),
+        cmocka_unit_test(what_is_asked_in_one_turn_goes_out_together),
+        cmocka_unit_test(what_was_not_answered_is_asked_again),
+        cmocka_unit_test(an_answer_of_the_wrong_shape_is_asked_for_again),
+        cmocka_unit_test(shapes_depend_on_what_was_asked),
+        cmocka_unit_test(prompts_and_resources_are_parked_too),
+        cmocka_unit_test(completions_are_never_parked),
+        cmocka_unit_test(progress_and_messages_go_with_the_request_that_is_there),
+        cmocka_unit_test(a_question_may_be_taken_back),
+        cmocka_unit_test(an_end_before_the_turns_end_is_the_only_answer),
+        cmocka_unit_test(an_answer_may_end_the_call),
+        cmocka_unit_test(what_ended_meanwhile_waits_for_the_client),
+        cmocka_unit_test(an_outcome_too_large_to_keep_says_so),
+        cmocka_unit_test(an_abandoned_call_is_given_up),
+        cmocka_unit_test(a_cancel_while_it_is_under_way_again),
+        cmocka_unit_test(a_parked_call_outlives_its_connection),
+        cmocka_unit_test(a_face_that_ends_gives_up_what_is_parked),
+        cmocka_unit_test(only_so_many_calls_are_parked),
+        cmocka_unit_test(only_so_much_is_asked_during_one_call),
+        cmocka_unit_test(only_so_many_rounds_are_gone),
+        cmocka_unit_test(where_nothing_can_be_parked_nothing_is_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
