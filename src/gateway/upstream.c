@@ -63,6 +63,9 @@ void upstream_set_state(upstream *self, upstream_state state, const char *error)
 void upstream_learn(upstream *self, const mcp_revision *revision, bay_str capabilities)
 {
     self->revision = revision;
+    if (capabilities.len == 0) {
+        return; /* spoken to as remembered, without asking what it can do: that stays as it was */
+    }
     buf_clear(&self->capabilities);
     buf_str(&self->capabilities, capabilities);
     arena_reset(&self->capability_memory);

@@ -126,6 +126,7 @@ struct http_server {
     uint32_t depth;
     bool is_freed;
     bool is_draining;
+    loop_timer linger; /* while draining, before idle connections are closed */
     loop_timer grace;
     loop_task drain_task;
     void (*drain_done)(void *argument);

@@ -14,7 +14,8 @@ enum {
     SPARE_INPUT = 16 * 1024, /* … when their input is not larger */
     SWEEP_MIN_MS = 1,
     SWEEP_MAX_MS = 1000,
-    REFUSED_MAX = 64, /* told why at one time; the rest is just closed */
+    DRAIN_LINGER_MS = 100, /* a request that is on its way meets no closed connection */
+    REFUSED_MAX = 64,      /* told why at one time; the rest is just closed */
     ADDRESSES_MAX = 1 << 20,
 };
 
@@ -156,6 +157,7 @@ static void destroy(http_server *self)
         self->spare = next;
     }
     loop_timer_stop(self->loop, &self->sweep);
+    loop_timer_stop(self->loop, &self->linger);
     loop_timer_stop(self->loop, &self->grace);
     loop_undefer(self->loop, &self->drain_task);
     buf_fini(&self->head);
@@ -290,6 +292,7 @@ static void on_drain_task(void *argument)
         return;
     }
     server_enter(self);
+    loop_timer_stop(self->loop, &self->linger);
     loop_timer_stop(self->loop, &self->grace);
     self->drain_done = NULL;
     done(self->drain_argument);
@@ -301,6 +304,18 @@ static void cut_all(http_server *self)
     for (list_link *link; (link = list_first(&self->connections)) != NULL;) {
         connection_cut(CONTAINER_OF(link, http_connection, link));
     }
+}
+
+static void on_linger(void *argument)
+{
+    http_server *self = argument;
+    server_enter(self);
+    LIST_EACH(link, &self->connections)
+    {
+        connection_drain(CONTAINER_OF(link, http_connection, link));
+    }
+    check_drained(self);
+    server_leave(self);
 }
 
 static void on_grace(void *argument)
@@ -339,6 +354,7 @@ bay_err http_server_new(loop *runs_on, const http_server_options *options, http_
     buf_init(&self->spare_cork, SIZE_MAX / 2);
     self->sweep_ms = sweep_interval(limits);
     loop_timer_init(&self->sweep, on_sweep, self);
+    loop_timer_init(&self->linger, on_linger, self);
     loop_timer_init(&self->grace, on_grace, self);
     self->drain_task = (loop_task){.function = on_drain_task, .argument = self};
     *out = self;
@@ -398,11 +414,8 @@ void http_server_drain(http_server *self, uint32_t grace_ms, void (*done)(void *
     self->drain_done = done;
     self->drain_argument = argument;
     stop_listening(self);
-    LIST_EACH(link, &self->connections)
-    {
-        connection_drain(CONTAINER_OF(link, http_connection, link));
-    }
-    if (loop_timer_start(self->loop, &self->grace, grace_ms) != BAY_OK) {
+    if (loop_timer_start(self->loop, &self->linger, DRAIN_LINGER_MS) != BAY_OK ||
+        loop_timer_start(self->loop, &self->grace, grace_ms) != BAY_OK) {
         cut_all(self);
     }
     check_drained(self);

@@ -62,8 +62,9 @@ bay_err http_server_listen(http_server *self, bay_str address, bay_diag *diag) B
 uint16_t http_server_port(const http_server *self); /* of the first listener */
 uint32_t http_server_connections(const http_server *self);
 
-/* Drain: stop accepting, answer what is under way with `Connection: close`, close idle connections;
- * `done` once none is left or `grace_ms` have passed (the rest is then cut). */
+/* Drain: stop accepting, answer what is under way and what comes within a tenth of a second with
+ * `Connection: close`, then close idle connections; `done` once none is left or `grace_ms` have
+ * passed (the rest is then cut). */
 void http_server_drain(http_server *self, uint32_t grace_ms, void (*done)(void *argument),
                        void *argument);
 void http_server_free(http_server *self); /* cuts what is left; every `closed` runs first */

@@ -22,6 +22,7 @@ typedef struct board_server {
 
 typedef struct board {
     board_server servers[BOARD_SERVERS];
+    uint32_t is_crashing; /* the gateway has been killed, and connections break for that reason */
     uint32_t executed[BOARD_CALLS]; /* by the number of the call */
 } board;
 

@@ -10,6 +10,7 @@
  *     double       a call was answered twice
  *     foreign      an answer came that was for somebody else, or said another number
  *     open         a call had neither an answer nor a connection that broke
+ *     dropped      its connection broke although the gateway was not killed
  *     twice        a call was executed more often than its answers and hints allow
  *     unexecuted   a call was answered well and never executed
  *     dishonest    a call was said to have failed before it was executed, and was executed */
@@ -41,7 +42,8 @@ typedef enum outcome {
     REFUSED,   /* its question found nobody: not executed */
     FAILED,    /* by an error: not executed */
     UNCERTAIN, /* by an error that says that it may have been */
-    LOST,      /* with its connection */
+    LOST,      /* with its connection, when the gateway was killed */
+    DROPPED,   /* with its connection, and it was not */
     OUTCOMES
 } outcome;
 
@@ -203,6 +205,11 @@ static void send_get(client *one, talk_line *line, const char *id)
 
 /* ---- what comes of a call -------------------------------------------------------------------- */
 
+static outcome lost(void)
+{
+    return __atomic_load_n(&self.board->is_crashing, __ATOMIC_SEQ_CST) != 0 ? LOST : DROPPED;
+}
+
 static void conclude(client *one, outcome how, const char *text)
 {
     entry *its = &self.ledger[one->call];
@@ -220,12 +227,13 @@ static void conclude(client *one, outcome how, const char *text)
 static void go_on(client *one)
 {
     if (one->is_over) {
+        bool is_answered = self.ledger[one->call].outcome == ANSWERED;
+        pause_for(one, draw(one, is_answered ? 4000 : 50000)); /* who fails is not hurried */
         one->has_call = false;
         one->is_over = false;
         talk_text_free(&one->retry);
     }
     one->stage = READY;
-    pause_for(one, draw(one, 4000));
 }
 
 static void lose_session(client *one)
@@ -350,7 +358,7 @@ static void call_replied(talk_line *line)
     }
     if (line->status == 404 && !one->is_modern) {
         if (one->stage == RESUMING) {
-            conclude(one, LOST, "");
+            conclude(one, lost(), "");
         }
         lose_session(one);
         return;
@@ -378,7 +386,7 @@ static void call_replied(talk_line *line)
             return;
         }
         complain("a reply without an answer", one, "");
-        conclude(one, LOST, "");
+        conclude(one, DROPPED, "");
     }
     go_on(one);
 }
@@ -404,7 +412,10 @@ static void call_broken(talk_line *line)
         memcpy(one->event_id, line->event_id, sizeof(one->event_id));
         one->stage = RESUMING;
     } else {
-        conclude(one, LOST, "");
+        if (lost() == DROPPED) {
+            complain("its connection ended", one, "");
+        }
+        conclude(one, lost(), "");
         go_on(one);
     }
 }
@@ -530,13 +541,17 @@ static int settle(void)
             fprintf(stderr, "clients: call %u was said not to have run, and ran\n", n);
         }
     }
-    printf("calls=%u answered=%u resumed=%u refused=%u failed=%u uncertain=%u lost=%u "
+    printf("calls=%u answered=%u resumed=%u refused=%u failed=%u uncertain=%u lost=%u dropped=%u "
            "turned_away=%u sent_again=%u sessions_lost=%u double=%u foreign=%u open=%u twice=%u "
            "unexecuted=%u dishonest=%u\n",
            self.calls, sums[ANSWERED], resumed, sums[REFUSED], sums[FAILED], sums[UNCERTAIN],
-           sums[LOST], self.turned_away, self.sent_again, self.sessions_lost, self.doubled,
-           self.foreign, sums[OPEN], twice, unexecuted, dishonest);
-    return self.doubled + self.foreign + sums[OPEN] + twice + unexecuted + dishonest > 0 ? 1 : 0;
+           sums[LOST], sums[DROPPED], self.turned_away, self.sent_again, self.sessions_lost,
+           self.doubled, self.foreign, sums[OPEN], twice, unexecuted, dishonest);
+    return self.doubled + self.foreign + sums[OPEN] + sums[DROPPED] + twice + unexecuted +
+                       dishonest >
+                   0
+               ? 1
+               : 0;
 }
 
 static void usage(void)

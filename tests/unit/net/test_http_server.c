@@ -413,20 +413,27 @@ static void test_drain(void **state)
 {
     (void)state;
     rig on;
-    raw idle, waiting, streaming, begun;
+    raw idle, late, waiting, streaming, begun;
     rig_init(&on, NULL);
     raw_open(&idle, &on);
+    raw_open(&late, &on);
     raw_open(&waiting, &on);
     raw_open(&streaming, &on);
     raw_open(&begun, &on);
     assert_true(raw_say(&idle, &on, "GET /info HTTP/1.1\r\n" HOST "\r\n"));
     raw_until(&idle, &on, "x=0");
+    assert_true(raw_say(&late, &on, "GET /info HTTP/1.1\r\n" HOST "\r\n"));
+    raw_until(&late, &on, "x=0");
+    assert_false(raw_has(&late, "Connection: close\r\n"));
     assert_true(raw_say(&begun, &on, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 4\r\n\r\nha"));
     assert_true(raw_say(&waiting, &on, "GET /wait HTTP/1.1\r\n" HOST "\r\n"));
     RIG_UNTIL(&on, on.pending_count == 1);
     assert_true(raw_say(&streaming, &on, "GET /stream HTTP/1.1\r\n" HOST "\r\n"));
     RIG_UNTIL(&on, on.pending_count == 2);
     http_server_drain(on.server, 60000, rig_is_drained, &on);
+    assert_true(raw_say(&late, &on, "GET /info HTTP/1.1\r\n" HOST "\r\n")); /* was on its way */
+    raw_until(&late, &on, NULL);
+    assert_true(raw_has(&late, "Connection: close\r\n"));
     raw_until(&idle, &on, NULL);
     assert_false(on.is_drained);
     assert_true(raw_say(&begun, &on, "lf"));
@@ -443,6 +450,7 @@ static void test_drain(void **state)
     raw_until(&streaming, &on, NULL);
     assert_true(raw_has(&streaming, "bye\r\n0\r\n\r\n"));
     raw_close(&idle);
+    raw_close(&late);
     raw_close(&waiting);
     raw_close(&streaming);
     raw_close(&begun);
