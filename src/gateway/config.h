@@ -82,6 +82,8 @@ typedef struct config_limits {
     uint32_t idle_timeout_ms;
     uint32_t write_timeout_ms;
     size_t stream_bytes;
+    uint32_t stream_idle_ms;  /* 0: no bound */
+    uint32_t stream_total_ms; /* 0: no bound */
     uint32_t sessions;
     uint32_t session_idle_ms;
     uint32_t requests_per_session;
@@ -103,6 +105,7 @@ typedef struct config_timeouts {
     uint32_t probe_ms;
     uint32_t list_ms;
     uint32_t settle_ms;
+    uint32_t keep_alive_ms; /* 0: none */
     uint32_t drain_ms;
     uint32_t terminate_ms;
     uint32_t kill_ms;
@@ -202,6 +205,8 @@ typedef struct config_profile {
 typedef struct config {
     config_list listen; /* at least one host:port */
     uint32_t workers;   /* 0: one per core */
+    config_list keys;   /* what seals; the first seals, all open */
+    bay_str store;      /* empty: nothing outlives the process */
     bay_str separator;
     bool bare_names;
     config_tls tls;

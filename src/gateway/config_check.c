@@ -1,6 +1,8 @@
 /* What must hold across keys, and the grammar of single ones that no type expresses. */
+#include "base/mem.h"
 #include "gateway/config_internal.h"
 #include "gateway/server_sandbox.h"
+#include "gateway/session_keys.h"
 #include "wire/header.h"
 #include "wire/uri.h"
 
@@ -92,11 +94,28 @@ static void check_hosts(config_loader *loader, const config_node *node, const co
     }
 }
 
+/* The message names the place alone: what stands there is a secret, however it is spelt. */
+static void check_keys(config_loader *loader, const config_node *node, const config *self)
+{
+    for (size_t i = 0; i < self->keys.count; i++) {
+        unsigned char key[SEAL_KEY_BYTES];
+        bool is_key = session_key_read(self->keys.at[i], key);
+        mem_wipe(key, sizeof(key));
+        if (!is_key) {
+            config_error(loader, line_of(node, "keys"),
+                         "keys: number %zu is no key: write 32 bytes as base64 or as 64 "
+                         "hexadecimal digits (openssl rand -base64 32)",
+                         i + 1);
+        }
+    }
+}
+
 void config_check_top(config_loader *loader, const config_node *node, const config *self)
 {
     check_listen(loader, node, self);
     check_separator(loader, node, self);
     check_hosts(loader, node, self);
+    check_keys(loader, node, self);
     if ((self->tls.certificate.len == 0) != (self->tls.key.len == 0)) {
         config_error(loader, line_of(node, "tls"),
                      "tls: certificate and key belong together: give both");

@@ -339,6 +339,21 @@ static const mcp_service face_service = {
     .subscribe = face_subscribe,
 };
 
+static bay_err keep_sessions(face *self, const face_options *options, mcp_server_options *engine)
+{
+    session_keeper_options keeper = {.face = options->only,
+                                     .worker = options->worker,
+                                     .loop = options->loop,
+                                     .ring = options->ring,
+                                     .store = options->sessions};
+    bay_err err = options->ring != NULL ? session_keeper_new(&keeper, &self->keeper) : BAY_OK;
+    if (self->keeper != NULL) {
+        engine->keeper = &session_keeper_ops;
+        engine->keeper_user = self->keeper;
+    }
+    return err;
+}
+
 bay_err face_new(const face_options *options, face **out)
 {
     face *self = mem_zalloc(sizeof(*self));
@@ -373,7 +388,10 @@ bay_err face_new(const face_options *options, face **out)
         .worker = options->worker,
         .json = {limits->message_bytes, limits->json_depth, limits->json_values},
     };
-    bay_err err = mcp_server_new(&engine, &face_service, self, &self->engine);
+    bay_err err = keep_sessions(self, options, &engine);
+    if (err == BAY_OK) {
+        err = mcp_server_new(&engine, &face_service, self, &self->engine);
+    }
     if (err == BAY_OK && options->only.len > 0) {
         self->only = mem_dup(options->only.at, options->only.len);
         err = self->only != NULL ? BAY_OK : BAY_NOMEM;
@@ -394,6 +412,7 @@ void face_free(face *self)
     if (self->engine != NULL) {
         mcp_server_free(self->engine);
     }
+    session_keeper_free(self->keeper);
     parked_fini(self);
     task_book_free(self->tasks);
     list_link *link;
@@ -412,6 +431,19 @@ void face_free(face *self)
 mcp_server *face_engine(face *self)
 {
     return self->engine;
+}
+
+session_keeper *face_keeper(face *self)
+{
+    return self->keeper;
+}
+
+void face_set_ring(face *self, const seal_ring *ring)
+{
+    self->ring = ring;
+    if (self->keeper != NULL && ring != NULL) {
+        session_keeper_set_ring(self->keeper, ring, self->engine);
+    }
 }
 
 size_t face_count(const face *self, listing_kind kind)

@@ -8,6 +8,7 @@
 
 #include "auth/seal.h"
 #include "gateway/catalog.h"
+#include "gateway/session_keeper.h"
 #include "mcp/server.h"
 
 typedef struct face face;
@@ -18,11 +19,15 @@ typedef struct face_options {
     uint32_t worker;
     loop *loop;
     const seal_ring *ring; /* borrowed; NULL: nothing can be sealed (a build without TLS) */
+    session_store *sessions; /* borrowed; NULL: none is kept */
 } face_options;
 
 bay_err face_new(const face_options *options, face **out) BAY_MUST_CHECK;
 void face_free(face *self);
 mcp_server *face_engine(face *self);
+session_keeper *face_keeper(face *self); /* NULL: ids are random, nothing is kept */
+/* Other keys from now on. */
+void face_set_ring(face *self, const seal_ring *ring);
 
 /* The servers it shows, in order; copied. Lists, and what is not known yet, wait until face_settle.
  * On failure the face shows nothing rather than servers that may be about to leave. */

@@ -14,6 +14,7 @@ struct face {
     uint32_t worker;
     const seal_ring *ring;
     mcp_server *engine;
+    session_keeper *keeper;
     catalog_roster roster;
     catalog_view views[LISTING_KINDS];
     list waiting; /* requests from before the servers were heard of */

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "gateway/session_keys.h"
 #include "gateway/worker.h"
 
 enum { MOST_WORKERS = 256, MOST_ROUNDS = 1000 };
@@ -36,21 +37,10 @@ static bay_err open_tls(gateway *self, bay_diag *diag)
     return tls_server_new(&options, &self->tls, diag);
 }
 
-/* Keys of this process's own: what they sealed is good until it ends. */
-static bay_err make_keys(gateway *self, bay_diag *diag)
-{
-    bay_err err = seal_ring_new(&self->ring);
-    if (err == BAY_UNSUPPORTED) {
-        return BAY_OK;
-    }
-    err = err == BAY_OK ? seal_ring_generate(self->ring) : err;
-    return err == BAY_OK ? BAY_OK : diag_set(diag, err, "no keys: %s", bay_err_text(err));
-}
-
 static bay_err open_workers(gateway *self, bay_diag *diag)
 {
     for (uint32_t i = 0; i < self->worker_count; i++) {
-        bay_err err = worker_init(&self->workers[i], self, i);
+        bay_err err = worker_init(&self->workers[i], self, i, diag);
         self->faces[i] = self->workers[i].http_face;
         if (err != BAY_OK) {
             return diag_set(diag, err, "a worker could not be set up: %s", bay_err_text(err));
@@ -90,7 +80,7 @@ bay_err gateway_new(const gateway_options *options, gateway **out, bay_diag *dia
         err = open_tls(self, diag);
     }
     if (err == BAY_OK) {
-        err = make_keys(self, diag);
+        err = session_keys_open(self->config, &self->ring, diag);
     }
     if (err == BAY_OK) {
         err = open_workers(self, diag);

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "gateway/session_keys.h"
 #include "gateway/worker.h"
 
 typedef struct reload_step {
@@ -24,6 +25,7 @@ typedef struct reload_step {
 typedef struct reload {
     gateway *gateway;
     const config *next;
+    seal_ring *ring;    /* its keys, when they are others; else NULL */
     upstream **owners;  /* of processes, by server; written in A by the owning worker */
     slot ***slots;      /* per worker, by server; NULL where there is none */
     slot ***places;     /* per worker: what becomes its array of slots */
@@ -188,6 +190,9 @@ static void swap(reload *self, worker *on)
 {
     slot **slots = self->places[on->index];
     self->places[on->index] = NULL;
+    if (self->ring != NULL) {
+        worker_set_ring(on, self->ring);
+    }
     make_mirrors(self, on);
     size_t count = 0;
     for (size_t i = 0; i < self->next->server_count; i++) {
@@ -234,6 +239,7 @@ void reload_free(reload *self)
     mem_free(self->places);
     mem_free(self->steps);
     mem_free(self->owners);
+    seal_ring_free(self->ring);
     config_free(self->next);
     mem_free(self);
 }
@@ -318,8 +324,28 @@ static void start_new(reload *self, worker *on)
     worker_start_servers(on);
 }
 
+static bool same_keys(const config *a, const config *b)
+{
+    bool is_same = a->keys.count == b->keys.count;
+    for (size_t i = 0; is_same && i < a->keys.count; i++) {
+        is_same = str_eq_secret(a->keys.at[i], b->keys.at[i]);
+    }
+    return is_same;
+}
+
+/* By now every worker seals with the new keys. */
+static void keep_ring(reload *self)
+{
+    if (self->ring != NULL) {
+        seal_ring_free(self->gateway->ring);
+        self->gateway->ring = self->ring;
+        self->ring = NULL;
+    }
+}
+
 static void swapped(reload *self)
 {
+    keep_ring(self);
     config_free(self->gateway->config);
     self->gateway->config = config_ref(self->next);
     reload_mirror_left(self->gateway); /* B is over: the guard's own count */
@@ -363,6 +389,16 @@ void gateway_reload(gateway *self)
     if (self->reload == NULL) {
         LOG(LOG_ERROR, "gateway", "out of memory: the configuration was not reloaded");
         return;
+    }
+    if (!same_keys(self->config, self->reload->next)) {
+        bay_diag diag;
+        err = session_keys_open(self->reload->next, &self->reload->ring, &diag);
+        if (err != BAY_OK) {
+            LOG(LOG_ERROR, "gateway", "the configuration was not reloaded: %s", diag.text);
+            reload_free(self->reload);
+            self->reload = NULL;
+            return;
+        }
     }
     step_everywhere(self->reload, make_own, made);
 }

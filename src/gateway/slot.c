@@ -234,7 +234,8 @@ static bay_err set_own_face(worker *self, slot *of, const catalog_source *source
                                 .only = upstream_name(of->upstream),
                                 .worker = self->index,
                                 .loop = self->loop,
-                                .ring = self->gateway->ring};
+                                .ring = self->ring,
+                                .sessions = self->sessions};
         err = face_new(&options, &of->face);
     }
     return err == BAY_OK ? face_set_sources(of->face, self->config, source, 1) : err;

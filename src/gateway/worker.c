@@ -64,6 +64,40 @@ static bool worker_home(void *user, bay_str body, uint32_t *out_worker)
     return token_home(body, out_worker);
 }
 
+static face *face_of(worker *self, const mcp_server *engine)
+{
+    if (face_engine(self->all) == engine) {
+        return self->all;
+    }
+    for (size_t i = 0; i < self->slot_count; i++) {
+        face *own = self->slots[i]->face;
+        if (own != NULL && face_engine(own) == engine) {
+            return own;
+        }
+    }
+    return NULL;
+}
+
+static bay_err worker_recall(void *user, mcp_server *engine, bay_str id, bay_str principal,
+                             void (*done)(void *done_user, bay_err err), void *done_user)
+{
+    face *of = face_of(user, engine);
+    session_keeper *keeper = of != NULL ? face_keeper(of) : NULL;
+    return keeper != NULL ? session_keeper_recall(keeper, engine, id, principal, done, done_user)
+                          : BAY_NOTFOUND;
+}
+
+void worker_set_ring(worker *self, const seal_ring *ring)
+{
+    self->ring = ring;
+    face_set_ring(self->all, ring);
+    for (size_t i = 0; i < self->slot_count; i++) {
+        if (self->slots[i]->face != NULL) {
+            face_set_ring(self->slots[i]->face, ring);
+        }
+    }
+}
+
 static bool is_loopback(bay_str address)
 {
     return str_starts(address, STR("127.")) || str_starts(address, STR("localhost:")) ||
@@ -81,6 +115,7 @@ static bay_err open_http(worker *self)
     config_list addresses = worker_addresses(self);
     const config *settings = self->config;
     const config_limits *limits = &settings->limits;
+    uint32_t keep_alive_ms = settings->timeouts.keep_alive_ms;
     bool all_loopback = true;
     for (size_t i = 0; i < addresses.count; i++) {
         all_loopback = all_loopback && is_loopback(addresses.at[i]);
@@ -95,6 +130,10 @@ static bay_err open_http(worker *self)
         .engine = worker_engine,
         .plain = admin_request,
         .home = worker_home,
+        .recall = worker_recall,
+        .keep_alive_ms = keep_alive_ms > 0 ? keep_alive_ms : UINT32_MAX,
+        .stream_idle_ms = limits->stream_idle_ms,
+        .stream_total_ms = limits->stream_total_ms,
         .user = self,
         .sse_path = "/sse",
         .messages_path = "/messages",
@@ -124,9 +163,10 @@ static bay_err open_http(worker *self)
     return http_server_new(self->loop, &options, &self->server);
 }
 
-bay_err worker_init(worker *self, gateway *owner, uint32_t index)
+bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag)
 {
     *self = (worker){.gateway = owner, .index = index, .config = config_ref(owner->config)};
+    self->ring = owner->ring;
     list_init(&self->retired);
     list_init(&self->leaving);
     loop_timer_init(&self->tick, worker_tick, self);
@@ -134,21 +174,32 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index)
     loop_timer_init(&self->retire, worker_retire_step, self);
     bay_err err = loop_new(&self->loop);
     if (err != BAY_OK) {
-        return err;
+        return diag_set(diag, err, "a worker could not be set up: %s", bay_err_text(err));
     }
     http_client_options client = {.limits = http_client_default_limits};
     client.limits.connect_timeout_ms = self->config->timeouts.connect_ms;
     client.limits.connections_per_origin = self->config->limits.origin_connections;
     err = http_client_new(self->loop, &client, &self->http);
+    if (err == BAY_OK && !owner->options.on_stdio) {
+        err = session_store_open(self->loop, self->config, &self->sessions, diag);
+        if (err != BAY_OK) {
+            return err; /* it said why */
+        }
+    }
     if (err == BAY_OK) {
-        face_options options = {
-            .config = self->config, .worker = index, .loop = self->loop, .ring = owner->ring};
+        face_options options = {.config = self->config,
+                                .worker = index,
+                                .loop = self->loop,
+                                .ring = self->ring,
+                                .sessions = self->sessions};
         err = face_new(&options, &self->all);
     }
     if (err == BAY_OK && !owner->options.on_stdio) {
         err = open_http(self);
     }
-    return err;
+    return err == BAY_OK ? BAY_OK
+                         : diag_set(diag, err, "a worker could not be set up: %s",
+                                    bay_err_text(err));
 }
 
 bay_err worker_listen(worker *self, uint16_t *inout_port, bay_diag *diag)

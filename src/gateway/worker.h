@@ -32,6 +32,8 @@ struct worker {
     loop *loop;
     net_thread thread;
     const config *config;
+    const seal_ring *ring;   /* the gateway's, or what a reload brings */
+    session_store *sessions; /* NULL: none is kept */
     http_client *http;
     http_server *server;
     http_face *http_face;
@@ -66,7 +68,9 @@ struct gateway {
 };
 
 /* worker.c */
-bay_err worker_init(worker *self, gateway *owner, uint32_t index) BAY_MUST_CHECK;
+bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag) BAY_MUST_CHECK;
+/* Other keys from now on, for all its faces. */
+void worker_set_ring(worker *self, const seal_ring *ring);
 bay_err worker_listen(worker *self, uint16_t *inout_port, bay_diag *diag) BAY_MUST_CHECK;
 bay_err worker_open_stdio(worker *self) BAY_MUST_CHECK;
 config_list worker_addresses(const worker *self);

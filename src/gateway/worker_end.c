@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "gateway/worker.h"
 
-enum { TURN_MS = 50, GRACE_MS = 1000 };
+enum { TURN_MS = 50, GRACE_MS = 1000, FLUSH_MS = 5000 };
 
 static void one_left(void *user)
 {
@@ -58,6 +58,9 @@ void worker_close_servers(worker *self)
         close_slots(self, owners, NULL); /* the count goes with this function */
         LOG(LOG_WARN, "gateway", "%zu servers of worker %u did not end in time; they are killed",
             open, self->index);
+    }
+    if (self->sessions != NULL) {
+        session_store_flush(self->sessions, FLUSH_MS);
     }
 }
 
@@ -137,6 +140,7 @@ void worker_free_slots(worker *self)
 
 void worker_fini(worker *self)
 {
+    session_store_free(self->sessions);
     loop_free(self->loop);
     config_free(self->config);
 }

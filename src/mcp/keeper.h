@@ -44,8 +44,10 @@ void mcp_session_write(const mcp_session *self, buf *out);
 /* What the keeper has to say about a session: one word, NULL at first. */
 void *mcp_session_kept_by(const mcp_session *self);
 void mcp_session_set_kept_by(mcp_session *self, void *kept);
-/* After `changed` said true: streams that waited for it begin to speak. */
-void mcp_session_kept(mcp_session *self);
+/* The number of its newest stream. */
+uint32_t mcp_session_last_stream(const mcp_session *self);
+/* After `changed` said true: streams up to this number begin to speak, if they waited. */
+void mcp_session_kept(mcp_session *self, uint32_t through);
 
 typedef struct mcp_kept_event {
     uint32_t stream;

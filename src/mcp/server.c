@@ -427,6 +427,26 @@ void mcp_server_end_http_sessions(mcp_server *self)
     }
 }
 
+void mcp_server_end_sessions_if(mcp_server *self,
+                                bool (*is_over)(void *user, const mcp_session *session), void *user)
+{
+    list done;
+    list_link *link;
+    list_init(&done);
+    self->walking++;
+    while ((link = list_pop(&self->idle)) != NULL) {
+        mcp_session *session = CONTAINER_OF(link, mcp_session, idle_link);
+        list_push(&done, link);
+        if (session->connection == NULL && is_over(user, session)) {
+            session_end(session);
+        }
+    }
+    while ((link = list_pop(&done)) != NULL) {
+        list_push(&self->idle, link);
+    }
+    self->walking--;
+}
+
 void mcp_server_free(mcp_server *self)
 {
     if (self == NULL) {

@@ -186,9 +186,15 @@ void mcp_server_close_streams(mcp_server *self);
  * can come back to them once HTTP is no longer served. */
 void mcp_server_end_http_sessions(mcp_server *self);
 
+/* Ends those of them, for good, of which this says true. */
+void mcp_server_end_sessions_if(mcp_server *self,
+                                bool (*is_over)(void *user, const mcp_session *session),
+                                void *user);
+
 /* Which worker owns the session of this id; false when it does not look like one of ours. */
 bool mcp_session_worker(bay_str session_id, uint32_t *out_worker);
 bay_str mcp_session_id(const mcp_session *self);
+bay_str mcp_session_principal(const mcp_session *self);
 size_t mcp_server_session_count(const mcp_server *self);
 
 /* Finishing. `result` is a whole JSON object. The engine dresses it for the client's revision: adds

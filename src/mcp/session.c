@@ -69,6 +69,11 @@ bay_str mcp_session_id(const mcp_session *self)
     return self->id;
 }
 
+bay_str mcp_session_principal(const mcp_session *self)
+{
+    return self->principal;
+}
+
 size_t mcp_server_session_count(const mcp_server *self)
 {
     return self->session_count;

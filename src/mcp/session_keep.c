@@ -32,12 +32,17 @@ void mcp_session_set_kept_by(mcp_session *self, void *kept)
     self->kept_by = kept;
 }
 
-void mcp_session_kept(mcp_session *self)
+uint32_t mcp_session_last_stream(const mcp_session *self)
+{
+    return self->last_stream;
+}
+
+void mcp_session_kept(mcp_session *self, uint32_t through)
 {
     LIST_EACH(link, &self->streams)
     {
         stream *one = CONTAINER_OF(link, stream, link);
-        if (one->is_held) {
+        if (one->is_held && one->number <= through) {
             stream_show(one);
         }
     }

@@ -268,7 +268,12 @@ static void nothing_is_said_before_it_could_be_resumed(void **state)
     get(&self, &who, &guess, "1-0");
     assert_int_equal(guess.status, 400);
     wire_fini(&guess);
-    mcp_session_kept(one.session);
+    mcp_session_kept(one.session, 0);
+    assert_int_equal(call.events + standing.events, 0);
+    mcp_session_kept(one.session, 1);
+    assert_int_equal(call.events, 2);
+    assert_int_equal(standing.events, 0);
+    mcp_session_kept(one.session, mcp_session_last_stream(one.session));
     assert_int_equal(call.events, 2);
     assert_string_equal(call.id[0], "1-0");
     assert_string_equal(call.id[1], "1-1");
@@ -279,7 +284,7 @@ static void nothing_is_said_before_it_could_be_resumed(void **state)
     assert_int_equal(call.events, 4);
     assert_string_equal(call.id[3], "1-3-end");
     assert_int_equal(call.ends, 1);
-    mcp_session_kept(one.session);
+    mcp_session_kept(one.session, UINT32_MAX);
     assert_int_equal(call.events + standing.events, 6);
     wire_fini(&call);
     bench_fini(&self);
@@ -303,7 +308,7 @@ static void an_answer_waits_for_its_stream(void **state)
     post(&self, &who, &left, SAY("2", "tools/call", TOOL));
     wire_gone(&self, &left);
     assert_int_equal(call.events + call.ends, 0);
-    mcp_session_kept(one.session);
+    mcp_session_kept(one.session, UINT32_MAX);
     assert_int_equal(call.events, 3);
     assert_has(last_event(&call), "\"id\":1,\"result\"");
     assert_int_equal(call.ends, 1);

@@ -1,0 +1,463 @@
+/* Rows and events of sessions, written and read back. */
+#include "gateway/session_store.h"
+
+#include "base/buf.h"
+#include "base/check.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+enum {
+    LATER_MS = 1000,
+    TURN_MS = 20,
+    HEADER_BYTES = 9, /* of a stored event: stream, sequence (big endian), is it the last */
+    READ_EVENTS = STORE_READ_ROWS,
+    NAME_BYTES = 32,
+    GONE_MS = 1,
+};
+
+static const bay_str session_table = STR_INIT("sessions");
+
+struct session_store {
+    loop *loop;
+    store *file;
+    list due;
+    list later;
+    loop_task task;
+    loop_timer timer;
+    buf row;
+    uint32_t pending; /* operations started and not over */
+    uint32_t idle_ms;
+    uint32_t log_events;
+    size_t log_bytes;
+    bool has_complained;
+    bool is_closed;
+};
+
+typedef struct name {
+    char text[NAME_BYTES];
+    size_t len;
+} name;
+
+static bay_str name_of(name *self, const char *prefix, uint64_t number)
+{
+    buf out = {.at = self->text, .cap = sizeof(self->text), .max = sizeof(self->text)};
+    buf_printf(&out, "%s%016llx", prefix, (unsigned long long)number);
+    self->len = out.len;
+    return buf_view(&out);
+}
+
+/* A client that listens is a sign of life only every idle time; the row must last until then. */
+static uint64_t expiry(const session_store *self)
+{
+    return loop_time_ms() + self->idle_ms + self->idle_ms / 2;
+}
+
+static void complain(session_store *self, bay_err err)
+{
+    if (err != BAY_OK && err != BAY_CANCELLED && err != BAY_CLOSED && !self->has_complained) {
+        self->has_complained = true;
+        LOG(LOG_ERROR, "sessions",
+            "the store takes no more (%s): sessions may not survive a restart", bay_err_text(err));
+    } else if (err == BAY_OK) {
+        self->has_complained = false;
+    }
+}
+
+/* ---- opening and closing */
+
+static void write_due(void *argument);
+
+static void make_due(void *argument)
+{
+    session_store *self = argument;
+    list_link *link;
+    while ((link = list_pop(&self->later)) != NULL) {
+        list_push(&self->due, link);
+    }
+    write_due(self);
+}
+
+bay_err session_store_open(loop *on, const config *settings, session_store **out, bay_diag *diag)
+{
+    if (settings->store.len == 0) {
+        *out = NULL;
+        return BAY_OK;
+    }
+    session_store *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        return diag_set(diag, BAY_NOMEM, "out of memory");
+    }
+    store_options options = {.value_bytes = settings->limits.event_log_bytes + HEADER_BYTES};
+    if (options.value_bytes < STORE_VALUE_BYTES) {
+        options.value_bytes = STORE_VALUE_BYTES;
+    }
+    bay_err err = store_open_sqlite(on, settings->store, &options, &self->file, diag);
+    if (err != BAY_OK) {
+        mem_free(self);
+        return err;
+    }
+    self->loop = on;
+    self->idle_ms = settings->limits.session_idle_ms;
+    self->log_events = settings->limits.event_log_events;
+    self->log_bytes = settings->limits.event_log_bytes;
+    list_init(&self->due);
+    list_init(&self->later);
+    buf_init(&self->row, options.value_bytes);
+    self->task = (loop_task){.function = write_due, .argument = self};
+    loop_timer_init(&self->timer, make_due, self);
+    *out = self;
+    return BAY_OK;
+}
+
+void session_store_flush(session_store *self, uint32_t within_ms)
+{
+    uint64_t until = loop_time_ms() + within_ms;
+    make_due(self);
+    while ((self->pending > 0 || !list_is_empty(&self->due)) && loop_time_ms() < until) {
+        (void)loop_turn(self->loop, TURN_MS);
+    }
+    if (self->pending > 0) {
+        LOG(LOG_WARN, "sessions", "%u changes of sessions were not written in time", self->pending);
+    }
+}
+
+static void on_closed(void *user)
+{
+    ((session_store *)user)->is_closed = true;
+}
+
+void session_store_free(session_store *self)
+{
+    if (self == NULL) {
+        return;
+    }
+    CHECK(list_is_empty(&self->due) && list_is_empty(&self->later));
+    loop_undefer(self->loop, &self->task);
+    loop_timer_stop(self->loop, &self->timer);
+    store_close(self->file, on_closed, self);
+    while (!self->is_closed) {
+        (void)loop_turn(self->loop, TURN_MS);
+    }
+    store_free(self->file);
+    buf_fini(&self->row);
+    mem_free(self);
+}
+
+/* ---- rows */
+
+kept_session *kept_session_new(session_store *self, uint64_t number)
+{
+    kept_session *made = mem_zalloc(sizeof(*made));
+    if (made != NULL) {
+        made->store = self;
+        made->number = number;
+    }
+    return made;
+}
+
+static void put_due(kept_session *self)
+{
+    list_remove(&self->link);
+    list_push(&self->store->due, &self->link);
+    loop_defer(self->store->loop, &self->store->task);
+}
+
+bool kept_session_changed(kept_session *self, mcp_keep how)
+{
+    session_store *home = self->store;
+    bool is_due = list_holds(&self->link);
+    self->is_awaited = self->is_awaited || how == MCP_KEEP_AWAITED;
+    if (how != MCP_KEEP_LATER) {
+        put_due(self);
+    } else if (!is_due) {
+        list_push(&home->later, &self->link);
+        if (home->timer.heap_index == 0) {
+            /* without memory for it the next change that matters takes it along */
+            err_ignore(loop_timer_start(home->loop, &home->timer, LATER_MS));
+        }
+    }
+    return how == MCP_KEEP_AWAITED;
+}
+
+static void row_is_over(kept_session *self, bay_err err)
+{
+    complain(self->store, err);
+    self->is_writing = false;
+    if (self->session == NULL) {
+        mem_free(self);
+        return;
+    }
+    if (list_holds(&self->link)) { /* it changed meanwhile */
+        loop_defer(self->store->loop, &self->store->task);
+    }
+    if (self->is_promised) {
+        self->is_promised = false;
+        mcp_session_kept(self->session, self->shown);
+    }
+}
+
+static void on_row(void *user, const store_result *result)
+{
+    kept_session *self = user;
+    self->store->pending--;
+    row_is_over(self, result->err);
+}
+
+static bay_err put_row(kept_session *self, store_done done, void *user)
+{
+    session_store *home = self->store;
+    name key;
+    buf_clear(&home->row);
+    mcp_session_write(self->session, &home->row);
+    if (home->row.err != BAY_OK) {
+        return home->row.err;
+    }
+    store_put_request request = {.table = session_table,
+                                 .key = name_of(&key, "", self->number),
+                                 .value = buf_view(&home->row),
+                                 .expires_at_ms = expiry(home),
+                                 .expected = STORE_ANY,
+                                 .is_relaxed = true};
+    return store_put(home->file, &request, done, user);
+}
+
+static void write_row(kept_session *self)
+{
+    self->is_writing = true;
+    self->is_promised = self->is_awaited;
+    self->is_awaited = false;
+    self->shown = mcp_session_last_stream(self->session);
+    bay_err err = put_row(self, on_row, self);
+    if (err == BAY_OK) {
+        self->store->pending++;
+    } else {
+        row_is_over(self, err);
+    }
+}
+
+/* One whose row is under way waits for that: its next row says more. */
+static void write_due(void *argument)
+{
+    session_store *self = argument;
+    list busy;
+    list_link *link;
+    list_init(&busy);
+    while ((link = list_pop(&self->due)) != NULL) {
+        kept_session *one = CONTAINER_OF(link, kept_session, link);
+        if (one->is_writing) {
+            list_push(&busy, link);
+        } else {
+            write_row(one);
+        }
+    }
+    while ((link = list_pop(&busy)) != NULL) {
+        list_push(&self->due, link);
+    }
+}
+
+static void on_ignored(void *user, const store_result *result)
+{
+    session_store *self = user;
+    self->pending--;
+    complain(self, result->err == BAY_NOTFOUND ? BAY_OK : result->err);
+}
+
+static void count(session_store *self, bay_err started)
+{
+    if (started == BAY_OK) {
+        self->pending++;
+    } else {
+        complain(self, started);
+    }
+}
+
+/* A store's stream has no end of its own: an event that is gone at once takes the others' place. */
+static void forget_events(kept_session *self)
+{
+    name text;
+    store_append_request request = {.stream = name_of(&text, "session:", self->number),
+                                    .value = STR("-"),
+                                    .expires_at_ms = loop_time_ms() + GONE_MS,
+                                    .keep_events = 1,
+                                    .is_relaxed = true};
+    count(self->store, store_append(self->store->file, &request, on_ignored, self->store));
+}
+
+void kept_session_end(kept_session *self, bool is_for_good)
+{
+    session_store *home = self->store;
+    name key;
+    bool is_due = list_holds(&self->link);
+    list_remove(&self->link);
+    if (is_for_good) {
+        count(home, store_remove(home->file, session_table, name_of(&key, "", self->number),
+                                 STORE_ANY, on_ignored, home));
+        if (self->has_events) {
+            forget_events(self);
+        }
+    } else if (is_due && self->session != NULL) {
+        count(home, put_row(self, on_ignored, home));
+    }
+    self->session = NULL;
+    if (!self->is_writing) {
+        mem_free(self);
+    }
+}
+
+/* ---- events */
+
+static void put_number(char *at, uint32_t number)
+{
+    for (int i = 0; i < 4; i++) {
+        at[i] = (char)(number >> (24 - 8 * i));
+    }
+}
+
+static uint32_t get_number(const char *at)
+{
+    uint32_t number = 0;
+    for (int i = 0; i < 4; i++) {
+        number = number << 8 | (unsigned char)at[i];
+    }
+    return number;
+}
+
+void kept_session_logged(kept_session *self, uint32_t stream, uint32_t seq, bool is_last,
+                         bay_str text)
+{
+    session_store *home = self->store;
+    name stream_name;
+    buf_clear(&home->row);
+    char header[HEADER_BYTES];
+    put_number(header, stream);
+    put_number(header + 4, seq);
+    header[8] = (char)is_last;
+    buf_append(&home->row, header, sizeof(header));
+    buf_str(&home->row, text);
+    if (home->row.err != BAY_OK) {
+        complain(home, home->row.err);
+        return;
+    }
+    self->has_events = true;
+    store_append_request request = {.stream = name_of(&stream_name, "session:", self->number),
+                                    .value = buf_view(&home->row),
+                                    .expires_at_ms = expiry(home),
+                                    .keep_events = home->log_events,
+                                    .keep_bytes = home->log_bytes + HEADER_BYTES,
+                                    .is_relaxed = true};
+    count(home, store_append(home->file, &request, on_ignored, home));
+}
+
+/* ---- finding one again */
+
+typedef struct search {
+    session_store *store;
+    uint64_t number;
+    session_found done;
+    void *user;
+    buf row;
+    buf text; /* of the events, one after the other */
+    mcp_kept_event *events;
+    size_t count;
+} search;
+
+static void search_end(search *self, bay_err err)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < self->count; i++) { /* the buffer has stopped moving */
+        self->events[i].text.at = self->text.at + at;
+        at += self->events[i].text.len;
+    }
+    found_session found = {buf_view(&self->row), self->events, self->count};
+    self->done(self->user, err, err == BAY_OK ? &found : NULL);
+    buf_fini(&self->row);
+    buf_fini(&self->text);
+    mem_free(self->events);
+    mem_free(self);
+}
+
+static bay_err take_event(search *self, bay_str value)
+{
+    if (value.len < HEADER_BYTES) {
+        return BAY_OK; /* it says that there were others */
+    }
+    mcp_kept_event *more = mem_resize(self->events, (self->count + 1) * sizeof(*more));
+    if (more == NULL) {
+        return BAY_NOMEM;
+    }
+    self->events = more;
+    bay_str text = str_from(value, HEADER_BYTES);
+    buf_str(&self->text, text);
+    more[self->count++] = (mcp_kept_event){.stream = get_number(value.at),
+                                           .seq = get_number(value.at + 4),
+                                           .is_last = value.at[8] != 0,
+                                           .text = {NULL, text.len}};
+    return self->text.err;
+}
+
+static bay_err read_events(search *self, uint64_t after);
+
+static void on_events(void *user, const store_result *result)
+{
+    search *self = user;
+    self->store->pending--;
+    bay_err err = result->err;
+    for (size_t i = 0; err == BAY_OK && i < result->count; i++) {
+        err = take_event(self, result->rows[i].value);
+    }
+    if (err == BAY_OK && result->has_more && result->count > 0) {
+        err = read_events(self, result->rows[result->count - 1].version);
+        if (err == BAY_OK) {
+            return;
+        }
+    }
+    search_end(self, err);
+}
+
+static bay_err read_events(search *self, uint64_t after)
+{
+    name stream;
+    bay_err err = store_read(self->store->file, name_of(&stream, "session:", self->number), after,
+                             READ_EVENTS, on_events, self);
+    self->store->pending += err == BAY_OK;
+    return err;
+}
+
+static void on_found(void *user, const store_result *result)
+{
+    search *self = user;
+    self->store->pending--;
+    bay_err err = result->err;
+    if (err == BAY_OK) {
+        buf_str(&self->row, result->rows[0].value);
+        err = self->row.err;
+    }
+    if (err == BAY_OK) {
+        err = read_events(self, 0);
+        if (err == BAY_OK) {
+            return;
+        }
+    }
+    search_end(self, err);
+}
+
+bay_err session_store_find(session_store *self, uint64_t number, session_found done, void *user)
+{
+    name key;
+    search *made = mem_zalloc(sizeof(*made));
+    if (made == NULL) {
+        return BAY_NOMEM;
+    }
+    *made = (search){.store = self, .number = number, .done = done, .user = user};
+    buf_init(&made->row, self->row.max);
+    buf_init(&made->text, SIZE_MAX / 2); /* the store's own bounds hold */
+    bay_err err = store_get(self->file, session_table, name_of(&key, "", number), on_found, made);
+    if (err != BAY_OK) {
+        mem_free(made);
+        return err;
+    }
+    self->pending++;
+    return BAY_OK;
+}
