@@ -18,7 +18,7 @@ typedef struct face_options {
     bay_str only;         /* name of the one server it shows; empty: all, with prefixes */
     uint32_t worker;
     loop *loop;
-    const seal_ring *ring; /* borrowed; NULL: nothing can be sealed (a build without TLS) */
+    const seal_ring *ring;   /* borrowed; NULL: nothing can be sealed (a build without TLS) */
     session_store *sessions; /* borrowed; NULL: none is kept */
 } face_options;
 

@@ -197,9 +197,9 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag
     if (err == BAY_OK && !owner->options.on_stdio) {
         err = open_http(self);
     }
-    return err == BAY_OK ? BAY_OK
-                         : diag_set(diag, err, "a worker could not be set up: %s",
-                                    bay_err_text(err));
+    return err == BAY_OK
+               ? BAY_OK
+               : diag_set(diag, err, "a worker could not be set up: %s", bay_err_text(err));
 }
 
 bay_err worker_listen(worker *self, uint16_t *inout_port, bay_diag *diag)
