@@ -176,6 +176,14 @@ int dress_code(const mcp_revision *revision, int code)
     return code;
 }
 
+/* A resource that is not there: -32602 with its URI in data since 2026-07-28, -32002 before. */
+static bool is_missing_resource(const request *to, json_val error, int64_t code)
+{
+    return code == RPC_INVALID_PARAMS && to->shown.method != NULL &&
+           to->shown.method->id == MCP_RESOURCES_READ &&
+           json_is(json_get(json_get(error, STR("data")), STR("uri")), JSON_STRING);
+}
+
 bay_err dress_error(buf *out, const request *to, json_val error, int *out_code)
 {
     int64_t code = 0;
@@ -184,6 +192,9 @@ bay_err dress_error(buf *out, const request *to, json_val error, int *out_code)
         return BAY_PROTOCOL;
     }
     int dressed = dress_code(to->shown.revision, (int)code);
+    if (to->shown.revision->era != MCP_MODERN && is_missing_resource(to, error, code)) {
+        dressed = MCP_RESOURCE_NOT_FOUND;
+    }
     buf_lit(out, "{\"jsonrpc\":\"2.0\",\"id\":");
     buf_str(out, to->shown.message.id);
     buf_lit(out, ",\"error\":");

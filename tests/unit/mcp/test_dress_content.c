@@ -1,4 +1,4 @@
-/* Content of kinds that came later, for clients of earlier revisions. */
+/* Content of kinds and codes of errors that came later, for clients of earlier revisions. */
 #include "server_bench.h"
 
 #define AUDIO                                                                                      \
@@ -11,9 +11,20 @@
 #define OLD_LINK "{\"type\":\"text\",\"text\":\"a \\\"b\\\": x:\\u0061\",\"size\":1.0}"
 #define PLAIN "{ \"type\":\"text\",\"text\":\"t\" }"
 
-/* What a client of `revision` gets for `result`. */
-static void expect(const char *revision, const char *method, const char *result,
-                   const char *expected)
+static void answer_error(bench *self, mcp_request *request, const char *error)
+{
+    (void)self;
+    arena memory;
+    arena_init(&memory, 1 << 20);
+    json_doc doc;
+    assert_int_equal(json_parse(&doc, str_of(error), NULL, &memory, NULL), BAY_OK);
+    mcp_request_error_object(request, json_root(&doc));
+    arena_fini(&memory);
+}
+
+/* What a client of `revision` gets, of `member`: a result or an error. */
+static void expect_member(const char *revision, const char *method, const char *member,
+                          const char *result, const char *expected)
 {
     bench self;
     bench_init(&self);
@@ -29,15 +40,27 @@ static void expect(const char *revision, const char *method, const char *result,
                    revision);
     duplex_say(&self, &way, text);
     (void)snprintf(text, sizeof(text),
-                   "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"%s\",\"params\":{\"name\":\"t\"}}",
+                   "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"%s\",\"params\":{\"name\":\"t\","
+                   "\"uri\":\"x:y\"}}",
                    method);
     duplex_say(&self, &way, text);
-    bench_answer(&self, bench_take(&self));
-    (void)snprintf(text, sizeof(text), "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":%s}", expected);
+    if (strcmp(member, "error") == 0) {
+        answer_error(&self, bench_take(&self), result);
+    } else {
+        bench_answer(&self, bench_take(&self));
+    }
+    (void)snprintf(text, sizeof(text), "{\"jsonrpc\":\"2.0\",\"id\":2,\"%s\":%s}", member,
+                   expected);
     assert_string_equal(last_event(&way), text);
     duplex_close(&way);
     wire_fini(&way);
     bench_fini(&self);
+}
+
+static void expect(const char *revision, const char *method, const char *result,
+                   const char *expected)
+{
+    expect_member(revision, method, "result", result, expected);
 }
 
 static void what_cannot_be_read_stays_as_it_is(void **state)
@@ -84,12 +107,28 @@ static void messages_of_prompts_too(void **state)
            "{\"messages\":[{\"role\":\"user\",\"content\":" OLD_LINK "}]}");
 }
 
+#define ABSENT(code) "{\"code\":" code ",\"message\":\"m\",\"data\":{\"uri\":\"x:y\",\"n\":1.0}}"
+
+static void a_resource_that_is_not_there_has_its_code(void **state)
+{
+    (void)state;
+    /* Other methods, other data, other codes: what they are. */
+    expect_member("2025-11-25", "tools/call", "error", ABSENT("-32602"), ABSENT("-32602"));
+    static const char bare[] = "{\"code\":-32602,\"message\":\"m\",\"data\":{\"uri\":7}}";
+    expect_member("2025-11-25", "resources/read", "error", bare, bare);
+    expect_member("2025-11-25", "resources/read", "error", ABSENT("-32603"), ABSENT("-32603"));
+    expect_member("2024-11-05", "resources/read", "error", ABSENT("-32602"), ABSENT("-32002"));
+    expect_member("2025-11-25", "resources/read", "error", ABSENT("-32602"), ABSENT("-32002"));
+    expect_member("2025-11-25", "resources/read", "error", ABSENT("-32002"), ABSENT("-32002"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_cannot_be_read_stays_as_it_is),
         cmocka_unit_test(each_revision_gets_kinds_that_it_knows),
         cmocka_unit_test(messages_of_prompts_too),
+        cmocka_unit_test(a_resource_that_is_not_there_has_its_code),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
