@@ -210,7 +210,9 @@ static bay_err holder_fill(task_holder *self, bay_str token, bay_str id,
                                       .log_level = MCP_LOG_NONE,
                                       .timeout_ms = TASK_MAX_TTL_MS,
                                       .max_total_ms = TASK_MAX_TTL_MS};
-    return arena_dup(&self->memory, id, &self->call.spec.rename);
+    err = arena_dup(&self->memory, id, &self->call.task);
+    self->call.spec.rename = self->call.task;
+    return err;
 }
 
 bay_err task_holder_open(task_book *self, bay_str token, bay_str id, upstream *to,

@@ -391,6 +391,7 @@ static void request_server(task_plan *self, mcp_request *request, upstream *to, 
     if (is_same) { /* the client's own params, under the server's own name for the task */
         self->way->call.spec.rename = self->id;
         if (method == MCP_TASKS_RESULT) {
+            self->way->call.task = self->id;
             self->way->call.spec.timeout_ms = self->face->config->timeouts.call_total_ms;
         }
         route_send(self->way, to);

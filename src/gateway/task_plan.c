@@ -297,6 +297,7 @@ void task_plan_send(task_plan *self, mcp_method_id method, bay_str params)
     spec->param_table = NULL;
     spec->timeout_ms = waits ? total_ms : 0;
     spec->max_total_ms = waits ? total_ms : 0;
+    way->call.task = waits ? self->id : (bay_str){NULL, 0};
     way->call.is_repeatable = true; /* reads, and cancels of what may be cancelled twice */
     upstream_send(source->upstream, &way->call);
 }

@@ -69,6 +69,8 @@ struct upstream_call {
     upstream *upstream;
     mcp_call_spec spec;
     upstream_affinity affinity;
+    bay_str task;       /* the server's id of the task that this call waits for, or empty: what the
+                           server asks for that task is asked of this call */
     bool is_repeatable; /* may be executed twice: it is tried again also where it was sent */
     const upstream_call_events *events;
     void *user;

@@ -319,6 +319,7 @@ static bay_err crossing_copy(crossing *self, const upstream_call *call)
     err = err == BAY_OK ? arena_dup(&self->memory, from->rename, &to->rename) : err;
     err = err == BAY_OK ? arena_dup(&self->memory, from->capabilities, &to->capabilities) : err;
     err = err == BAY_OK ? arena_dup(&self->memory, affinity->identity, &owned->identity) : err;
+    err = err == BAY_OK ? arena_dup(&self->memory, call->task, &self->call.task) : err;
     return err == BAY_OK ? arena_dup(&self->memory, from->client_info, &to->client_info) : err;
 }
 

@@ -115,9 +115,50 @@ static bool asked_untied(berth *at, const rpc_message *request)
     return true;
 }
 
+/* mcp 2025-11-25 basic/utilities/tasks: what is asked for a task names it, on whatever stream. */
+static bool is_of_task(const rpc_message *request, json_val *out_id)
+{
+    json_val meta = json_get(request->params, STR("_meta"));
+    *out_id = json_get(json_get(meta, STR("io.modelcontextprotocol/related-task")), STR("taskId"));
+    return json_is(*out_id, JSON_STRING);
+}
+
+static upstream_call *call_of_task(const berth *at, json_val id)
+{
+    LIST_EACH(link, &at->open)
+    {
+        upstream_call *call = CONTAINER_OF(link, upstream_call, link);
+        if (call->task.len > 0 && json_str_eq(id, call->task)) {
+            return call;
+        }
+    }
+    return NULL;
+}
+
+/* `call`: whose stream it came on, or NULL. The one that makes a task does not know its name yet.
+ */
+static void asked_for_task(berth *at, upstream_call *call, json_val id, const rpc_message *request)
+{
+    upstream_call *waits = call_of_task(at, id);
+    bool makes_it = waits == NULL && call != NULL &&
+                    !json_is(json_get(call->spec.params, STR("task")), JSON_MISSING);
+    waits = makes_it ? call : waits;
+    if (waits == NULL || !question_pass(at, waits, request)) {
+        mcp_client_answer(mcp_link_client(at->connection), request->id, (bay_str){NULL, 0},
+                          RPC_INVALID_REQUEST,
+                          STR("nobody waits for the task that this is asked for: ask it while "
+                              "tasks/result is open"));
+    }
+}
+
 bool berth_asked(berth *at, upstream_call *call, const rpc_message *request)
 {
+    json_val task;
     mcp_client *client = mcp_link_client(at->connection);
+    if (is_of_task(request, &task)) {
+        asked_for_task(at, call, task, request);
+        return true;
+    }
     if (call == NULL || mcp_client_link_kind(client) != MCP_LINK_HTTP) {
         return asked_untied(at, request);
     }
