@@ -35,7 +35,8 @@ enum {
 typedef struct catalog_source {
     upstream *upstream;
     listing *listings[LISTING_KINDS];       /* borrowed: whoever fetches holds them */
-    uint64_t fresh_until_ms[LISTING_KINDS]; /* 0: nobody has said how long */
+    unsigned abilities;                     /* the face's own: what the server can */
+    uint64_t fresh_until_ms[LISTING_KINDS]; /* 0: nobody says; UINT64_MAX: without end */
 } catalog_source;
 
 /* The servers of a face, in the order of the configuration; its views share it. */

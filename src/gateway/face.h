@@ -16,6 +16,7 @@ typedef struct face face;
 typedef struct face_options {
     const config *config; /* borrowed; replaced by face_set_sources */
     bay_str only;         /* name of the one server it shows; empty: all, with prefixes */
+    bay_str profile;      /* name of the part of the catalog it shows; empty: all of it */
     uint32_t worker;
     loop *loop;
     const seal_ring *ring;   /* borrowed; NULL: nothing can be sealed (a build without TLS) */
@@ -25,6 +26,7 @@ typedef struct face_options {
 bay_err face_new(const face_options *options, face **out) BAY_MUST_CHECK;
 void face_free(face *self);
 mcp_server *face_engine(face *self);
+bay_str face_profile(const face *self);  /* empty: none */
 session_keeper *face_keeper(face *self); /* NULL: ids are random, nothing is kept */
 /* Other keys from now on. */
 void face_set_ring(face *self, const seal_ring *ring);
@@ -37,6 +39,10 @@ void face_forget_sources(face *self, const config *config);
 /* The listings of one kind of these servers changed: bring that view up to date, tell the clients.
  */
 void face_refresh(face *self, listing_kind kind, const catalog_source *sources, size_t count);
+/* The list was read and is what it was, for longer. */
+void face_keep_fresh(face *self, listing_kind kind, const catalog_source *source);
+/* This server, or each (NULL), may have other capabilities now. */
+void face_server_changed(face *self, const upstream *server);
 /* Nothing more is to be waited for: requests and subscriptions that wait are taken up. */
 void face_settle(face *self);
 /* Once a second. */

@@ -9,7 +9,8 @@
 
 struct face {
     const config *config;
-    char *only;
+    char *only;    /* NULL: not of one server */
+    char *profile; /* NULL: not of one profile */
     loop *loop;
     uint32_t worker;
     const seal_ring *ring;
@@ -18,7 +19,13 @@ struct face {
     catalog_roster roster;
     catalog_view views[LISTING_KINDS];
     list waiting; /* requests from before the servers were heard of */
-    list early;   /* subscriptions from then */
+    map wishes;   /* subscriptions, see face_wishes.c */
+    list owned;
+    list unowned;
+    unsigned abilities;   /* of its servers together, see face_about.c */
+    unsigned changes_due; /* mcp_change */
+    uint64_t told_ms;     /* of changes; 0: never */
+    loop_timer tell;
     bool is_settled;
     buf scratch;
     parked_calls parked;
@@ -30,6 +37,25 @@ static inline uint64_t face_now_ms(const face *self)
 {
     return self->loop != NULL ? loop_now_ms(self->loop) : 0;
 }
+
+/* face.c: whose resource it is, by the lists alone, or by whatever is known; NULL: nobody's. */
+upstream *face_owner_by_list(const face *self, bay_str address);
+upstream *face_owner_of_resource(const face *self, bay_str address);
+
+/* face_lists.c */
+void face_answer_list(face *self, mcp_request *request);
+void face_tell_now(void *argument); /* a timer's function; the argument is the face */
+
+/* face_about.c */
+void face_capabilities(void *user, const mcp_revision *revision, json_writer *out);
+
+/* face_wishes.c */
+void face_wishes_init(face *self);
+void face_wishes_fini(face *self);
+bay_err face_subscribe(void *user, bay_str address, bool is_wanted) BAY_MUST_CHECK;
+void face_wishes_settle(face *self); /* those without a server look for one */
+void face_wishes_move(face *self);   /* all do */
+void face_wishes_forget(face *self); /* its servers are about to leave */
 
 /* A request on its way through: in the request's memory until it is finished; a call that may be
  * parked has memory of its own and outlives the request (parked.h). */

@@ -58,7 +58,7 @@ static bay_err open_workers(gateway *self, bay_diag *diag)
             return err;
         }
     }
-    return self->options.on_stdio ? worker_open_stdio(&self->workers[0]) : BAY_OK;
+    return self->options.on_stdio ? worker_open_stdio(&self->workers[0], diag) : BAY_OK;
 }
 
 bay_err gateway_new(const gateway_options *options, gateway **out, bay_diag *diag)

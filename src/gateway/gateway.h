@@ -19,6 +19,7 @@ typedef struct gateway_options {
     const char *config_path; /* for reloads; NULL: none */
     uint32_t workers;        /* 0: as configured, or one per core */
     bay_str listen;          /* in place of the configured addresses; empty: those */
+    bay_str profile;         /* over stdio: the part of the catalog to serve; empty: all */
     bool on_stdio;           /* serve stdin and stdout instead of HTTP (one worker) */
     /* Tells a person what happens: started (after the servers have settled), reloaded. May be NULL.
      */

@@ -6,6 +6,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+enum { CURSOR_SEED = 0xc5 };
+
 static const struct {
     bay_str result_key;
     bay_str item_key;
@@ -130,7 +132,7 @@ static bay_err listing_add(listing_fetch *fetch, json_val value)
     if (err != BAY_OK || item.key.len == 0) {
         return leave_out(fetch, (bay_str){"", 0}, "it has no name");
     }
-    if (is_named(fetch->kind) && item.key.len > LISTING_NAME_BYTES) {
+    if (item.key.len > (is_named(fetch->kind) ? LISTING_NAME_BYTES : LISTING_URI_BYTES)) {
         return leave_out(fetch, item.key, "its name is too long");
     }
     bool is_over_http = upstream_config(fetch->upstream)->url.len > 0;
@@ -168,6 +170,7 @@ static void fetch_end(listing_fetch *self, bool is_good)
     self->next = NULL;
     self->is_under_way = false;
     self->is_stale = false;
+    self->is_good = is_good;
     uint32_t timeout_ms = self->call.spec.timeout_ms;
     self->done(self->user, self, is_changed);
     if (is_again && !self->is_under_way) {
@@ -183,10 +186,23 @@ static void fetch_fail(listing_fetch *self, const char *why)
     fetch_end(self, false);
 }
 
-static bay_str last_cursor(const listing_fetch *self)
+/* Has a cursor come before in this fetch? Without memory for it the number of pages is the bound.
+ */
+static bool is_circle(listing_fetch *self, bay_str cursor)
 {
-    json_val params = self->params_doc.count > 0 ? json_root(&self->params_doc) : JSON_NONE;
-    return json_raw(json_get(params, STR("cursor")));
+    uint64_t hash = str_hash(cursor, CURSOR_SEED);
+    if (self->cursors == NULL) {
+        self->cursors = mem_array(LISTING_MAX_PAGES, sizeof(*self->cursors));
+    }
+    for (unsigned i = 1; self->cursors != NULL && i < self->pages; i++) {
+        if (self->cursors[i] == hash) {
+            return true;
+        }
+    }
+    if (self->cursors != NULL && self->pages < LISTING_MAX_PAGES) {
+        self->cursors[self->pages] = hash;
+    }
+    return false;
 }
 
 /* False: there is no going on from here. */
@@ -195,8 +211,8 @@ static bool fetch_ask(listing_fetch *self, json_val cursor)
     self->call.spec.params = JSON_NONE;
     if (!json_is(cursor, JSON_MISSING)) {
         bay_str raw = json_raw(cursor);
-        if (str_eq(raw, last_cursor(self))) {
-            return false; /* it stands still */
+        if (is_circle(self, raw)) {
+            return false;
         }
         buf_clear(&self->params);
         buf_lit(&self->params, "{\"cursor\":");
@@ -212,6 +228,19 @@ static bool fetch_ask(listing_fetch *self, json_val cursor)
     }
     upstream_send(self->upstream, &self->call);
     return true;
+}
+
+/* mcp 2026-07-28 server/utilities/caching: positive, or immediately stale. */
+static void take_hint(listing_fetch *self, json_val value)
+{
+    uint64_t ttl_ms = 0;
+    const mcp_revision *revision = upstream_revision(self->upstream);
+    if (revision == NULL || revision->era != MCP_MODERN || json_uint64(value, &ttl_ms) != BAY_OK) {
+        ttl_ms = 0;
+    }
+    if (self->pages == 0 || ttl_ms < self->ttl_ms) {
+        self->ttl_ms = ttl_ms < UINT32_MAX ? (uint32_t)ttl_ms : UINT32_MAX;
+    }
 }
 
 /* Takes a page into `next`: the bytes are copied once, the items are views into the copy. */
@@ -236,6 +265,7 @@ static bay_err fetch_take(listing_fetch *self, json_val result, json_val *out_cu
     }
     json_val cursor = json_get(json_root(doc), STR("nextCursor"));
     *out_cursor = json_is(cursor, JSON_STRING) ? cursor : JSON_NONE;
+    take_hint(self, json_get(json_root(doc), STR("ttlMs")));
     return err;
 }
 
@@ -253,17 +283,18 @@ static void fetch_done(void *user, const mcp_outcome *outcome)
         return;
     }
     bay_err err = fetch_take(self, outcome->result, &cursor);
-    if (err != BAY_OK) {
+    if (err != BAY_OK && (err != BAY_LIMIT || self->next->count == 0)) {
         fetch_fail(self, bay_err_text(err));
         return;
     }
-    if (json_is(cursor, JSON_MISSING)) {
+    if (err == BAY_OK && json_is(cursor, JSON_MISSING)) {
         fetch_end(self, true);
         return;
     }
-    if (++self->pages >= LISTING_MAX_PAGES || !fetch_ask(self, cursor)) {
-        LOG(LOG_WARN, "catalog", "%s: its list of %.*s does not end; cut after %u pages",
-            upstream_name(self->upstream).at, BAY_STR(kinds[self->kind].result_key), self->pages);
+    if (err == BAY_LIMIT || ++self->pages >= LISTING_MAX_PAGES || !fetch_ask(self, cursor)) {
+        LOG(LOG_WARN, "catalog", "%s: its list of %.*s does not end; cut after %zu items",
+            upstream_name(self->upstream).at, BAY_STR(kinds[self->kind].result_key),
+            self->next->count);
         fetch_end(self, true);
     }
 }
@@ -292,6 +323,7 @@ void listing_fetch_fini(listing_fetch *self)
     upstream_call_cancel(&self->call, STR("the gateway is closing"));
     listing_unref(self->next);
     listing_unref(self->current);
+    mem_free(self->cursors);
     buf_fini(&self->params);
     arena_fini(&self->params_memory);
 }
@@ -305,6 +337,7 @@ void listing_fetch_start(listing_fetch *self, uint32_t timeout_ms)
     self->is_under_way = true;
     self->pages = 0;
     self->left_out = 0;
+    self->ttl_ms = 0;
     self->params_doc = (json_doc){0};
     self->next = listing_new();
     if (self->next == NULL) {

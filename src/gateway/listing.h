@@ -1,7 +1,7 @@
 /* What one server offers, fetched whole: every page of its tools, resources, templates and prompts.
  * A listing is immutable and counted (by one loop); a new fetch makes a new one.
  *
- * The fetch is bounded in pages, items and bytes; a server whose cursor stands still is cut off. */
+ * The fetch is bounded in pages, items and bytes. */
 #ifndef GATEWAY_LISTING_H
 #define GATEWAY_LISTING_H
 
@@ -20,7 +20,8 @@ enum {
     LISTING_MAX_ITEMS = 100000,
     LISTING_MAX_BYTES = 256 << 20,
     LISTING_NAME_BYTES = 1024, /* of a tool or prompt; the catalog may double the work of each */
-    LISTING_COMPLAINTS = 5,    /* logged of one fetch; the others are counted */
+    LISTING_URI_BYTES = 8192,
+    LISTING_COMPLAINTS = 5, /* logged of one fetch; the others are counted */
 };
 
 /* What a tool says of being called as a task (execution.taskSupport, 2025-11-25). */
@@ -54,7 +55,8 @@ void listing_unref(listing *self); /* NULL is fine */
 bay_str listing_result_key(listing_kind kind);
 
 /* Fetches all pages of one kind. A server whose capabilities do not name it has none. One at a
- * time; a demand while one is under way makes it start over when it ends. */
+ * time; a demand while one is under way makes it start over when it ends. A list that does not end
+ * is cut where it becomes too long or where its cursors turn in a circle. */
 typedef struct listing_fetch {
     upstream *upstream;
     listing_kind kind;
@@ -65,7 +67,10 @@ typedef struct listing_fetch {
     arena params_memory;
     json_doc params_doc;
     unsigned pages;
-    size_t left_out; /* items that cannot be shown */
+    uint64_t *cursors; /* hashes of those there have been: one that comes again leads nowhere new */
+    size_t left_out;   /* items that cannot be shown */
+    uint32_t ttl_ms;   /* the least that a page of the last fetch said; 0: nothing */
+    bool is_good;      /* the last fetch ended well */
     bool is_under_way;
     bool is_stale; /* asked for again meanwhile */
     /* After every end, good or bad; is_changed: `current` is a new one. */

@@ -14,7 +14,7 @@
 typedef struct session_keeper session_keeper;
 
 typedef struct session_keeper_options {
-    bay_str face; /* the one server it shows; empty: all. Copied */
+    bay_str face; /* as in its path after /mcp/; empty: all. Copied */
     uint32_t worker;
     loop *loop;
     const seal_ring *ring; /* borrowed */

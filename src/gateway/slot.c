@@ -11,6 +11,7 @@ enum { RETIRE_STEP_MS = 50 };
 
 static void slot_fetch(slot *self, listing_kind kind)
 {
+    freshness_started(&self->freshness, kind);
     listing_fetch_start(&self->fetches[kind], self->worker->config->timeouts.list_ms);
 }
 
@@ -25,8 +26,68 @@ static catalog_source source_of(const slot *self)
     catalog_source source = {.upstream = self->upstream};
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
         source.listings[kind] = self->fetches[kind].current;
+        source.fresh_until_ms[kind] = self->freshness.until_ms[kind];
     }
     return source;
+}
+
+/* A list is due: nobody has told of a change. */
+static void slot_reads(void *user, listing_kind kind)
+{
+    slot *self = user;
+    if (!is_gone(self) && upstream_state_of(self->upstream) == UPSTREAM_READY) {
+        slot_fetch(self, kind);
+    }
+}
+
+static freshness_facts facts_of(const slot *self, const listing_fetch *fetch)
+{
+    static const struct {
+        bay_str kind;
+        bay_str tells;
+    } capabilities[LISTING_KINDS] = {
+        [LISTING_TOOLS] = {STR_INIT("tools"), STR_INIT("tools.listChanged")},
+        [LISTING_RESOURCES] = {STR_INIT("resources"), STR_INIT("resources.listChanged")},
+        [LISTING_TEMPLATES] = {STR_INIT("resources"), STR_INIT("resources.listChanged")},
+        [LISTING_PROMPTS] = {STR_INIT("prompts"), STR_INIT("prompts.listChanged")},
+    };
+    const config_server *server = upstream_config(self->upstream);
+    return (freshness_facts){
+        .is_good = fetch->is_good,
+        .has_kind = upstream_has(self->upstream, capabilities[fetch->kind].kind),
+        .tells = upstream_admits(self->upstream, capabilities[fetch->kind].tells),
+        .ttl_ms = fetch->ttl_ms,
+        .every_ms = server->refresh_ms,
+        .may_idle = server->idle_stop_ms > 0,
+    };
+}
+
+static void each_face(slot *self, void (*visit)(face *at, void *context), void *context)
+{
+    worker *owner = self->worker;
+    visit(owner->all, context);
+    for (size_t i = 0; i < owner->profile_count; i++) {
+        visit(owner->profiles[i], context);
+    }
+    if (self->face != NULL) { /* not yet: made by a reload that has not swapped it in */
+        visit(self->face, context);
+    }
+}
+
+typedef struct news {
+    listing_kind kind;
+    bool is_changed;
+    catalog_source source;
+} news;
+
+static void take_news(face *at, void *context)
+{
+    const news *what = context;
+    if (what->is_changed) {
+        face_refresh(at, what->kind, &what->source, 1);
+    } else {
+        face_keep_fresh(at, what->kind, &what->source);
+    }
 }
 
 static void slot_fetched(void *user, listing_fetch *fetch, bool is_changed)
@@ -37,14 +98,16 @@ static void slot_fetched(void *user, listing_fetch *fetch, bool is_changed)
     if (is_gone(self)) {
         return;
     }
-    if (is_changed) {
-        catalog_source own = source_of(self);
-        face_refresh(owner->all, fetch->kind, &own, 1);
-        if (self->face != NULL) { /* not yet: made by a reload that has not swapped it in */
-            face_refresh(self->face, fetch->kind, &own, 1);
-        }
-    }
+    freshness_facts facts = facts_of(self, fetch);
+    freshness_ended(&self->freshness, fetch->kind, &facts);
+    news what = {fetch->kind, is_changed, source_of(self)};
+    each_face(self, take_news, &what);
     worker_check_settled(owner);
+}
+
+static void take_state(face *at, void *context)
+{
+    face_server_changed(at, context);
 }
 
 static void slot_state_changed(void *user, upstream *changed)
@@ -55,6 +118,7 @@ static void slot_state_changed(void *user, upstream *changed)
         return;
     }
     if (upstream_state_of(self->upstream) == UPSTREAM_READY) {
+        each_face(self, take_state, self->upstream);
         for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
             slot_fetch(self, kind);
         }
@@ -70,15 +134,20 @@ static void slot_changed(void *user, upstream *changed, mcp_change change)
         return;
     }
     if ((change & MCP_CHANGE_TOOLS) != 0) {
-        slot_fetch(self, LISTING_TOOLS);
+        freshness_told(&self->freshness, LISTING_TOOLS);
     }
     if ((change & MCP_CHANGE_PROMPTS) != 0) {
-        slot_fetch(self, LISTING_PROMPTS);
+        freshness_told(&self->freshness, LISTING_PROMPTS);
     }
     if ((change & MCP_CHANGE_RESOURCES) != 0) {
-        slot_fetch(self, LISTING_RESOURCES);
-        slot_fetch(self, LISTING_TEMPLATES);
+        freshness_told(&self->freshness, LISTING_RESOURCES);
+        freshness_told(&self->freshness, LISTING_TEMPLATES);
     }
+}
+
+static void take_update(face *at, void *context)
+{
+    face_updated(at, *(const bay_str *)context);
 }
 
 static void slot_updated(void *user, upstream *changed, bay_str address)
@@ -86,10 +155,7 @@ static void slot_updated(void *user, upstream *changed, bay_str address)
     slot *self = user;
     (void)changed;
     if (!is_gone(self)) {
-        face_updated(self->worker->all, address);
-        if (self->face != NULL) {
-            face_updated(self->face, address);
-        }
+        each_face(self, take_update, &address);
     }
 }
 
@@ -122,12 +188,14 @@ bay_err slot_new(worker *owner, const config *settings, const config_server *ser
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
         listing_fetch_init(&self->fetches[kind], self->upstream, kind, slot_fetched, self);
     }
+    freshness_init(&self->freshness, owner->loop, slot_reads, self);
     *out = self;
     return BAY_OK;
 }
 
 void slot_free(slot *self)
 {
+    freshness_stop(&self->freshness);
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
         listing_fetch_fini(&self->fetches[kind]);
     }
@@ -153,6 +221,9 @@ void worker_settle(worker *self)
         if (self->slots[i]->face != NULL) {
             face_settle(self->slots[i]->face);
         }
+    }
+    for (size_t i = 0; i < self->profile_count; i++) {
+        face_settle(self->profiles[i]);
     }
     face_settle(self->all);
     self->is_settled = true;
@@ -215,6 +286,7 @@ void slot_retire(slot *self)
 {
     worker *owner = self->worker;
     self->is_leaving = true;
+    freshness_stop(&self->freshness);
     self->retired_until_ms = loop_now_ms(owner->loop) + 1 + owner->config->timeouts.drain_ms;
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
         upstream_call_cancel(&self->fetches[kind].call, STR("the server leaves the gateway"));
@@ -249,6 +321,9 @@ bay_err worker_set_slots(worker *self, slot **slots, size_t count)
     if (sources == NULL) {
         /* no face may go on showing what is about to leave */
         face_forget_sources(self->all, self->config);
+        for (size_t i = 0; i < self->profile_count; i++) {
+            face_forget_sources(self->profiles[i], self->config);
+        }
         for (size_t i = 0; i < count; i++) {
             if (slots[i]->face != NULL) {
                 face_forget_sources(slots[i]->face, self->config);
@@ -264,8 +339,9 @@ bay_err worker_set_slots(worker *self, slot **slots, size_t count)
         bay_err slot_err = set_own_face(self, slots[i], &sources[i]);
         err = err == BAY_OK ? slot_err : err;
     }
+    bay_err profile_err = worker_set_profiles(self, sources, count);
     mem_free(sources);
-    return err;
+    return err == BAY_OK ? profile_err : err;
 }
 
 uint32_t worker_of_server(const gateway *self, bay_str name)

@@ -215,6 +215,13 @@ bool upstream_has(const upstream *self, bay_str capability)
     return !json_is(mcp_capability(at, capability), JSON_MISSING);
 }
 
+bool upstream_admits(const upstream *self, bay_str capability)
+{
+    json_val at = self->capability_doc.count > 0 ? json_root(&self->capability_doc) : JSON_NONE;
+    json_val found = mcp_capability(at, capability);
+    return json_is(found, JSON_OBJECT) || json_true(found);
+}
+
 bool upstream_is_down(const upstream *self)
 {
     return self->state == UPSTREAM_BACKOFF || self->state == UPSTREAM_OPEN;

@@ -135,6 +135,8 @@ const char *upstream_error(const upstream *self);            /* why it is not re
 const mcp_revision *upstream_revision(const upstream *self); /* NULL before it was ready once */
 /* By a path as in mcp_capability, as it was last ready. */
 bool upstream_has(const upstream *self, bay_str capability);
+/* It has it, and does not say false. */
+bool upstream_admits(const upstream *self, bay_str capability);
 /* It failed, and is not being tried just now. */
 bool upstream_is_down(const upstream *self);
 /* Has it been ready once, or failed? (Before that nothing is known of it.) */

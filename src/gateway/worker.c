@@ -17,6 +17,9 @@ static void worker_tick(void *argument)
     worker *self = argument;
     uint64_t now = loop_now_ms(self->loop);
     face_tick(self->all, now);
+    for (size_t i = 0; i < self->profile_count; i++) {
+        face_tick(self->profiles[i], now);
+    }
     for (size_t i = 0; i < self->slot_count; i++) {
         if (self->slots[i]->face != NULL) {
             face_tick(self->slots[i]->face, now);
@@ -50,6 +53,10 @@ static mcp_server *worker_engine(void *user, bay_str path)
         return NULL;
     }
     bay_str name = str_from(path, 5);
+    if (str_starts(name, STR("@"))) {
+        face *of = worker_profile(self, str_from(name, 1));
+        return of != NULL ? face_engine(of) : NULL;
+    }
     for (size_t i = 0; i < self->slot_count; i++) {
         if (str_eq(upstream_name(self->slots[i]->upstream), name)) {
             return self->slots[i]->face != NULL ? face_engine(self->slots[i]->face) : NULL;
@@ -68,6 +75,11 @@ static face *face_of(worker *self, const mcp_server *engine)
 {
     if (face_engine(self->all) == engine) {
         return self->all;
+    }
+    for (size_t i = 0; i < self->profile_count; i++) {
+        if (face_engine(self->profiles[i]) == engine) {
+            return self->profiles[i];
+        }
     }
     for (size_t i = 0; i < self->slot_count; i++) {
         face *own = self->slots[i]->face;
@@ -91,6 +103,9 @@ void worker_set_ring(worker *self, const seal_ring *ring)
 {
     self->ring = ring;
     face_set_ring(self->all, ring);
+    for (size_t i = 0; i < self->profile_count; i++) {
+        face_set_ring(self->profiles[i], ring);
+    }
     for (size_t i = 0; i < self->slot_count; i++) {
         if (self->slots[i]->face != NULL) {
             face_set_ring(self->slots[i]->face, ring);
@@ -169,6 +184,7 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag
     self->ring = owner->ring;
     list_init(&self->retired);
     list_init(&self->leaving);
+    worker_profiles_init(self);
     loop_timer_init(&self->tick, worker_tick, self);
     loop_timer_init(&self->patience, worker_impatient, self);
     loop_timer_init(&self->retire, worker_retire_step, self);
@@ -237,9 +253,15 @@ static void stdio_done(void *user)
     gateway_stop_loops(self->gateway);
 }
 
-bay_err worker_open_stdio(worker *self)
+bay_err worker_open_stdio(worker *self, bay_diag *diag)
 {
-    return mcp_stdio_new(self->loop, face_engine(self->all), STDIN_FILENO, STDOUT_FILENO,
+    bay_str profile = self->gateway->options.profile;
+    face *of = profile.len > 0 ? worker_profile(self, profile) : self->all;
+    if (of == NULL) {
+        return diag_set(diag, BAY_NOTFOUND, "the configuration has no profile \"%.*s\"",
+                        BAY_STR(profile));
+    }
+    return mcp_stdio_new(self->loop, face_engine(of), STDIN_FILENO, STDOUT_FILENO,
                          self->config->timeouts.drain_ms, stdio_done, self, &self->stdio);
 }
 

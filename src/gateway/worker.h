@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "gateway/face.h"
+#include "gateway/freshness.h"
 #include "gateway/gateway.h"
 #include "net/thread.h"
 #include "transport/mcp_http_face.h"
@@ -19,8 +20,9 @@ typedef struct slot {
     bool is_mirror;
     listing_fetch fetches[LISTING_KINDS];
     unsigned fetched; /* one bit a kind: it has been tried */
-    face *face;       /* "/mcp/NAME"; NULL once retired */
-    list_link link;   /* in worker.retired or worker.leaving */
+    freshness freshness;
+    face *face;     /* "/mcp/NAME"; NULL once retired */
+    list_link link; /* in worker.retired or worker.leaving */
     uint64_t retired_until_ms;
     bool is_leaving; /* another has taken its place, or none */
     bool is_closing;
@@ -39,6 +41,10 @@ struct worker {
     http_face *http_face;
     mcp_stdio *stdio;
     face *all;
+    face **profiles; /* "/mcp/@NAME", in the order of the configuration */
+    size_t profile_count;
+    list parting; /* faces of profiles that are gone, while their last calls last */
+    loop_timer part;
     slot **slots;
     size_t slot_count;
     bool is_settled; /* every server has been heard of, or given up on for now */
@@ -72,7 +78,7 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag
 /* Other keys from now on, for all its faces. */
 void worker_set_ring(worker *self, const seal_ring *ring);
 bay_err worker_listen(worker *self, uint16_t *inout_port, bay_diag *diag) BAY_MUST_CHECK;
-bay_err worker_open_stdio(worker *self) BAY_MUST_CHECK;
+bay_err worker_open_stdio(worker *self, bay_diag *diag) BAY_MUST_CHECK;
 config_list worker_addresses(const worker *self);
 void worker_drain(worker *self);
 void worker_start_servers(worker *self);
@@ -104,6 +110,16 @@ void worker_retire_step(void *argument);
 /* The slots became others: rebuild what the faces show. */
 bay_err worker_set_slots(worker *self, slot **slots, size_t count) BAY_MUST_CHECK;
 void worker_check_settled(worker *self);
+
+/* profile.c */
+void worker_profiles_init(worker *self);
+/* The faces of the configuration's profiles, of these servers; those of profiles that are gone part
+ * from their clients. */
+bay_err worker_set_profiles(worker *self, const catalog_source *sources,
+                            size_t count) BAY_MUST_CHECK;
+face *worker_profile(const worker *self, bay_str name); /* NULL: there is none */
+void worker_free_profiles(worker *self);
+
 /* Lists go out from now on, whoever has not been heard of. */
 void worker_settle(worker *self);
 /* Which worker owns the process of a server. */

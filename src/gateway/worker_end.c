@@ -100,6 +100,7 @@ void worker_end_faces(worker *self)
     {
         end_slot_face(CONTAINER_OF(at, slot, link));
     }
+    worker_free_profiles(self);
     face_free(self->all);
     self->all = NULL;
 }

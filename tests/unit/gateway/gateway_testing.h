@@ -219,7 +219,8 @@ static inline fake *fake_new(const char *name, bool is_over_http)
     self->level = MCP_LOG_NONE;
     upstream_set_state(&self->base, UPSTREAM_STARTING, NULL);
     upstream_learn(&self->base, mcp_revision_of(MCP_LATEST),
-                   STR("{\"tools\":{},\"resources\":{},\"prompts\":{}}"));
+                   STR("{\"tools\":{},\"resources\":{\"subscribe\":true},\"prompts\":{},"
+                       "\"completions\":{},\"logging\":{}}"));
     upstream_set_state(&self->base, UPSTREAM_READY, NULL);
     return self;
 }

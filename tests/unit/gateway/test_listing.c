@@ -118,6 +118,80 @@ static void pages_without_end_are_cut_off(void **state)
     finish(&self);
 }
 
+static void cursors_that_turn_in_a_circle_are_cut_off(void **state)
+{
+    (void)state;
+    stage self;
+    begin(&self, LISTING_TOOLS);
+    listing_fetch_start(&self.fetch, 1000);
+    fake_result(self.server, "{'tools':[{'name':'a'}],'nextCursor':'x'}");
+    fake_result(self.server, "{'tools':[{'name':'b'}],'nextCursor':'y'}");
+    fake_result(self.server, "{'tools':[{'name':'c'}],'nextCursor':'z'}");
+    fake_result(self.server, "{'tools':[{'name':'d'}],'nextCursor':'x'}");
+    assert_int_equal(self.server->held_count, 0);
+    assert_names(&self, "a b c d ");
+    listing_fetch_start(&self.fetch, 1000); /* cursors of an earlier reading are nobody's */
+    fake_result(self.server, "{'tools':[{'name':'a'}],'nextCursor':'x'}");
+    fake_result(self.server, "{'tools':[{'name':'b'}]}");
+    assert_names(&self, "a b ");
+    assert_true(self.fetch.is_good);
+    finish(&self);
+}
+
+static void too_many_items_are_cut_off(void **state)
+{
+    (void)state;
+    stage self;
+    buf page;
+    buf_init(&page, 64 << 20);
+    buf_lit(&page, "{'nextCursor':'more','tools':[{'name':'first'}");
+    for (int i = 0; i < LISTING_MAX_ITEMS; i++) {
+        buf_printf(&page, ",{'name':'t%d'}", i);
+    }
+    buf_str(&page, (bay_str){"]}\0", 3});
+    begin(&self, LISTING_TOOLS);
+    listing_fetch_start(&self.fetch, 1000);
+    fake_result(self.server, page.at);
+    assert_int_equal(self.server->held_count, 0);
+    assert_int_equal(self.ends, 1);
+    assert_int_equal(self.fetch.current->count, LISTING_MAX_ITEMS);
+    assert_text(self.fetch.current->items[0].key, "first");
+    buf_fini(&page);
+    finish(&self);
+}
+
+static void the_least_time_that_a_page_gives_counts(void **state)
+{
+    (void)state;
+    stage self;
+    begin(&self, LISTING_TOOLS);
+    listing_fetch_start(&self.fetch, 1000);
+    fake_result(self.server, "{'tools':[],'nextCursor':'x','ttlMs':9000}");
+    fake_result(self.server, "{'tools':[],'ttlMs':5000}");
+    assert_int_equal(self.fetch.ttl_ms, 5000);
+    static const char *const none[] = {
+        "-1", "'5000'", "1.5", "null", "{}", "0", "18446744073709551616"};
+    for (size_t i = 0; i < ARRAY_LEN(none); i++) {
+        char page[100];
+        (void)snprintf(page, sizeof(page), "{'tools':[],'ttlMs':%s}", none[i]);
+        listing_fetch_start(&self.fetch, 1000);
+        fake_result(self.server, page);
+        assert_int_equal(self.fetch.ttl_ms, 0);
+    }
+    listing_fetch_start(&self.fetch, 1000);
+    fake_result(self.server, "{'tools':[],'nextCursor':'x','ttlMs':9000}");
+    fake_result(self.server, "{'tools':[]}");
+    assert_int_equal(self.fetch.ttl_ms, 0); /* one page says nothing */
+    listing_fetch_start(&self.fetch, 1000);
+    fake_result(self.server, "{'tools':[],'ttlMs':99999999999}");
+    assert_true(self.fetch.ttl_ms == UINT32_MAX);
+    self.server->base.revision = mcp_revision_of(MCP_REV_2025_11_25);
+    listing_fetch_start(&self.fetch, 1000);
+    fake_result(self.server, "{'tools':[],'ttlMs':9000}");
+    assert_int_equal(self.fetch.ttl_ms, 0); /* another revision's word */
+    finish(&self);
+}
+
 static void what_cannot_be_named_is_left_out(void **state)
 {
     (void)state;
@@ -304,6 +378,9 @@ int main(void)
         cmocka_unit_test(a_first_failure_leaves_none),
         cmocka_unit_test(a_cursor_that_stands_still_is_cut_off),
         cmocka_unit_test(pages_without_end_are_cut_off),
+        cmocka_unit_test(cursors_that_turn_in_a_circle_are_cut_off),
+        cmocka_unit_test(too_many_items_are_cut_off),
+        cmocka_unit_test(the_least_time_that_a_page_gives_counts),
         cmocka_unit_test(what_cannot_be_named_is_left_out),
         cmocka_unit_test(names_have_a_bound),
         cmocka_unit_test(only_a_server_says_that_its_tool_may_run_twice),

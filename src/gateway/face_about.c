@@ -1,0 +1,93 @@
+/* What a face says of itself: the capabilities of its servers, together. A server that has not been
+ * heard of counts as having them all: a client of the handshake era is told once, and what comes
+ * later must still reach it. */
+#include "base/err.h"
+#include "base/str.h"
+#include "gateway/face_parts.h"
+
+enum {
+    HAS_TOOLS = 1,
+    HAS_RESOURCES = 2,
+    HAS_SUBSCRIBE = 4,
+    HAS_PROMPTS = 8,
+    HAS_COMPLETIONS = 16,
+    HAS_LOGGING = 32,
+    HAS_ALL = 63,
+};
+
+static unsigned abilities_of(const upstream *self)
+{
+    static const struct {
+        bay_str path;
+        unsigned ability;
+    } rows[] = {
+        {STR_INIT("tools"), HAS_TOOLS},
+        {STR_INIT("resources"), HAS_RESOURCES},
+        {STR_INIT("resources.subscribe"), HAS_SUBSCRIBE},
+        {STR_INIT("prompts"), HAS_PROMPTS},
+        {STR_INIT("completions"), HAS_COMPLETIONS},
+        {STR_INIT("logging"), HAS_LOGGING},
+    };
+    const mcp_revision *revision = upstream_revision(self);
+    unsigned found = 0;
+    if (revision == NULL) {
+        return HAS_ALL;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        found |= upstream_admits(self, rows[i].path) ? rows[i].ability : 0u;
+    }
+    if (revision->id < MCP_REV_2025_03_26) {
+        found |= HAS_COMPLETIONS; /* the method is older than the capability */
+    }
+    return found;
+}
+
+void face_server_changed(face *self, const upstream *about)
+{
+    unsigned all = self->roster.count == 0 ? HAS_ALL : 0u;
+    for (size_t i = 0; i < self->roster.count; i++) {
+        catalog_source *source = &self->roster.sources[i];
+        if (about == NULL || about == source->upstream) {
+            source->abilities = abilities_of(source->upstream);
+        }
+        all |= source->abilities;
+    }
+    if (all != self->abilities) {
+        self->abilities = all;
+        mcp_server_changed(self->engine, 0); /* it remembers what was declared */
+    }
+}
+
+void face_capabilities(void *user, const mcp_revision *revision, json_writer *out)
+{
+    const face *self = user;
+    if ((self->abilities & HAS_TOOLS) != 0) {
+        json_key_lit(out, "tools");
+        json_put_raw(out, STR("{\"listChanged\":true}"));
+    }
+    if ((self->abilities & HAS_RESOURCES) != 0) {
+        json_key_lit(out, "resources");
+        json_put_raw(out, (self->abilities & HAS_SUBSCRIBE) != 0
+                              ? STR("{\"subscribe\":true,\"listChanged\":true}")
+                              : STR("{\"listChanged\":true}"));
+    }
+    if ((self->abilities & HAS_PROMPTS) != 0) {
+        json_key_lit(out, "prompts");
+        json_put_raw(out, STR("{\"listChanged\":true}"));
+    }
+    if ((self->abilities & HAS_COMPLETIONS) != 0 && revision->id >= MCP_REV_2025_03_26) {
+        json_key_lit(out, "completions");
+        json_put_raw(out, STR("{}"));
+    }
+    if ((self->abilities & HAS_LOGGING) != 0) {
+        json_key_lit(out, "logging");
+        json_put_raw(out, STR("{}"));
+    }
+    task_put_capability(self, revision, out);
+    if (revision->era == MCP_MODERN) {
+        json_key_lit(out, "extensions");
+        json_open_object(out);
+        task_put_extension(self, revision, out);
+        json_close_object(out);
+    }
+}
