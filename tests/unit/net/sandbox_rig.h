@@ -26,6 +26,9 @@
 
 enum { PATH = 256, TEXT = 1200 };
 
+#ifndef BAY_TEST_BINARY_DIR
+#define BAY_TEST_BINARY_DIR "." /* for readers of this header alone */
+#endif
 #define ESCAPE_SERVER BAY_TEST_BINARY_DIR "/escape_server"
 
 /* ---- the world outside ----------------------------------------------------------------------- */
