@@ -236,6 +236,26 @@ static long try_kill(attempt *self)
     return kill((pid_t)self->number, SIGUSR1);
 }
 
+static long try_pidfd(attempt *self)
+{
+    int fd = (int)syscall(434, (pid_t)self->number, 0); /* pidfd_open */
+    long result = fd >= 0 ? syscall(424, fd, SIGUSR1, NULL, 0) : -1;
+    int error = errno;
+    (void)close_after(fd);
+    errno = error;
+    return result;
+}
+
+static long try_queue(attempt *self)
+{
+    return sigqueue((pid_t)self->number, SIGUSR1, (union sigval){.sival_int = 1});
+}
+
+static long try_thread_kill(attempt *self)
+{
+    return syscall(SYS_tkill, (pid_t)self->number, SIGUSR1);
+}
+
 static long try_ptrace(attempt *self)
 {
     pid_t pid = (pid_t)self->number;
@@ -675,6 +695,9 @@ static const struct {
     {"io_uring", try_io_uring},
     {"kill", try_kill},
     {"kill_own", try_kill_own},
+    {"pidfd", try_pidfd},
+    {"queue", try_queue},
+    {"thread_kill", try_thread_kill},
     {"ptrace", try_ptrace},
     {"vm_read", try_vm_read},
     {"prlimit", try_prlimit},
