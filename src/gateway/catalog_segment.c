@@ -93,6 +93,10 @@ bay_err catalog_segment_add(catalog_segment *self, size_t candidate, upstream *f
     } else {
         write_edited(&self->text, item, is_same_name ? (bay_str){NULL, 0} : shown, describe);
     }
+    if (item->gains_tasks && self->text.err == BAY_OK) {
+        self->text.len--; /* the closing brace */
+        buf_lit(&self->text, ",\"execution\":{\"taskSupport\":\"optional\"}}");
+    }
     if (self->text.err != BAY_OK) {
         return self->text.err;
     }

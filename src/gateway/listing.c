@@ -59,7 +59,8 @@ static bool listing_equal(const listing *a, const listing *b)
         return false;
     }
     for (size_t i = 0; i < a->count; i++) {
-        if (!str_eq(a->items[i].raw, b->items[i].raw)) {
+        if (!str_eq(a->items[i].raw, b->items[i].raw) ||
+            a->items[i].gains_tasks != b->items[i].gains_tasks) {
             return false;
         }
     }
@@ -100,12 +101,18 @@ static bay_err leave_out(listing_fetch *fetch, bay_str key, const char *why)
     return BAY_OK;
 }
 
-static listing_tasks tasks_of(json_val tool)
+static void read_tasks(listing_item *item, json_val tool, const upstream *from)
 {
-    json_val support = json_get(json_get(tool, STR("execution")), STR("taskSupport"));
-    return json_str_eq(support, STR("required"))   ? LISTING_TASKS_REQUIRED
-           : json_str_eq(support, STR("optional")) ? LISTING_TASKS_OPTIONAL
-                                                   : LISTING_TASKS_FORBIDDEN;
+    const mcp_revision *revision = upstream_revision(from);
+    json_val execution = json_get(tool, STR("execution"));
+    json_val support = json_get(execution, STR("taskSupport"));
+    item->gains_tasks = json_is(execution, JSON_MISSING) && revision != NULL &&
+                        revision->era == MCP_MODERN &&
+                        upstream_has(from, STR("extensions." MCP_EXTENSION_TASKS));
+    item->tasks = json_str_eq(support, STR("required")) ? LISTING_TASKS_REQUIRED
+                  : json_str_eq(support, STR("optional")) || item->gains_tasks
+                      ? LISTING_TASKS_OPTIONAL
+                      : LISTING_TASKS_FORBIDDEN;
 }
 
 /* What a server says of its tool counts for its own harm only. */
@@ -138,7 +145,7 @@ static bay_err listing_add(listing_fetch *fetch, json_val value)
     bool is_over_http = upstream_config(fetch->upstream)->url.len > 0;
     bay_diag diag = {0};
     if (fetch->kind == LISTING_TOOLS) {
-        item.tasks = tasks_of(value);
+        read_tasks(&item, value, fetch->upstream);
         item.is_repeatable = is_repeatable(value);
     }
     if (fetch->kind == LISTING_TOOLS && is_over_http) {

@@ -38,6 +38,8 @@ typedef struct listing_item {
     bay_str raw;            /* the item, byte for byte */
     mcp_param_table params; /* tools of URLs */
     listing_tasks tasks;    /* tools */
+    bool gains_tasks;       /* it says nothing of tasks, but its server has the extension: clients
+                               of 2025-11-25 are told that it may be one */
     bool is_repeatable;     /* tools: a second execution does no harm */
 } listing_item;
 

@@ -240,6 +240,25 @@ static void faces_declare_what_each_revision_knows(void **state)
     close_stage(&self);
 }
 
+/* Clients of 2025-11-25 look for it in the tool; servers of the extension say nothing there. */
+static void tools_say_what_the_gateway_can_do(void **state)
+{
+    (void)state;
+    static const char *tools = "[{\"name\":\"echo\",\"x\":1.0},"
+                               "{\"name\":\"not\",\"execution\":{}}]";
+    stage self;
+    open_tasks(&self, WHO_2025, be_modern);
+    listing_unref(self.sources[0].listings[LISTING_TOOLS]);
+    self.sources[0].listings[LISTING_TOOLS] = listing_of(self.a, LISTING_TOOLS, tools);
+    face_refresh(self.face, LISTING_TOOLS, self.sources, 2);
+    forget(&self.legacy);
+    say(&self.legacy, LEGACY("1", "tools/list", "'x':1"));
+    assert_heard(&self.legacy,
+                 "{'jsonrpc':'2.0','id':1,'result':{'tools':[{'name':'a.echo','x':1.0,'execution':{"
+                 "'taskSupport':'optional'}},{'name':'a.not','execution':{}},{'name':'b.echo'}]}}");
+    close_stage(&self);
+}
+
 static void a_tool_that_forbids_tasks_is_refused_as_one(void **state)
 {
     (void)state;
@@ -999,6 +1018,7 @@ int main(void)
         cmocka_unit_test(somebody_elses_task_is_unknown),
         cmocka_unit_test(without_the_extension_there_are_no_tasks),
         cmocka_unit_test(faces_declare_what_each_revision_knows),
+        cmocka_unit_test(tools_say_what_the_gateway_can_do),
         cmocka_unit_test(a_tool_that_forbids_tasks_is_refused_as_one),
         cmocka_unit_test(the_extension_passes_with_other_names),
         cmocka_unit_test(a_plain_result_passes_as_it_is),
