@@ -19,9 +19,8 @@ MEANING = {
 class Judge:
     def __init__(self):
         self.used = set()  # of tables.FIELDS, by index
-        self.excused = set()  # of tables.DEVIATIONS
         self.passed = self.failed = self.skipped = 0
-        self.faults, self.notes = [], []
+        self.faults, self.notes = [], {}
         self.cells = {}
         self.lock = threading.Lock()
 
@@ -29,6 +28,11 @@ class Judge:
         with self.lock:
             self.failed += 1
             self.faults.append(text)
+
+    def note(self, where, why):
+        with self.lock:
+            self.skipped += 1
+            self.notes.setdefault(why, []).append(where)
 
     @staticmethod
     def wanted(step, client, server, reference):
@@ -71,17 +75,12 @@ class Judge:
         if end is not None:
             self.fault(f"{client.name} > {server.name}: the client ended badly: {end}")
         for feature, step, mark, text in verdicts:
-            if mark == BROKEN:
-                where = f"{client.name} > {server.name}: {step}"
-                why = tables.deviation(client, server, step)
-                if why is not None:
-                    with self.lock:
-                        self.excused.add(why)
-                        self.skipped += 1
-                        self.notes.append(f"{where}: {why}")
-                    mark = NOTHING
-                else:
-                    self.fault(f"{where}: {text}")
+            why = tables.left_out(client, server, step)
+            if why is not None:
+                mark = NOTHING
+                self.note(f"{step}, {client.name} > {server.name}", why)
+            elif mark == BROKEN:
+                self.fault(f"{client.name} > {server.name}: {step}: {text}")
             elif mark != NOTHING:
                 with self.lock:
                     self.passed += 1
@@ -144,6 +143,7 @@ def print_table(judge, clients, servers):
         where = "all" if steps == "*" else ", ".join(steps)
         print(f"  {'.'.join(path)} ({where}): {why}")
     if judge.notes:
-        print("\nDeviations of others")
-        for note in sorted(set(judge.notes)):
-            print(f"  {note}")
+        print("\nNot tried there, and counted as skipped")
+        for why, where in judge.notes.items():
+            steps = sorted({one.split(",")[0] for one in where})
+            print(f"  {', '.join(steps)}, {len(where)} times, {where[0].split(', ')[1]} for one: {why}")
