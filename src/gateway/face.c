@@ -223,6 +223,8 @@ static const mcp_service face_service = {
     .capabilities = face_capabilities,
     .param_table = face_param_table,
     .subscribe = face_subscribe,
+    .notified = face_notified,
+    .session_changed = face_session_changed,
 };
 
 static bay_err keep_sessions(face *self, const face_options *options, mcp_server_options *engine)
@@ -261,6 +263,7 @@ bay_err face_new(const face_options *options, face **out)
     face_wishes_init(self);
     loop_timer_init(&self->tell, face_tell_now, self);
     parked_init(self);
+    face_clients_init(self);
     buf_init(&self->scratch, CATALOG_MAX_BYTES);
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
         catalog_view_init(&self->views[kind], kind);
@@ -315,6 +318,7 @@ void face_free(face *self)
     }
     session_keeper_free(self->keeper);
     parked_fini(self);
+    face_clients_fini(self);
     task_book_free(self->tasks);
     face_wishes_fini(self);
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {

@@ -29,6 +29,8 @@ struct face {
     bool is_settled;
     buf scratch;
     parked_calls parked;
+    map numbered; /* see face_clients.c */
+    uint64_t last_number;
     task_book *tasks; /* NULL: nothing to remember */
 };
 
@@ -56,6 +58,15 @@ bay_err face_subscribe(void *user, bay_str address, bool is_wanted) BAY_MUST_CHE
 void face_wishes_settle(face *self); /* those without a server look for one */
 void face_wishes_move(face *self);   /* all do */
 void face_wishes_forget(face *self); /* its servers are about to leave */
+
+/* face_clients.c */
+void face_clients_init(face *self);
+void face_clients_fini(face *self);
+/* Whose request it is: the client's session or connection, else its principal. Lives as long as
+ * that. */
+bay_err face_identity(face *self, const mcp_request *request, bay_str *out) BAY_MUST_CHECK;
+void face_session_changed(void *user, mcp_session *session, bool is_open);
+void face_notified(void *user, mcp_session *session, const rpc_message *message);
 
 /* A request on its way through: in the request's memory until it is finished; a call that may be
  * parked has memory of its own and outlives the request (parked.h). */

@@ -179,20 +179,6 @@ static bay_err write_capabilities(const mcp_request *request, bay_str *out)
     return err;
 }
 
-/* Whose call it is: the client's session or connection, else its principal. */
-static bay_err write_identity(const mcp_request *request, bay_str *out)
-{
-    bay_str id = request->session != NULL ? mcp_session_id(request->session) : request->principal;
-    if (request->session == NULL || id.len > 0) {
-        *out = id;
-        return BAY_OK;
-    }
-    char text[40];
-    buf made = {.at = text, .cap = sizeof(text), .max = sizeof(text)};
-    buf_printf(&made, "connection %p", (void *)request->session);
-    return arena_dup(request->memory, buf_view(&made), out);
-}
-
 static bay_err route_describe(route *self)
 {
     mcp_request *request = self->request;
@@ -207,7 +193,7 @@ static bay_err route_describe(route *self)
     };
     bay_err err = BAY_OK;
     if (self->parked == NULL) {
-        err = write_identity(request, &self->call.affinity.identity);
+        err = face_identity(self->face, request, &self->call.affinity.identity);
     }
     /* a client's own capabilities: the server may ask it by input_required */
     if (request->revision->era == MCP_MODERN) {

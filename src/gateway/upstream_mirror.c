@@ -465,6 +465,9 @@ static bay_str wish_put(char **at, bay_str text)
 static void wish_post(upstream *base, const wish *like)
 {
     mirror *self = mirror_of(base);
+    if (self->is_closed) {
+        return; /* the owner may be gone */
+    }
     wish *made = mem_alloc(sizeof(*made) + like->text.len + like->method.len + like->params.len);
     if (made == NULL) {
         return;

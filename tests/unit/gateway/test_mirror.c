@@ -195,7 +195,7 @@ static void the_mirror_learns_what_the_owner_knows(void **state)
     assert_int_equal(upstream_state_of(self.mirror), UPSTREAM_READY);
     assert_true(upstream_is_settled(self.mirror));
     assert_true(upstream_has(self.mirror, STR("tools")));
-    assert_false(upstream_has(self.mirror, STR("completions")));
+    assert_false(upstream_has(self.mirror, STR("logging.nothing")));
     assert_ptr_equal(upstream_revision(self.mirror), mcp_revision_of(MCP_LATEST));
     close_stage(&self);
 }

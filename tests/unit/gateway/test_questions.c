@@ -223,6 +223,46 @@ static void an_answer_may_end_the_call(void **state)
     close_stage(&self);
 }
 
+/* ---- whose call it is ------------------------------------------------------------------------ */
+
+static void each_connection_is_somebody_else(void **state)
+{
+    (void)state;
+    stage self;
+    char first[64];
+    open_asking(&self, "workers: 1", "'protocolVersion':'2025-11-25'," EVERYTHING);
+    say(&self.legacy, CALL);
+    bay_str identity = self.a->held[0]->affinity.identity;
+    (void)snprintf(first, sizeof(first), "%.*s", BAY_STR(identity));
+    assert_true(str_starts(identity, STR("connection 5-")));
+    say(&self.legacy, LEGACY("2", "tools/call", "'name':'a.echo'"));
+    assert_text(self.a->held[1]->affinity.identity, first);
+    say(&self.legacy, "{'jsonrpc':'2.0','method':'notifications/roots/list_changed','params':{"
+                      "'_meta':{'n':1.0}}}");
+    char told[200];
+    (void)snprintf(told, sizeof(told),
+                   "%s notifications/roots/list_changed {\"_meta\":{\"n\":1.0}}", first);
+    assert_text(str_of(self.a->told), told);
+    mcp_connection_close(self.legacy.connection);
+    assert_text(str_of(self.a->told), first); /* it is gone */
+    peer_open(&self.legacy, self.face);
+    say(&self.legacy, "{'jsonrpc':'2.0','id':0,'method':'initialize','params':{"
+                      "'protocolVersion':'2025-11-25','capabilities':{},"
+                      "'clientInfo':{'name':'c','version':'1'}}}");
+    say(&self.legacy, "{'jsonrpc':'2.0','method':'notifications/initialized'}");
+    forget(&self.legacy);
+    say(&self.legacy, CALL);
+    assert_false(str_eq(self.a->held[0]->affinity.identity, str_of(first)));
+    mcp_connection_identify(self.modern.connection, STR("alice"));
+    say(&self.modern, MODERN("3", "tools/call", "'name':'a.echo'"));
+    assert_text(self.a->held[1]->affinity.identity, "alice");
+    fake_result(self.a, "{'content':[]}");
+    fake_result(self.a, "{'content':[]}");
+    forget(&self.legacy);
+    forget(&self.modern);
+    close_stage(&self);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +274,7 @@ int main(void)
         cmocka_unit_test(a_client_that_cancels_answers_nothing_more),
         cmocka_unit_test(a_client_that_leaves_or_falls_silent),
         cmocka_unit_test(an_answer_may_end_the_call),
+        cmocka_unit_test(each_connection_is_somebody_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
