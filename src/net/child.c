@@ -25,7 +25,7 @@
 #include "net/sandbox_internal.h"
 
 #define PATH_BYTES 4096
-#define MOST_DESCRIPTORS 65536 /* looked at one by one, where the kernel cannot close a range */
+enum { MOST_DESCRIPTORS = 65536 }; /* looked at one by one, where the kernel cannot close a range */
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
 extern char **environ;

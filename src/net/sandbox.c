@@ -359,6 +359,11 @@ bay_err sandbox_prepare(const sandbox_options *options, const char *program,
 {
     char missing[SANDBOX_TEXT_BYTES];
     *out = SANDBOX_NO_PLAN;
+    if (options->path_count > SANDBOX_PATHS) {
+        return diag_set(diag, BAY_SPAWN,
+                        "cannot start \"%.60s\": more than %d paths in its sandbox", argv[0],
+                        SANDBOX_PATHS);
+    }
     sandbox_missing(options, missing);
     if (missing[0] != '\0' && !options->is_best_effort) {
         return diag_set(diag, BAY_SPAWN,

@@ -111,11 +111,17 @@ static void add_walls(line *self, const sandbox_options *options, sandbox_plan *
     }
 }
 
+/* Mounted as anything else, a device would be a name only. */
+static bool is_device(const char *path)
+{
+    return strncmp(path, "/dev/", 5) == 0;
+}
+
 static void add_paths(line *self, const sandbox_options *options)
 {
     for (size_t i = 0; !options->has_no_defaults && sandbox_read_paths[i] != NULL; i++) {
-        bool is_device = strncmp(sandbox_read_paths[i], "/dev/", 5) == 0;
-        bind_path(self, is_device ? "--dev-bind-try" : "--ro-bind-try", sandbox_read_paths[i]);
+        const char *path = sandbox_read_paths[i];
+        bind_path(self, is_device(path) ? "--dev-bind-try" : "--ro-bind-try", path);
     }
     for (size_t i = 0; !options->has_no_defaults && sandbox_write_paths[i] != NULL; i++) {
         bind_path(self, "--dev-bind-try", sandbox_write_paths[i]);
@@ -126,8 +132,14 @@ static void add_paths(line *self, const sandbox_options *options)
         add_pair(self, "/proc/self/fd", "/dev/fd");
     }
     for (size_t i = 0; i < options->path_count; i++) {
-        bind_path(self, options->paths[i].is_writable ? "--bind" : "--ro-bind",
-                  options->paths[i].path);
+        const char *path = options->paths[i].path;
+        if (strcmp(path, "/proc") == 0) { /* ours would show nothing of its own */
+            add_pair(self, "--proc", path);
+        } else if (is_device(path)) {
+            bind_path(self, "--dev-bind", path);
+        } else {
+            bind_path(self, options->paths[i].is_writable ? "--bind" : "--ro-bind", path);
+        }
     }
 }
 

@@ -229,7 +229,7 @@ static void nothing_gets_out_on_older_kernels(void **state)
     walls one;
     SKIP_WITHOUT(SANDBOX_BUBBLEWRAP_NEVER);
     sandbox_facts older = *sandbox_facts_of_machine();
-    for (older.landlock_abi = 2; older.landlock_abi < 6; older.landlock_abi++) {
+    for (older.landlock_abi = 1; older.landlock_abi < 6; older.landlock_abi++) {
         sandbox_pretend(&older);
         make_walls(&one, SANDBOX_BUBBLEWRAP_NEVER);
         attempt_all(&one.options);
@@ -292,6 +292,29 @@ static void without_defaults_there_is_only_the_list(void **state)
         expect(&self, "read", "/etc/hosts", "", "done");
     }
     close_cell(&self);
+}
+
+static void listed_processes_and_devices_are_there(void **state)
+{
+    (void)state;
+    static const sandbox_path paths[] = {{"/proc", false}, {"/dev/zero", true}};
+    char environment[PATH];
+    expand(environment, "/proc/%/environ");
+    for (int wrapped = 0; wrapped < 2; wrapped++) {
+        sandbox_options options = {.paths = paths, .path_count = 2};
+        cell self;
+        options.bubblewrap = wrapped == 1 ? SANDBOX_BUBBLEWRAP_REQUIRED : SANDBOX_BUBBLEWRAP_NEVER;
+        if (is_wall_missing(options.bubblewrap)) {
+            continue;
+        }
+        open_cell(&self, &options);
+        expect(&self, "list", "/proc", "", "done");
+        expect(&self, "read", "/proc/self/status", "", "done");
+        expect(&self, "read", "/proc/meminfo", "", "done");
+        expect(&self, "open", environment, "", "refused"); /* also where its folder is shown */
+        expect(&self, "zero", "1", "", "done");
+        close_cell(&self);
+    }
 }
 
 /* ---- what it is given ------------------------------------------------------------------------ */
@@ -449,6 +472,25 @@ static void what_is_wrong_is_said(void **state)
     assert_int_equal(open_descriptors(), before);
 }
 
+static void too_many_paths_are_refused(void **state)
+{
+    (void)state;
+    static sandbox_path many[SANDBOX_PATHS + 1];
+    for (size_t i = 0; i <= SANDBOX_PATHS; i++) {
+        many[i] = (sandbox_path){"/usr", false};
+    }
+    sandbox_options options = {.paths = many,
+                               .path_count = SANDBOX_PATHS + 1,
+                               .is_best_effort = true,
+                               .bubblewrap = SANDBOX_BUBBLEWRAP_NEVER};
+    cell self;
+    expect_refusal(&options, "more than 256 paths");
+    options.path_count = SANDBOX_PATHS;
+    open_cell(&self, &options);
+    expect(&self, "echo", "", "", "done");
+    close_cell(&self);
+}
+
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
@@ -486,9 +528,11 @@ int main(void)
         cmocka_unit_test(nothing_gets_out_on_older_kernels),
         cmocka_unit_test(what_is_allowed_is_possible),
         cmocka_unit_test(without_defaults_there_is_only_the_list),
+        cmocka_unit_test(listed_processes_and_devices_are_there),
         cmocka_unit_test(nothing_of_ours_is_inherited),
         cmocka_unit_test(calls_by_foreign_numbers_kill),
         cmocka_unit_test(its_own_folder_stays_open),
+        cmocka_unit_test(too_many_paths_are_refused),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, open_world, close_world);
