@@ -104,21 +104,30 @@ bay_err dress_result(buf *out, const request *to, json_val result)
     if (!is_modern && json_str_eq(at[AT_TYPE], STR("input_required"))) {
         return BAY_PROTOCOL;
     }
-    bay_str newer = dress_newer_content(to, result);
+    dress_newer newer = dress_newer_content(to, result);
+    bool is_changed = newer.content.len > 0 || newer.is_no_object;
     open_response(out, to);
     if (is_modern) {
         dress_modern(out, to, result, at);
-    } else if (newer.len == 0 && json_is(at[AT_TYPE], JSON_MISSING) &&
+    } else if (!is_changed && json_is(at[AT_TYPE], JSON_MISSING) &&
                json_is(at[AT_TTL], JSON_MISSING) && json_is(at[AT_SCOPE], JSON_MISSING)) {
         buf_str(out, json_raw(result));
     } else {
         json_writer writer;
         json_writer_init(&writer, out);
         json_open_object(&writer);
-        bay_str replaced[] = {dressing[AT_TYPE], dressing[AT_TTL], dressing[AT_SCOPE], newer};
-        json_put_members(&writer, result, replaced, newer.len > 0 ? 4 : 3);
-        if (newer.len > 0) {
-            dress_put_content(&writer, to, newer, result);
+        bay_str replaced[] = {
+            dressing[AT_TYPE], dressing[AT_TTL], dressing[AT_SCOPE], {NULL, 0}, {NULL, 0}};
+        size_t count = 3;
+        if (newer.content.len > 0) {
+            replaced[count++] = newer.content;
+        }
+        if (newer.is_no_object) {
+            replaced[count++] = STR("structuredContent");
+        }
+        json_put_members(&writer, result, replaced, count);
+        if (newer.content.len > 0) {
+            dress_put_content(&writer, to, &newer, result);
         }
         json_close_object(&writer);
     }

@@ -13,11 +13,19 @@ bay_err dress_result(buf *out, const request *to, json_val result) BAY_MUST_CHEC
 /* The same for members without braces and without any dressing. */
 void dress_members(buf *out, const request *to, bay_str members);
 
-/* dress_content.c: the member of `result` that holds content of a kind newer than the client's
- * revision; empty: none does. */
-bay_str dress_newer_content(const request *to, json_val result);
-/* That member, with its content in kinds that the client knows, into an open object. */
-void dress_put_content(json_writer *writer, const request *to, bay_str key, json_val result);
+/* What a result holds that the client's revision does not know. */
+typedef struct dress_newer {
+    bay_str
+        content; /* the member that holds content of a newer kind, or none at all; empty: none */
+    bool lacks_text; /* structured content, which this client cannot read, has no text beside it */
+    bool is_no_object; /* structured content of a kind that came with 2026-07-28: left out */
+} dress_newer;
+
+/* dress_content.c */
+dress_newer dress_newer_content(const request *to, json_val result);
+/* The member `content`, in kinds that the client knows, into an open object. */
+void dress_put_content(json_writer *writer, const request *to, const dress_newer *newer,
+                       json_val result);
 
 /* The code this revision has for what `code` says. */
 int dress_code(const mcp_revision *revision, int code);

@@ -1,6 +1,8 @@
 /* Content that a client's revision does not know yet, said in kinds that it does: audio (since
- * 2025-03-26) as an embedded resource, a resource link (since 2025-06-18) as a text. A client that
- * reads strictly would refuse the whole result otherwise. All other members stay, byte for byte. */
+ * 2025-03-26) as an embedded resource, a resource link (since 2025-06-18) as a text, structured
+ * content (since 2025-06-18; since 2026-07-28 it need be no object) as a text where none is there.
+ * A client that reads strictly would refuse the whole result otherwise. All other members stay,
+ * byte for byte: no revision forbids members that it does not know. */
 #include "base/check.h"
 #include "mcp/dress.h"
 
@@ -35,17 +37,51 @@ static bool is_new_link(const request *to, json_val content)
            json_is(json_get(content, STR("name")), JSON_STRING);
 }
 
-bay_str dress_newer_content(const request *to, json_val result)
+static bool has_text(json_val content)
 {
-    bay_str key = to->shown.revision->id < MCP_REV_2025_06_18 ? content_key(to) : STR("");
-    json_iter iter = json_iter_of(key.len > 0 ? json_get(result, key) : JSON_NONE);
-    while (json_next(&iter)) {
-        json_val content = content_of(to, iter.value);
-        if (is_new_audio(to, content) || is_new_link(to, content)) {
-            return key;
+    json_iter iter = json_iter_of(content);
+    while (json_is(content, JSON_ARRAY) && json_next(&iter)) {
+        if (json_str_eq(json_get(iter.value, STR("type")), STR("text"))) {
+            return true;
         }
     }
-    return STR("");
+    return false;
+}
+
+static bool has_newer_kind(const request *to, json_val content)
+{
+    json_iter iter = json_iter_of(content);
+    while (json_next(&iter)) {
+        json_val item = content_of(to, iter.value);
+        if (is_new_audio(to, item) || is_new_link(to, item)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+dress_newer dress_newer_content(const request *to, json_val result)
+{
+    dress_newer newer = {.content = STR("")};
+    const mcp_revision *revision = to->shown.revision;
+    bay_str key = revision->era == MCP_LEGACY ? content_key(to) : STR("");
+    if (key.len == 0) {
+        return newer;
+    }
+    json_val content = json_get(result, key);
+    json_val structured = to->shown.method->id == MCP_TOOLS_CALL
+                              ? json_get(result, STR("structuredContent"))
+                              : JSON_NONE;
+    if (!json_is(structured, JSON_MISSING)) {
+        bool is_list = json_is(content, JSON_ARRAY) || json_is(content, JSON_MISSING);
+        newer.is_no_object = !json_is(structured, JSON_OBJECT);
+        newer.lacks_text =
+            (newer.is_no_object || !revision->structured) && is_list && !has_text(content);
+    }
+    if (newer.lacks_text || (revision->id < MCP_REV_2025_06_18 && has_newer_kind(to, content))) {
+        newer.content = key;
+    }
+    return newer;
 }
 
 static void put_audio(json_writer *writer, json_val content)
@@ -101,12 +137,23 @@ static void put_content(json_writer *writer, const request *to, json_val content
     }
 }
 
-void dress_put_content(json_writer *writer, const request *to, bay_str key, json_val result)
+static void put_structured(json_writer *writer, json_val structured)
+{
+    json_open_object(writer);
+    json_key_lit(writer, "type");
+    json_put_str(writer, STR("text"));
+    json_key_lit(writer, "text");
+    json_put_str(writer, json_raw(structured));
+    json_close_object(writer);
+}
+
+void dress_put_content(json_writer *writer, const request *to, const dress_newer *newer,
+                       json_val result)
 {
     static const bay_str replaced[] = {STR_INIT("content")};
-    json_key(writer, key);
+    json_key(writer, newer->content);
     json_open_array(writer);
-    json_iter iter = json_iter_of(json_get(result, key));
+    json_iter iter = json_iter_of(json_get(result, newer->content));
     while (json_next(&iter)) {
         if (to->shown.method->id == MCP_TOOLS_CALL || !json_is(iter.value, JSON_OBJECT)) {
             put_content(writer, to, iter.value);
@@ -119,6 +166,9 @@ void dress_put_content(json_writer *writer, const request *to, bay_str key, json
             put_content(writer, to, content_of(to, iter.value));
         }
         json_close_object(writer);
+    }
+    if (newer->lacks_text) {
+        put_structured(writer, json_get(result, STR("structuredContent")));
     }
     json_close_array(writer);
 }

@@ -107,6 +107,50 @@ static void messages_of_prompts_too(void **state)
            "{\"messages\":[{\"role\":\"user\",\"content\":" OLD_LINK "}]}");
 }
 
+/* mcp 2025-06-18 server/tools, Structured Content: it SHOULD come as text, too; a server that knows
+ * no older client may leave that to others. */
+static void structured_content_has_a_text_for_who_cannot_read_it(void **state)
+{
+    (void)state;
+    static const char alone[] = "{\"structuredContent\":{\"n\":1.0},\"content\":[]}";
+    static const char told[] =
+        "{\"structuredContent\":{\"n\":1.0},\"content\":[{\"type\":\"text\",\"text\":"
+        "\"{\\\"n\\\":1.0}\"}]}";
+    static const char both[] = "{\"content\":[" PLAIN "],\"structuredContent\":{\"n\":1.0}}";
+    static const char *const older[] = {"2024-11-05", "2025-03-26"};
+    static const char *const newer[] = {"2025-06-18", "2025-11-25"};
+    for (size_t i = 0; i < ARRAY_LEN(older); i++) {
+        expect(older[i], "tools/call", alone, told);
+        expect(older[i], "tools/call", "{\"structuredContent\":{\"n\":1.0}}", told);
+        expect(older[i], "tools/call", both, both);
+        expect(older[i], "prompts/get", alone, alone);
+        expect(older[i], "tools/call", "{\"content\":7,\"structuredContent\":{}}",
+               "{\"content\":7,\"structuredContent\":{}}");
+    }
+    for (size_t i = 0; i < ARRAY_LEN(newer); i++) {
+        expect(newer[i], "tools/call", alone, alone);
+        expect(newer[i], "tools/call", both, both);
+    }
+    expect("2024-11-05", "tools/call", "{\"content\":[" LINK "],\"structuredContent\":{}}",
+           "{\"structuredContent\":{},\"content\":[" OLD_LINK
+           ",{\"type\":\"text\",\"text\":\"{}\"}]}");
+}
+
+/* Since 2026-07-28 it may be anything; before, an object: strict readers refuse all else. */
+static void structured_content_is_an_object_in_sessions(void **state)
+{
+    (void)state;
+    static const char *const revisions[] = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"};
+    for (size_t i = 0; i < ARRAY_LEN(revisions); i++) {
+        expect(revisions[i], "tools/call",
+               "{\"resultType\":\"complete\",\"structuredContent\":[1.0],\"content\":[]}",
+               "{\"content\":[{\"type\":\"text\",\"text\":\"[1.0]\"}]}");
+        expect(revisions[i], "tools/call",
+               "{\"structuredContent\":null,\"content\":[" PLAIN "],\"n\":1.0}",
+               "{\"content\":[" PLAIN "],\"n\":1.0}");
+    }
+}
+
 #define ABSENT(code) "{\"code\":" code ",\"message\":\"m\",\"data\":{\"uri\":\"x:y\",\"n\":1.0}}"
 
 static void a_resource_that_is_not_there_has_its_code(void **state)
@@ -128,6 +172,8 @@ int main(void)
         cmocka_unit_test(what_cannot_be_read_stays_as_it_is),
         cmocka_unit_test(each_revision_gets_kinds_that_it_knows),
         cmocka_unit_test(messages_of_prompts_too),
+        cmocka_unit_test(structured_content_has_a_text_for_who_cannot_read_it),
+        cmocka_unit_test(structured_content_is_an_object_in_sessions),
         cmocka_unit_test(a_resource_that_is_not_there_has_its_code),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
