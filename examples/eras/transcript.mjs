@@ -22,28 +22,22 @@ function line(message) {
     if (result?.resultType === 'input_required') return `input_required: ${questions(result.inputRequests)}`;
     if (result?.content !== undefined && Array.isArray(result.content)) return `result: ${result.content[0].text}`;
     if (result?.action !== undefined) return `answer: ${result.action} ${JSON.stringify(result.content)}`;
-    if (result?.protocolVersion !== undefined) return `result: revision ${result.protocolVersion}`;
     return undefined;
 }
 
-// Tells what goes over a client's transport. After connect(), or before: both ways are wrapped.
-export function watch(transport) {
+// Connects, and tells what goes over the transport.
+export async function connectAndWatch(client, transport) {
     const send = transport.send.bind(transport);
     transport.send = (message, ...rest) => {
         const text = line(message);
         if (text !== undefined) tell('client', `-> ${text}`);
         return send(message, ...rest);
     };
-    let deliver;
-    Object.defineProperty(transport, 'onmessage', {
-        get: () => deliver,
-        set: (handler) => {
-            deliver = (message, ...rest) => {
-                const text = line(message);
-                if (text !== undefined) tell('client', `<- ${text}`);
-                return handler.call(transport, message, ...rest);
-            };
-        },
-    });
-    return transport;
+    await client.connect(transport);
+    const deliver = transport.onmessage;
+    transport.onmessage = (message, ...rest) => {
+        const text = line(message);
+        if (text !== undefined) tell('client', `<- ${text}`);
+        return deliver.call(transport, message, ...rest);
+    };
 }
