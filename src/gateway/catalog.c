@@ -361,6 +361,16 @@ const catalog_entry *catalog_view_find(const catalog_view *self, bay_str shown)
     return is_bare ? entry_of(self, claim) : NULL;
 }
 
+bay_str catalog_view_text(const catalog_view *self, const catalog_entry *entry)
+{
+    const catalog_source *source =
+        catalog_roster_find(self->roster, upstream_name(entry->upstream));
+    const catalog_segment *segment = self->places[source - self->roster->sources].segment;
+    size_t at = (size_t)(entry - segment->entries);
+    return (bay_str){segment->text.at + segment->starts[at],
+                     segment->starts[at + 1] - 1 - segment->starts[at]};
+}
+
 const catalog_entry *catalog_view_match(const catalog_view *self, bay_str address)
 {
     const catalog_snapshot *shown = self->current;

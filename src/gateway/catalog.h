@@ -114,6 +114,8 @@ size_t catalog_view_count(const catalog_view *self);
 const catalog_entry *catalog_view_at(const catalog_view *self, size_t index);
 /* By the name that is shown, and by the full one where the bare one is. */
 const catalog_entry *catalog_view_find(const catalog_view *self, bay_str shown);
+/* The item as it is shown. `entry` is one of the current entries. */
+bay_str catalog_view_text(const catalog_view *self, const catalog_entry *entry);
 /* The first template that the URI may be an expansion of. */
 const catalog_entry *catalog_view_match(const catalog_view *self, bay_str uri);
 

@@ -79,7 +79,11 @@ bay_err catalog_segment_add(catalog_segment *self, size_t candidate, upstream *f
                             const listing_item *item, bay_str shown, bay_str describe)
 {
     bay_str name;
+    bay_str words = {NULL, 0};
     bay_err err = arena_dup(&self->memory, shown, &name);
+    if (err == BAY_OK && describe.at != NULL) {
+        err = arena_dup(&self->memory, describe, &words);
+    }
     if (err != BAY_OK) {
         return err;
     }
@@ -100,7 +104,7 @@ bay_err catalog_segment_add(catalog_segment *self, size_t candidate, upstream *f
     if (self->text.err != BAY_OK) {
         return self->text.err;
     }
-    self->entries[self->count++] = (catalog_entry){name, item, from, self->from};
+    self->entries[self->count++] = (catalog_entry){name, item, from, self->from, words};
     self->places[candidate] = (uint32_t)self->count;
     return BAY_OK;
 }

@@ -12,7 +12,8 @@ typedef struct catalog_entry {
     bay_str shown; /* the name, URI or template clients use */
     const listing_item *item;
     upstream *upstream;
-    listing *owner; /* keeps `item` */
+    listing *owner;   /* keeps `item` */
+    bay_str describe; /* in place of its description; `at` NULL: none */
 } catalog_entry;
 
 typedef struct catalog_segment {

@@ -9,9 +9,7 @@
 #include "gateway/face_parts.h"
 #include "gateway/filter.h"
 
-/* Before the servers were heard of, what is not known is not unknown: the request waits. False:
- * they were, or memory is short. */
-static bool park(face *self, mcp_request *request)
+bool face_park(face *self, mcp_request *request)
 {
     route *waits = NULL;
     if (!self->is_settled) {
@@ -47,6 +45,16 @@ static const catalog_source *source_by_prefix(const face *self, listing_kind kin
     return is_shown ? source : NULL;
 }
 
+bool face_knows_tool(const face *self, bay_str name)
+{
+    bay_str own;
+    if (catalog_view_find(&self->views[LISTING_TOOLS], name) != NULL) {
+        return true;
+    }
+    const catalog_source *source = source_by_prefix(self, LISTING_TOOLS, name, &own);
+    return source != NULL && source->listings[LISTING_TOOLS] == NULL;
+}
+
 static void refuse_name(mcp_request *request, const char *what)
 {
     buf text;
@@ -71,7 +79,7 @@ static void take_named(face *self, mcp_request *request, listing_kind kind, cons
         route_to(self, request, source->upstream, own, NULL);
         return;
     }
-    if (!park(self, request)) {
+    if (!face_park(self, request)) {
         refuse_name(request, what);
     }
 }
@@ -118,7 +126,7 @@ upstream *face_owner_of_resource(const face *self, bay_str address)
 
 static void take_resource(face *self, mcp_request *request)
 {
-    if (face_owner_by_list(self, request->name) == NULL && park(self, request)) {
+    if (face_owner_by_list(self, request->name) == NULL && face_park(self, request)) {
         return;
     }
     upstream *owner = face_owner_of_resource(self, request->name);
@@ -132,6 +140,10 @@ static void take_resource(face *self, mcp_request *request)
 static void face_request(void *user, mcp_request *request)
 {
     face *self = user;
+    if (self->is_searched && request->method != NULL && request->method->id == MCP_TOOLS_CALL &&
+        meta_tools_request(self, request)) {
+        return;
+    }
     if (parked_resume(self, request)) {
         return;
     }
@@ -140,7 +152,7 @@ static void face_request(void *user, mcp_request *request)
     case MCP_RESOURCES_LIST:
     case MCP_RESOURCES_TEMPLATES_LIST:
     case MCP_PROMPTS_LIST:
-        if (!park(self, request)) {
+        if (!face_park(self, request)) {
             face_answer_list(self, request);
         }
         return;
@@ -154,7 +166,7 @@ static void face_request(void *user, mcp_request *request)
         take_resource(self, request);
         return;
     case MCP_COMPLETE:
-        if (!route_complete(self, request) && !park(self, request)) {
+        if (!route_complete(self, request) && !face_park(self, request)) {
             mcp_request_error(request, RPC_INVALID_PARAMS,
                               STR("completion/complete: no such prompt or resource"),
                               (bay_str){NULL, 0});
@@ -177,7 +189,10 @@ static void face_request(void *user, mcp_request *request)
 
 static void face_cancelled(void *user, mcp_request *request)
 {
-    (void)user;
+    if (meta_tools_cancelled(user, request)) {
+        mcp_request_error(request, RPC_INTERNAL_ERROR, STR("Cancelled"), (bay_str){NULL, 0});
+        return;
+    }
     route_cancelled(request);
 }
 
@@ -260,6 +275,7 @@ bay_err face_new(const face_options *options, face **out)
     self->worker = options->worker;
     self->ring = options->ring;
     list_init(&self->waiting);
+    list_init(&self->searches);
     face_wishes_init(self);
     loop_timer_init(&self->tell, face_tell_now, self);
     parked_init(self);

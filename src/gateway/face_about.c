@@ -44,7 +44,7 @@ static unsigned abilities_of(const upstream *self)
 
 void face_server_changed(face *self, const upstream *about)
 {
-    unsigned all = self->roster.count == 0 ? HAS_ALL : 0u;
+    unsigned all = self->roster.count == 0 ? HAS_ALL : self->is_searched ? HAS_TOOLS : 0u;
     for (size_t i = 0; i < self->roster.count; i++) {
         catalog_source *source = &self->roster.sources[i];
         if (about == NULL || about == source->upstream) {

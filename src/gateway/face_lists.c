@@ -10,6 +10,7 @@ enum {
     BOUND_BYTES = 8192, /* of what a cursor is bound to */
     TELL_MS = 100,      /* between two rounds of telling clients of changes */
     MOST_TTL_MS = 24 * 3600 * 1000,
+    META_TTL_MS = 3600 * 1000, /* only a reload changes them */
 };
 
 static const listing_kind kind_of_method[MCP_METHOD_COUNT] = {
@@ -35,6 +36,12 @@ static uint32_t ttl_left(const face *self, listing_kind kind)
     return least_ms - now_ms < MOST_TTL_MS ? (uint32_t)(least_ms - now_ms) : MOST_TTL_MS;
 }
 
+static void refuse_cursor(mcp_request *request)
+{
+    mcp_request_error(request, RPC_INVALID_PARAMS, STR("Invalid cursor: list from the start"),
+                      (bay_str){NULL, 0});
+}
+
 static bay_err write_page(face *self, const mcp_request *request, listing_kind kind)
 {
     buf bound;
@@ -56,13 +63,26 @@ static bay_err write_page(face *self, const mcp_request *request, listing_kind k
     return err;
 }
 
+static void answer_meta_tools(mcp_request *request)
+{
+    if (!json_is(json_get(request->message.params, STR("cursor")), JSON_MISSING)) {
+        refuse_cursor(request);
+        return;
+    }
+    request->ttl_ms = META_TTL_MS;
+    mcp_request_result_members(request, meta_tools_list());
+}
+
 void face_answer_list(face *self, mcp_request *request)
 {
     listing_kind kind = kind_of_method[request->method->id];
+    if (kind == LISTING_TOOLS && self->is_searched) {
+        answer_meta_tools(request);
+        return;
+    }
     bay_err err = write_page(self, request, kind);
     if (err == BAY_INVALID) {
-        mcp_request_error(request, RPC_INVALID_PARAMS, STR("Invalid cursor: list from the start"),
-                          (bay_str){NULL, 0});
+        refuse_cursor(request);
     } else if (err != BAY_OK) {
         mcp_request_error(request, RPC_INTERNAL_ERROR, STR("The list does not fit into memory"),
                           (bay_str){NULL, 0});
@@ -104,8 +124,8 @@ static void tell_changed(face *self, listing_kind kind)
         [LISTING_TEMPLATES] = MCP_CHANGE_RESOURCES,
         [LISTING_PROMPTS] = MCP_CHANGE_PROMPTS,
     };
-    if (!self->is_settled) {
-        return;
+    if (!self->is_settled || (kind == LISTING_TOOLS && self->is_searched)) {
+        return; /* the meta tools stay as they are */
     }
     bool is_waiting = self->changes_due != 0;
     self->changes_due |= changes[kind];
@@ -177,6 +197,19 @@ void face_forget_sources(face *self, const config *settings)
     face_server_changed(self, NULL);
 }
 
+static void set_mode(face *self, const config_profile *profile)
+{
+    bool was_searched = self->is_searched;
+    config_tool_mode mode = profile != NULL      ? profile->tool_mode
+                            : self->only != NULL ? CONFIG_TOOLS_ALL
+                                                 : self->config->tool_mode;
+    self->is_searched = false;
+    if (was_searched != (mode == CONFIG_TOOLS_SEARCH)) {
+        tell_changed(self, LISTING_TOOLS);
+    }
+    self->is_searched = mode == CONFIG_TOOLS_SEARCH;
+}
+
 bay_err face_set_sources(face *self, const config *settings, const catalog_source *sources,
                          size_t count)
 {
@@ -209,6 +242,7 @@ bay_err face_set_sources(face *self, const config *settings, const catalog_sourc
         }
     }
     catalog_roster_fini(&old);
+    set_mode(self, options.profile);
     face_server_changed(self, NULL);
     face_wishes_move(self);
     return err;

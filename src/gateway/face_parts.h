@@ -2,6 +2,7 @@
 #define GATEWAY_FACE_PARTS_H
 
 #include "gateway/face.h"
+#include "gateway/meta_tools.h"
 #include "gateway/parked.h"
 #include "gateway/questions.h"
 #include "gateway/rounds.h"
@@ -27,6 +28,9 @@ struct face {
     uint64_t told_ms;     /* of changes; 0: never */
     loop_timer tell;
     bool is_settled;
+    bool is_searched; /* it lists the meta tools in place of its tools */
+    list searches;    /* under way */
+    unsigned search_count;
     buf scratch;
     parked_calls parked;
     map numbered; /* see face_clients.c */
@@ -40,7 +44,12 @@ static inline uint64_t face_now_ms(const face *self)
     return self->loop != NULL ? loop_now_ms(self->loop) : 0;
 }
 
-/* face.c: whose resource it is, by the lists alone, or by whatever is known; NULL: nobody's. */
+/* face.c: before the servers were heard of, what is not known is not unknown: the request waits.
+ * False: they were, or memory is short. */
+bool face_park(face *self, mcp_request *request);
+/* A tool by that name is shown, or may turn out to be. */
+bool face_knows_tool(const face *self, bay_str name);
+/* Whose resource it is, by the lists alone, or by whatever is known; NULL: nobody's. */
 upstream *face_owner_by_list(const face *self, bay_str address);
 upstream *face_owner_of_resource(const face *self, bay_str address);
 
