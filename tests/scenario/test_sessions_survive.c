@@ -1,7 +1,9 @@
 /* The real gateway with a store, killed under a call and started again: every client of the
  * handshake revisions goes on with its session and its stream, and hears of each call exactly once.
  * The server behind it is this very program; clients are bare sockets. */
+#include <openssl/opensslv.h> /* a build that cannot seal or store leaves this out */
 #include <signal.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -82,6 +84,13 @@ static void read_port(place *self)
     self->port = (uint16_t)strtoul(at + 17, NULL, 10);
 }
 
+__attribute__((noreturn)) static void exec_gateway(const place *self)
+{
+    alarm(START_MS / 1000); /* whatever becomes of the test, nothing is left behind */
+    execl(BAY_TEST_BINARY_DIR "/patchbay", "patchbay", "serve", "-c", self->config, (char *)NULL);
+    _exit(127);
+}
+
 static void start(place *self)
 {
     int ends[2];
@@ -92,10 +101,7 @@ static void start(place *self)
         (void)dup2(ends[1], STDERR_FILENO);
         close(ends[0]);
         close(ends[1]);
-        alarm(START_MS / 1000); /* whatever becomes of the test, nothing is left behind */
-        execl(BAY_TEST_BINARY_DIR "/patchbay", "patchbay", "serve", "-c", self->config,
-              (char *)NULL);
-        _exit(127);
+        exec_gateway(self);
     }
     close(ends[1]);
     self->say = ends[0];
