@@ -209,6 +209,136 @@ static void a_reload_that_changes_the_walls_starts_anew(void **state)
     rig_close(&rig);
 }
 
+/* ---- other languages ------------------------------------------------------------------------- */
+
+/* Says what became of reading /etc/hostname, of a socket, and of a file in the folder it may write
+ * to. */
+static const char node_server[] =
+    "const fs = require('fs'), net = require('net');\n"
+    "const attempt = f => { try { f(); return 'yes'; } catch { return 'no'; } };\n"
+    "require('readline').createInterface({input: process.stdin}).on('line', line => {\n"
+    "  const m = JSON.parse(line), say = result =>\n"
+    "    console.log(JSON.stringify({jsonrpc: '2.0', id: m.id, ...result}));\n"
+    "  if (m.id === undefined) return;\n"
+    "  if (m.method === 'initialize') say({result: {protocolVersion: '2025-06-18',\n"
+    "    capabilities: {tools: {}}, serverInfo: {name: 'n', version: '1'}}});\n"
+    "  else if (m.method === 'tools/list')\n"
+    "    say({result: {tools: [{name: 'try', inputSchema: {type: 'object'}}]}});\n"
+    "  else if (m.method === 'tools/call') {\n"
+    "    const read = attempt(() => fs.readFileSync('/etc/hostname'));\n"
+    "    const write = attempt(() => fs.writeFileSync(process.argv[2] + '/made', 'x'));\n"
+    "    const rss = attempt(() => process.memoryUsage().rss);\n"
+    "    net.connect(Number(process.argv[3]), '127.0.0.1').on('connect', () => done('yes'))\n"
+    "      .on('error', () => done('no'));\n"
+    "    const done = socket => say({result: {content: [{type: 'text',\n"
+    "      text: `read ${read} write ${write} socket ${socket} memory ${rss}`}]}});\n"
+    "  } else say({error: {code: -32601, message: 'no'}});\n"
+    "});\n";
+
+static const char python_server[] =
+    "import json, resource, socket, sys\n"
+    "def attempt(f):\n"
+    "    try:\n"
+    "        f()\n"
+    "        return 'yes'\n"
+    "    except OSError:\n"
+    "        return 'no'\n"
+    "for line in sys.stdin:\n"
+    "    m = json.loads(line)\n"
+    "    if 'id' not in m:\n"
+    "        continue\n"
+    "    if m['method'] == 'initialize':\n"
+    "        r = {'result': {'protocolVersion': '2025-06-18', 'capabilities': {'tools': {}},\n"
+    "             'serverInfo': {'name': 'p', 'version': '1'}}}\n"
+    "    elif m['method'] == 'tools/list':\n"
+    "        r = {'result': {'tools': [{'name': 'try', 'inputSchema': {'type': 'object'}}]}}\n"
+    "    elif m['method'] == 'tools/call':\n"
+    "        read = attempt(lambda: open('/etc/hostname').read())\n"
+    "        write = attempt(lambda: open(sys.argv[1] + '/made', 'w').write('x'))\n"
+    "        port = ('127.0.0.1', int(sys.argv[2]))\n"
+    "        net = attempt(lambda: socket.create_connection(port))\n"
+    "        memory = attempt(lambda: open('/proc/self/statm').read())\n"
+    "        text = f'read {read} write {write} socket {net} memory {memory}'\n"
+    "        r = {'result': {'content': [{'type': 'text', 'text': text}]}}\n"
+    "    else:\n"
+    "        r = {'error': {'code': -32601, 'message': 'no'}}\n"
+    "    print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], **r}), flush=True)\n";
+
+static int open_port(int *out_port)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(at);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+    assert_int_equal(listen(fd, 100), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+    *out_port = ntohs(at.sin_port);
+    return fd;
+}
+
+/* The same server three times: as it is, behind Landlock, and behind whatever there is. */
+static void try_language(const char *program, const char *suffix, const char *server)
+{
+    char folder[] = "/tmp/sandbox.XXXXXX";
+    char path[100];
+    char made[100];
+    char settings[TEXT];
+    int port = 0;
+    gateway_rig rig;
+    if (access(program, X_OK) != 0) {
+        printf("skipped: sandbox: %s is not installed: no server of it was tried\n", program);
+        skip();
+    }
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(path, sizeof(path), "%s/server%s", folder, suffix);
+    (void)snprintf(made, sizeof(made), "%s/made", folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(server, file);
+    fclose(file);
+    int listener = open_port(&port);
+    (void)snprintf(
+        settings, sizeof(settings),
+        "{" TIMES ",'mcpServers':{"
+        "'open':{'command':'%s','args':['%s','%s','%d']},"
+        "'held':{'command':'%s','args':['%s','%s','%d'],'sandbox':{'bubblewrap':'never',"
+        "'fs':['%s:rw'],'memory':'512M','cpu':1,'time':'10m','files':256}},"
+        "'best':{'command':'%s','args':['%s','%s','%d'],'sandbox':{'fs':['%s:rw'],"
+        "'memory':'512M'}},"
+        "'wide':{'command':'%s','args':['%s','%s','%d'],'sandbox':{'fs':['%s:rw','/etc'],"
+        "'net':true}}}}",
+        program, path, folder, port, program, path, folder, port, folder, program, path, folder,
+        port, folder, program, path, folder, port, folder);
+    rig_open(&rig, settings, 1);
+    expect_with(&rig, "open.try", "", "", "read yes write yes socket yes memory yes");
+    assert_int_equal(unlink(made), 0);
+    expect_with(&rig, "held.try", "", "", "read no write yes socket no memory yes");
+    assert_int_equal(unlink(made), 0); /* it was written for all to see */
+    expect_with(&rig, "best.try", "", "", "read no write yes socket no memory yes");
+    assert_int_equal(unlink(made), 0);
+    expect_with(&rig, "wide.try", "", "", "read yes write yes socket yes memory yes");
+    rig_close(&rig);
+    close(listener);
+    (void)unlink(made);
+    (void)unlink(path);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+static void a_node_server_works_inside(void **state)
+{
+    (void)state;
+    SKIP_WITHOUT_WALLS();
+    try_language("/usr/bin/node", ".js", node_server);
+}
+
+static void a_python_server_works_inside(void **state)
+{
+    (void)state;
+    SKIP_WITHOUT_WALLS();
+    try_language("/usr/bin/python3", ".py", python_server);
+}
+
 /* ---- the command line ------------------------------------------------------------------------ */
 
 static void commands_that_start_a_server_hold_it_too(void **state)
@@ -258,6 +388,8 @@ int main(void)
         cmocka_unit_test(who_dies_of_a_limit_comes_back),
         cmocka_unit_test(what_cannot_be_held_is_not_started),
         cmocka_unit_test(a_reload_that_changes_the_walls_starts_anew),
+        cmocka_unit_test(a_node_server_works_inside),
+        cmocka_unit_test(a_python_server_works_inside),
         cmocka_unit_test(commands_that_start_a_server_hold_it_too),
     };
     loop *warm = NULL; /* what libuv opens once is open before anything is counted */
