@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "gateway/face_parts.h"
+#include "gateway/older_tools.h"
 
 enum {
     BOUND_BYTES = 8192, /* of what a cursor is bound to */
@@ -63,6 +64,32 @@ static bay_err write_page(face *self, const mcp_request *request, listing_kind k
     return err;
 }
 
+static bool has_free_outputs(const face *self)
+{
+    for (size_t i = 0; i < self->roster.count; i++) {
+        const listing *tools = self->roster.sources[i].listings[LISTING_TOOLS];
+        if (tools != NULL && tools->free_outputs > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The page that was just written, for a client of the handshake era. */
+static bay_err write_older(face *self)
+{
+    buf older;
+    buf_init(&older, self->scratch.max);
+    bay_err err = older_tools_write(&older, buf_view(&self->scratch));
+    if (err == BAY_OK) {
+        buf_clear(&self->scratch);
+        buf_str(&self->scratch, buf_view(&older));
+        err = self->scratch.err;
+    }
+    buf_fini(&older);
+    return err;
+}
+
 static void answer_meta_tools(mcp_request *request)
 {
     if (!json_is(json_get(request->message.params, STR("cursor")), JSON_MISSING)) {
@@ -81,6 +108,10 @@ void face_answer_list(face *self, mcp_request *request)
         return;
     }
     bay_err err = write_page(self, request, kind);
+    if (err == BAY_OK && kind == LISTING_TOOLS && request->revision->era == MCP_LEGACY &&
+        has_free_outputs(self)) {
+        err = write_older(self);
+    }
     if (err == BAY_INVALID) {
         refuse_cursor(request);
     } else if (err != BAY_OK) {

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "gateway/older_tools.h"
 
 enum { CURSOR_SEED = 0xc5 };
 
@@ -145,6 +146,7 @@ static bay_err listing_add(listing_fetch *fetch, json_val value)
     bool is_over_http = upstream_config(fetch->upstream)->url.len > 0;
     bay_diag diag = {0};
     if (fetch->kind == LISTING_TOOLS) {
+        into->free_outputs += older_tools_is_free(value);
         read_tasks(&item, value, fetch->upstream);
         item.is_repeatable = is_repeatable(value);
     }

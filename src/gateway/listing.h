@@ -49,6 +49,7 @@ typedef struct listing {
     listing_item *items;
     size_t count;
     size_t cap;
+    size_t free_outputs; /* tools whose outputSchema is of no object, as 2026-07-28 allows */
 } listing;
 
 listing *listing_ref(listing *self);
