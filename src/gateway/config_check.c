@@ -128,6 +128,10 @@ void config_check_top(config_loader *loader, const config_node *node, const conf
         config_error(loader, line_of(node, "tls"),
                      "tls: requireClientCertificate needs clientCa: name the authorities to trust");
     }
+    if (self->limits.held_bytes > 0 && self->limits.body_bytes > self->limits.held_bytes) {
+        config_error(loader, line_of(node, "limits"),
+                     "limits: bodyBytes is larger than heldBytes: raise heldBytes");
+    }
     if (self->timeouts.call_ms > self->timeouts.call_total_ms) {
         config_error(loader, line_of(node, "timeouts"),
                      "timeouts: call is longer than callTotal: raise callTotal");

@@ -108,10 +108,12 @@ static void close_gently(http_connection *self)
 void connection_refuse(http_connection *self, int status, const char *text)
 {
     static const http_field plain[] = {
-        {STR_INIT("Content-Type"), STR_INIT("text/plain; charset=utf-8")}};
+        {STR_INIT("Content-Type"), STR_INIT("text/plain; charset=utf-8")},
+        {STR_INIT("Retry-After"), STR_INIT("1")}};
     bay_str body[3] = {{NULL, 0}, str_of(text), STR("\n")};
     int64_t length = (int64_t)(body[1].len + body[2].len);
-    if (exchange_write_head(self, status, plain, 1, length, false, true) == BAY_OK) {
+    size_t count = status == 503 ? 2 : 1;
+    if (exchange_write_head(self, status, plain, count, length, false, true) == BAY_OK) {
         body[0] = buf_view(&self->server->head);
         (void)socket_write(self->socket, body, 3); /* a peer that is gone needs no answer */
     }
@@ -207,17 +209,40 @@ static void set_body_deadline(http_connection *self)
     }
 }
 
+/* Each body has its bound, and so have all of them together; false: it has been refused. */
+static bool admit(http_connection *self, uint64_t more)
+{
+    const http_server *server = self->server;
+    size_t most = server->options.limits.held_bytes;
+    if (most > 0 && (server->held_bytes > most || more > most - server->held_bytes)) {
+        connection_refuse(self, 503, "too much is being received at once");
+        return false;
+    }
+    return true;
+}
+
+static void charge(http_connection *self)
+{
+    http_memory *memory = self->exchange.memory;
+    self->server->held_bytes += memory->input.len - memory->charged;
+    memory->charged = memory->input.len;
+}
+
 /* More bytes of the body's buffer; false: the connection has been refused. */
 static bool body_append(http_connection *self, bay_str bytes)
 {
     http_memory *memory = self->exchange.memory;
     const char *before = memory->input.at;
+    if (!admit(self, bytes.len)) {
+        return false;
+    }
     buf_append(&memory->input, bytes.at, bytes.len);
     if (memory->input.err != BAY_OK) {
         connection_refuse(self, 503, "no memory for the request");
         return false;
     }
     rebase(memory, before);
+    charge(self);
     return true;
 }
 
@@ -281,9 +306,13 @@ static size_t begin_body(http_connection *self, bay_str bytes, size_t used)
             connection_refuse(self, 413, "the body is larger than this server takes");
             return bytes.len;
         }
+        if (!admit(self, head->content_length)) {
+            return bytes.len;
+        }
         if (have >= head->content_length) {
             size_t length = (size_t)head->content_length; /* the head is gone after dispatch */
             memory->input.len = memory->head_len + length;
+            charge(self);
             dispatch(self);
             return used + length;
         }

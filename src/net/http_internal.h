@@ -52,6 +52,7 @@ typedef struct http_memory {
     http1_body body;
     http1_head head;
     size_t head_len;
+    size_t charged; /* of server->held_bytes */
     buf input;
     arena arena;
     http_field fields[];
@@ -113,6 +114,7 @@ struct http_server {
     list dead;
     map addresses;
     uint16_t port;
+    size_t held_bytes;
     uint32_t connection_count;
     uint32_t refused_count; /* over a limit, being told so */
     uint32_t sweep_ms;

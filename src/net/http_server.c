@@ -23,6 +23,7 @@ const http_server_limits http_server_default_limits = {
     .head_bytes = 32 * 1024,
     .head_fields = 100,
     .body_bytes = 16 * 1024 * 1024,
+    .held_bytes = 256 * 1024 * 1024,
     .connections = 10000,
     .connections_per_ip = 0,
     .head_timeout_ms = 10000,
@@ -49,6 +50,7 @@ http_memory *server_memory_take(http_server *self)
     if (memory == NULL) {
         return NULL;
     }
+    memory->charged = 0;
     buf_init(&memory->input, SIZE_MAX / 2); /* the reader bounds heads and bodies */
     /* An index over the body may be several times as large as the body. */
     arena_init(&memory->arena, self->options.limits.body_bytes * 8 + 1024 * 1024);
@@ -67,6 +69,8 @@ void server_memory_give(http_server *self, http_memory *memory)
     if (memory == NULL) {
         return;
     }
+    self->held_bytes -= memory->charged;
+    memory->charged = 0;
     if (self->spare_count >= SPARE_MEMORIES || memory->input.cap > SPARE_INPUT) {
         memory_free(memory);
         return;

@@ -31,10 +31,11 @@ typedef struct http_handler {
 
 /* Every bound of the server, with its default. */
 typedef struct http_server_limits {
-    size_t head_bytes;           /* 32 KiB: request line and header fields */
-    uint32_t head_fields;        /* 100 */
-    size_t body_bytes;           /* 16 MiB */
-    uint32_t connections;        /* 10,000 per listener */
+    size_t head_bytes;    /* 32 KiB: request line and header fields */
+    uint32_t head_fields; /* 100 */
+    size_t body_bytes;    /* 16 MiB */
+    size_t held_bytes;    /* 256 MiB: requests with a body whose bytes are still there; 0: free */
+    uint32_t connections; /* 10,000 per listener */
     uint32_t connections_per_ip; /* 0: no bound of its own */
     uint32_t head_timeout_ms;    /* 10,000: from first byte to end of head */
     uint32_t body_timeout_ms;    /* 30,000: between two reads of the body … */

@@ -91,6 +91,56 @@ static void test_body_too_large(void **state)
     rig_fini(&on);
 }
 
+/* Three that hold their bodies back keep a fourth out, until one of them is over. */
+static void test_bodies_together(void **state)
+{
+    (void)state;
+    rig on;
+    raw slow[3];
+    raw client;
+    http_server_limits limits = defaults();
+    limits.body_bytes = 100000;
+    limits.held_bytes = 250000;
+    rig_init(&on, &limits);
+    char *body = calloc(1, 100000);
+    assert_non_null(body);
+    for (size_t i = 0; i < 3; i++) {
+        raw_open(&slow[i], &on);
+        assert_true(raw_say(&slow[i], &on, POST "Content-Length: 100000\r\n\r\n"));
+    }
+    for (size_t i = 0; i < 3; i++) {
+        size_t most = i < 2 ? 99999 : 30000;
+        assert_true(raw_send(&slow[i], &on, body, most));
+    }
+    int64_t until = rig_now_ms() + RIG_GIVE_UP_MS;
+    while (on.server->held_bytes < 229998) {
+        assert_true(rig_now_ms() < until);
+        (void)loop_turn(on.loop, 1);
+    }
+    raw_open(&client, &on); /* refused by its head alone */
+    assert_true(raw_say(&client, &on, POST "Content-Length: 50000\r\n\r\n"));
+    raw_until(&client, &on, NULL);
+    assert_true(raw_starts(&client, "HTTP/1.1 503 "));
+    assert_true(raw_has(&client, "Retry-After: 1\r\n"));
+    raw_close(&client);
+    (void)raw_send(&slow[2], &on, body, 70000); /* refused in the middle */
+    raw_until(&slow[2], &on, NULL);
+    assert_true(raw_starts(&slow[2], "HTTP/1.1 503 "));
+    raw_close(&slow[2]);
+    for (size_t i = 0; i < 2; i++) { /* who was there first gets through */
+        assert_true(raw_send(&slow[i], &on, body, 1));
+        raw_until(&slow[i], &on, "HTTP/1.1 200 ");
+        raw_close(&slow[i]);
+    }
+    raw_open(&client, &on);
+    assert_true(raw_say(&client, &on, POST "Content-Length: 100000\r\n\r\n"));
+    assert_true(raw_send(&client, &on, body, 100000));
+    raw_until(&client, &on, "HTTP/1.1 200 ");
+    raw_close(&client);
+    free(body);
+    rig_fini(&on);
+}
+
 static void test_slow_writers(void **state)
 {
     (void)state;
@@ -445,6 +495,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_head_flood),
         cmocka_unit_test(test_body_too_large),
+        cmocka_unit_test(test_bodies_together),
         cmocka_unit_test(test_slow_writers),
         cmocka_unit_test(test_drip),
         cmocka_unit_test(test_idle_connections_end),
