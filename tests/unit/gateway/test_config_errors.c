@@ -94,6 +94,8 @@ static const mistake mistakes[] = {
     {"tls:\n  requireClientCertificate: true\n",
      "patchbay.yaml:1: tls: requireClientCertificate needs clientCa: *"},
     {"timeouts: {call: 2m, callTotal: 1m}\n", "patchbay.yaml:1: timeouts: call is longer *"},
+    {"limits: {bodyBytes: 512M}\n", "patchbay.yaml:1: limits: bodyBytes is larger than heldBytes*"},
+    {"keys: [hunter2]\n", "patchbay.yaml:1: keys: number 1 is no key: write 32 bytes as base64 *"},
     /* servers */
     {"mcpServers: [a]\n", "patchbay.yaml:1: mcpServers needs a map: *"},
     {SERVER "x\n", "patchbay.yaml:2: mcpServers.a needs a map of keys: *"},
