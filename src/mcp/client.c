@@ -384,9 +384,12 @@ static void collect_due(mcp_client *self, list *calls)
     LIST_EACH(link, calls)
     {
         mcp_call *call = CONTAINER_OF(link, mcp_call, link);
-        if (self->asked_count > 0 && call->phase == CALL_OPEN &&
-            call->deadline_ms <= self->now_ms) {
-            call->deadline_ms = self->now_ms + call->timeout_ms; /* the server waits, not we */
+        if (call->phase == CALL_OPEN && call->deadline_ms <= self->now_ms) {
+            /* while it is the server that waits, not we, the time does not run */
+            uint64_t from = self->asked_count > 0 ? self->now_ms : self->answered_ms;
+            call->deadline_ms = from + call->timeout_ms > call->deadline_ms
+                                    ? from + call->timeout_ms
+                                    : call->deadline_ms;
         }
         uint64_t due = call_due(call);
         if (due <= self->now_ms) {
@@ -421,6 +424,10 @@ uint64_t mcp_client_tick(mcp_client *self, uint64_t now_ms)
         return UINT64_MAX;
     }
     mcp_client_enter(self, now_ms);
+    if (self->has_answered) {
+        self->has_answered = false;
+        self->answered_ms = self->now_ms;
+    }
     if (self->now_ms >= self->next_wake_ms) {
         self->next_wake_ms = UINT64_MAX;
         collect_due(self, &self->open);

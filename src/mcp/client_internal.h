@@ -180,6 +180,8 @@ struct mcp_client {
     const char *unread_text; /* why the last message that was none could not be read; static */
     uint64_t unread_ms;      /* and when */
     uint32_t asked_count;    /* requests of the server that a user has taken and not answered */
+    bool has_answered;       /* one, since the clock was last looked at */
+    uint64_t answered_ms;    /* from then on the server is waited for again */
     uint32_t clogged_count;
     bool is_clogged;
 

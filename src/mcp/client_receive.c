@@ -292,6 +292,7 @@ static void answer(mcp_client *self, bay_str id, bay_str result, int code, bay_s
 void mcp_client_answer(mcp_client *self, bay_str id, bay_str result, int code, bay_str message)
 {
     self->asked_count -= self->asked_count > 0;
+    self->has_answered = true;
     answer(self, id, result, code, message);
 }
 
