@@ -67,6 +67,11 @@ static int calls(server_rig *far)
     return far->service.calls;
 }
 
+static int sessions(server_rig *far)
+{
+    return (int)mcp_server_session_count(far->service.engine);
+}
+
 static int cancelled(server_rig *far)
 {
     return far->service.cancelled;
@@ -483,9 +488,11 @@ static void a_session_is_looked_for_at_its_home(void **state)
     }
     wire_client left; /* before it was found */
     (void)snprintf(self->session, sizeof(self->session), "1-kept-left");
+    int before = ask(self, sessions);
     call(self, &left, "echo");
     wire_close(&left);
     TURN_UNTIL(self->near.loop, (void)0, http_server_connections(self->near.http) == 0);
+    TURN_UNTIL(self->near.loop, (void)0, ask(self, sessions) == before + 1);
 }
 
 static void a_far_call_that_waits_becomes_a_stream(void **state)
