@@ -40,30 +40,11 @@ typedef struct stage {
     "'terminate':'200ms','kill':'200ms'}"
 #define BACK_OFF ",'restart':{'attempts':0,'minDelay':'10ms','maxDelay':'20ms'}"
 
-static void start_http(stage *self)
-{
-    int ends[2];
-    char text[20] = "";
-    assert_int_equal(pipe(ends), 0);
-    self->pid = fork();
-    if (self->pid == 0) {
-        (void)dup2(ends[1], 1);
-        close(ends[0]);
-        close(ends[1]);
-        execl(BAY_TEST_BINARY_DIR "/bad_server", "bad_server", "http", "good", NULL);
-        _exit(127);
-    }
-    close(ends[1]);
-    assert_true(read(ends[0], text, sizeof(text) - 1) > 0);
-    close(ends[0]);
-    self->port = (int)strtol(text, NULL, 10);
-}
-
 static void open_stage(stage *self, const char *servers)
 {
     char text[4000];
     *self = (stage){0};
-    start_http(self);
+    self->pid = rig_start_http(&self->port);
     (void)snprintf(text, sizeof(text),
                    "{" TIMES ",'limits':{'messageBytes':'1M'},'mcpServers':{" RIG_SERVER(
                        "well", "stdio", "good",
@@ -85,8 +66,7 @@ static void close_stage(stage *self)
     net_thread_join(&self->neighbour.thread);
     assert_int_equal(atomic_load(&self->neighbour.bad), 0);
     rig_close(&self->rig);
-    (void)kill(self->pid, SIGKILL);
-    (void)waitpid(self->pid, NULL, 0);
+    rig_end_http(self->pid);
 }
 
 /* One call, one answer: the connection is watched for a second one while another call passes. */

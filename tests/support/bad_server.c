@@ -123,10 +123,10 @@ static void wait_for_go(void)
 }
 
 static const char *const tools[] = {
-    "wait",     "deafen",  "echo",    "exit",    "kill",          "hang",      "twice",
-    "unknown",  "garbage", "long",    "shut",    "types",         "null",      "binary",
-    "ask",      "big",     "cut",     "status",  "missing",       "html",      "event",
-    "progress", "error",   "nothing", "partial", "wrong_version", "half_line",
+    "wait",    "deafen",        "echo",      "exit",  "kill",      "hang",     "twice", "unknown",
+    "garbage", "long",          "shut",      "types", "null",      "binary",   "ask",   "big",
+    "cut",     "status",        "missing",   "html",  "event",     "progress", "error", "nothing",
+    "partial", "wrong_version", "half_line", "asks",  "asks_exit",
 };
 
 static void list_tools(const request *from, char *out)
@@ -154,7 +154,7 @@ static void list_tools(const request *from, char *out)
 static bool answer_plain(const request *from, char *out)
 {
     out[0] = '\0';
-    if (from->id[0] == '\0' || is_mode("deaf")) {
+    if (from->id[0] == '\0' || from->method[0] == '\0' || is_mode("deaf")) {
         return false;
     }
     if (strcmp(from->method, "initialize") == 0) {
@@ -184,12 +184,78 @@ static void good_result(const request *from, char *out)
          from->id);
 }
 
+/* Asks and waits for the answer: see line_asks and http_asks. */
+static void question(const char *id, char *out)
+{
+    anew(out,
+         "{\"jsonrpc\":\"2.0\",\"id\":\"%s\",\"method\":\"elicitation/create\",\"params\":{"
+         "\"message\":\"name?\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}}",
+         id);
+}
+
+/* `line`: the whole answer; its result, or its error, becomes a member of ours. */
+static void answered_result(const request *from, const char *line, char *out)
+{
+    const char *at = strstr(line, "\"result\":");
+    at = at != NULL ? at + 9 : strstr(line, "\"error\":");
+    at = at != NULL ? at : "null}";
+    const char *end = strrchr(at, '}');
+    at = at[0] == '"' ? at + 8 : at;
+    anew(out,
+         "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[{\"type\":\"text\","
+         "\"text\":\"good\"}],\"answer\":%.*s}}",
+         from->id, (int)(end - at), at);
+}
+
 /* ---- lines ----------------------------------------------------------------------------------- */
+
+static void serve_line(const char *line);
+
+/* Whatever else comes meanwhile is served. */
+static void line_asks(const request *from)
+{
+    static unsigned serial;
+    char out[2000];
+    char id[NAME];
+    char *line = calloc(1, TEXT);
+    char *text = calloc(1, TEXT);
+    snprintf(id, sizeof(id), "q%d-%u", (int)getpid(), ++serial);
+    question(id, text);
+    say(1, text);
+    say(1, "\n");
+    if (strcmp(from->tool, "asks_exit") == 0) {
+        wait_for_go();
+        fprintf(stderr, "going down\n");
+        exit(3);
+    }
+    snprintf(out, sizeof(out), "\"requestId\":%s", from->id);
+    while (fgets(line, TEXT, stdin) != NULL) {
+        request got = read_request(line);
+        if (got.method[0] == '\0' && strstr(line, id) != NULL) {
+            answered_result(from, line, text);
+            say(1, text);
+            say(1, "\n");
+            break;
+        }
+        bool is_cancel = strcmp(got.method, "notifications/cancelled") == 0;
+        if (is_cancel && strstr(line, out) != NULL) {
+            fprintf(stderr, "cancelled\n");
+            break;
+        }
+        serve_line(line);
+    }
+    free(line);
+    free(text);
+}
 
 static void line_call(const request *from)
 {
     static char out[TEXT];
     const char *tool = from->tool;
+    if (strncmp(tool, "asks", 4) == 0) {
+        line_asks(from);
+        return;
+    }
     good_result(from, out);
     if (strcmp(tool, "exit") == 0) {
         fprintf(stderr, "going down\n");
@@ -261,10 +327,26 @@ static void line_call(const request *from)
     }
 }
 
+static void serve_line(const char *line)
+{
+    static char out[TEXT];
+    request got = read_request(line);
+    if (strcmp(got.method, "notifications/cancelled") == 0) {
+        fprintf(stderr, "cancelled\n");
+    } else if (is_mode("silent")) {
+        return;
+    } else if (strcmp(got.method, "tools/call") == 0) {
+        tally();
+        line_call(&got);
+    } else if (answer_plain(&got, out)) {
+        say(1, out);
+        say(1, "\n");
+    }
+}
+
 static int serve_lines(void)
 {
     static char line[TEXT];
-    static char out[TEXT];
     if (is_mode("exit")) {
         fprintf(stderr, "cannot start\n");
         return 7;
@@ -273,18 +355,7 @@ static int serve_lines(void)
         say(1, "Server starting\n\n* ready {\n");
     }
     while (fgets(line, sizeof(line), stdin) != NULL) {
-        request got = read_request(line);
-        if (strcmp(got.method, "notifications/cancelled") == 0) {
-            fprintf(stderr, "cancelled\n");
-        } else if (is_mode("silent")) {
-            continue;
-        } else if (strcmp(got.method, "tools/call") == 0) {
-            tally();
-            line_call(&got);
-        } else if (answer_plain(&got, out)) {
-            say(1, out);
-            say(1, "\n");
-        }
+        serve_line(line);
     }
     return 0;
 }
@@ -300,6 +371,49 @@ static void reply(int fd, const char *status, const char *type, const char *body
     say(fd, body);
 }
 
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t came;
+    unsigned serial;
+    char text[TEXT]; /* the last answer */
+} answers = {.lock = PTHREAD_MUTEX_INITIALIZER, .came = PTHREAD_COND_INITIALIZER};
+
+/* On the call's own stream; the answer comes by another connection. */
+static void http_asks(int fd, const request *from, char *out)
+{
+    char id[NAME];
+    char quoted[NAME + 2];
+    pthread_mutex_lock(&answers.lock);
+    snprintf(id, sizeof(id), "q%d-%u", (int)getpid(), ++answers.serial);
+    pthread_mutex_unlock(&answers.lock);
+    snprintf(quoted, sizeof(quoted), "\"%s\"", id);
+    say(fd, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: ");
+    question(id, out);
+    say(fd, out);
+    say(fd, "\n\n");
+    if (strcmp(from->tool, "asks_exit") == 0) {
+        wait_for_go();
+        return;
+    }
+    pthread_mutex_lock(&answers.lock);
+    while (strstr(answers.text, quoted) == NULL) {
+        pthread_cond_wait(&answers.came, &answers.lock);
+    }
+    answered_result(from, answers.text, out);
+    pthread_mutex_unlock(&answers.lock);
+    say(fd, "data: ");
+    say(fd, out);
+    say(fd, "\n\n");
+}
+
+static void http_answered(const char *body)
+{
+    pthread_mutex_lock(&answers.lock);
+    snprintf(answers.text, sizeof(answers.text), "%s", body);
+    pthread_cond_broadcast(&answers.came);
+    pthread_mutex_unlock(&answers.lock);
+}
+
 /* False: the connection is over. */
 static bool http_call(int fd, const request *from, char *out)
 {
@@ -307,6 +421,10 @@ static bool http_call(int fd, const request *from, char *out)
     good_result(from, out);
     if (strcmp(tool, "hang") == 0) {
         pause();
+        return false;
+    }
+    if (strncmp(tool, "asks", 4) == 0) {
+        http_asks(fd, from, out);
         return false;
     }
     if (strcmp(tool, "nothing") == 0) {
@@ -355,6 +473,9 @@ static bool http_message(int fd, const char *head, const char *body, char *out)
     if (strcmp(got.method, "tools/call") == 0) {
         tally();
         return http_call(fd, &got, out);
+    }
+    if (got.method[0] == '\0') {
+        http_answered(body);
     }
     if (answer_plain(&got, out)) {
         reply(fd, "200 OK", "application/json", out);

@@ -25,6 +25,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -284,6 +285,33 @@ static inline void rig_ask_reload(gateway_rig *self)
 {
     assert_int_equal(loop_post(self->gateway->workers[0].loop, rig_reload_there, self->gateway),
                      BAY_OK);
+}
+
+/* A bad_server behind HTTP, as a child; rig_end_http ends it. */
+static inline pid_t rig_start_http(int *out_port)
+{
+    int ends[2];
+    char text[20] = "";
+    assert_int_equal(pipe(ends), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)dup2(ends[1], 1);
+        close(ends[0]);
+        close(ends[1]);
+        execl(BAY_TEST_BINARY_DIR "/bad_server", "bad_server", "http", "good", NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    assert_true(read(ends[0], text, sizeof(text) - 1) > 0);
+    close(ends[0]);
+    *out_port = (int)strtol(text, NULL, 10);
+    return pid;
+}
+
+static inline void rig_end_http(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 /* ---- clients --------------------------------------------------------------------------------- */

@@ -1,0 +1,243 @@
+/* Questions through a whole gateway, with real servers behind it: over pipes and over HTTP, parked
+ * for stateless clients whose retries arrive on any of its loops, on the stream of sessions, and
+ * with servers that die in between. */
+#include "support/gateway_rig.h"
+
+#define META                                                                                       \
+    "'_meta':{'io.modelcontextprotocol/protocolVersion':'2026-07-28',"                             \
+    "'io.modelcontextprotocol/clientInfo':{'name':'c','version':'1'},"                             \
+    "'io.modelcontextprotocol/clientCapabilities':{'elicitation':{}}}"
+#define TOP "{'timeouts':{'drain':'5s','terminate':'200ms','kill':'200ms'},'mcpServers':{"
+
+enum { STATE = 600, MANY = 24 };
+
+static void start(gateway_rig *self, const char *settings, uint32_t workers)
+{
+    rig_open(self, settings, workers);
+    wait_until(atomic_load(&self->started) == 1);
+}
+
+static void go(const gateway_rig *self)
+{
+    FILE *file = fopen(self->go, "w");
+    assert_non_null(file);
+    fclose(file);
+}
+
+/* `state` "": a first call. On a connection of its own, which stays open. */
+static void post_call(client *one, const gateway_rig *to, const char *tool, const char *more)
+{
+    char fields[300];
+    char body[3000];
+    client_open(one, to);
+    (void)snprintf(fields, sizeof(fields),
+                   "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: %s\r\n",
+                   tool);
+    (void)snprintf(body, sizeof(body),
+                   "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'%s','arguments'"
+                   ":{'n':1}%s," META "}}",
+                   tool, more);
+    client_post(one, "/mcp", fields, body);
+}
+
+static void call_parked(const gateway_rig *to, const char *tool, char state[STATE])
+{
+    client one;
+    post_call(&one, to, tool, "");
+    (void)client_reply(&one);
+    const char *at = client_find(&one, "\"requestState\":\"");
+    if (at == NULL) {
+        print_error("%s: %.*s\n", tool, (int)one.got.len, one.got.at);
+    }
+    assert_non_null(at);
+    assert_non_null(
+        client_find(&one, "\"inputRequests\":{\"q1\":{\"method\":\"elicitation/create\""));
+    at += strlen("\"requestState\":\"");
+    size_t len = strcspn(at, "\"");
+    assert_true(len < STATE);
+    memcpy(state, at, len);
+    state[len] = '\0';
+    client_close(&one);
+}
+
+static void retry_open(client *one, const gateway_rig *to, const char *tool, const char *state,
+                       const char *answer)
+{
+    char more[STATE + 500];
+    (void)snprintf(more, sizeof(more), ",'requestState':'%s','inputResponses':{'q1':%s}", state,
+                   answer);
+    post_call(one, to, tool, more);
+}
+
+static void expect_retry(const gateway_rig *to, const char *tool, const char *state,
+                         const char *answer, const char *part)
+{
+    client one;
+    retry_open(&one, to, tool, state, answer);
+    (void)client_reply(&one);
+    if (client_find(&one, part) == NULL) {
+        print_error("wanted %s\ncame: %.*s\n", part, (int)one.got.len, one.got.at);
+    }
+    assert_non_null(client_find(&one, part));
+    client_close(&one);
+}
+
+#define ACCEPT "{'action':'accept','content':{'name':'n-%d'}}"
+
+static void park_many(const gateway_rig *self, const char *tool)
+{
+    static char states[MANY][STATE];
+    char answer[200];
+    char part[200];
+    for (int i = 0; i < MANY; i++) {
+        call_parked(self, tool, states[i]);
+    }
+    for (int i = MANY; i-- > 0;) {
+        (void)snprintf(answer, sizeof(answer), ACCEPT, i);
+        (void)snprintf(part, sizeof(part),
+                       "\"answer\":{\"action\":\"accept\",\"content\":{\"name\":"
+                       "\"n-%d\"}}",
+                       i);
+        expect_retry(self, tool, states[i], answer, part);
+        expect_retry(self, tool, states[i], answer, "is over"); /* wherever it arrives */
+    }
+}
+
+static void retries_arrive_on_any_loop(void **state)
+{
+    (void)state;
+    static const uint32_t numbers[] = {1, 3};
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        gateway_rig self;
+        start(&self, TOP RIG_SERVER("a", "stdio", "good", ",'processes':32") "},'limits':{}}",
+              numbers[i]);
+        park_many(&self, "a.asks");
+        rig_close(&self);
+    }
+}
+
+static void over_http_too(void **state)
+{
+    (void)state;
+    gateway_rig self;
+    char settings[600];
+    int port;
+    pid_t server = rig_start_http(&port);
+    (void)snprintf(settings, sizeof(settings), TOP "'a':{'url':'http://127.0.0.1:%d/mcp'}}}", port);
+    start(&self, settings, 2);
+    park_many(&self, "a.asks");
+    rig_close(&self);
+    rig_end_http(server);
+}
+
+static void a_server_that_dies_while_its_call_is_parked(void **state)
+{
+    (void)state;
+    gateway_rig self;
+    char token[STATE];
+    start(&self, TOP RIG_SERVER("a", "stdio", "good", "") "}}", 2);
+    call_parked(&self, "a.asks_exit", token);
+    go(&self);
+    wait_until(rig_log_count("going down") > 0 || rig_log_count("exited") > 0);
+    wait_until(rig_log_count("status 3") > 0);
+    expect_retry(&self, "a.asks_exit", token, "{'action':'accept'}",
+                 "The call may have been carried out.");
+    expect_retry(&self, "a.asks_exit", token, "{'action':'accept'}", "is over");
+    expect_call(&self, "a.echo", "good"); /* a new process serves */
+    rig_close(&self);
+}
+
+/* While parked, and while under way again: nothing is left behind, which rig_close sees. */
+static void a_gateway_that_ends_with_calls_parked(void **state)
+{
+    (void)state;
+    gateway_rig self;
+    char token[STATE];
+    client one;
+    start(&self, TOP RIG_SERVER("a", "stdio", "good", "") "}}", 3);
+    call_parked(&self, "a.asks", token);
+    call_parked(&self, "a.asks", token);
+    retry_open(&one, &self, "a.asks", token, "{}"); /* asked again, and answered with that */
+    (void)client_reply(&one);
+    assert_non_null(client_find(&one, "input_required"));
+    client_close(&one);
+    rig_close(&self);
+}
+
+static void a_call_given_up_is_cancelled_there(void **state)
+{
+    (void)state;
+    gateway_rig self;
+    char token[STATE];
+    start(&self,
+          "{'timeouts':{'answer':'50ms','terminate':'200ms','kill':'200ms'},'mcpServers':"
+          "{" RIG_SERVER("a", "stdio", "good", "") "}}",
+          2);
+    call_parked(&self, "a.asks", token);
+    wait_until(rig_log_count("cancelled") > 0); /* the server says so */
+    expect_call(&self, "a.echo", "good");
+    rig_close(&self);
+}
+
+/* ---- sessions -------------------------------------------------------------------------------- */
+
+static void a_session_is_asked_on_the_calls_stream(void **state)
+{
+    (void)state;
+    static const uint32_t numbers[] = {1, 3};
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        gateway_rig self;
+        client one;
+        client two;
+        char fields[400];
+        char id[300];
+        start(&self, TOP RIG_SERVER("a", "stdio", "good", "") "}}", numbers[i]);
+        client_open(&one, &self);
+        client_post(&one, "/mcp", "",
+                    "{'jsonrpc':'2.0','id':1,'method':'initialize','params':{'protocolVersion':"
+                    "'2025-11-25','capabilities':{'elicitation':{}},'clientInfo':{'name':'c',"
+                    "'version':'1'}}}");
+        assert_int_equal(client_reply(&one), 200);
+        const char *at = client_find(&one, "Mcp-Session-Id: ");
+        assert_non_null(at);
+        (void)snprintf(id, sizeof(id), "%.*s", (int)strcspn(at + 16, "\r"), at + 16);
+        (void)snprintf(fields, sizeof(fields),
+                       "MCP-Protocol-Version: 2025-11-25\r\nMcp-Session-Id: %s\r\n", id);
+        client_forget(&one);
+        client_post(&one, "/mcp", fields,
+                    "{'jsonrpc':'2.0','id':2,'method':'tools/call','params':{'name':'a.asks'}}");
+        client_wait_for(&one,
+                        "\"method\":\"elicitation/create\",\"params\":{\"message\":\"name?\"");
+        const char *ask = client_find(&one, "\"id\":\"bay-");
+        assert_non_null(ask);
+        char answer[300];
+        (void)snprintf(answer, sizeof(answer),
+                       "{'jsonrpc':'2.0','id':%.*s,'result':{'action' : 'decline','x':1.0}}",
+                       (int)strcspn(ask + 5, ","), ask + 5);
+        client_open(&two, &self); /* perhaps at another loop */
+        client_post(&two, "/mcp", fields, answer);
+        assert_int_equal(client_status(&two), 202);
+        client_wait_for(&one, "\"answer\":{\"action\" : \"decline\",\"x\":1.0}");
+        client_close(&one);
+        client_close(&two);
+        rig_close(&self);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(retries_arrive_on_any_loop),
+        cmocka_unit_test(over_http_too),
+        cmocka_unit_test(a_server_that_dies_while_its_call_is_parked),
+        cmocka_unit_test(a_gateway_that_ends_with_calls_parked),
+        cmocka_unit_test(a_call_given_up_is_cancelled_there),
+        cmocka_unit_test(a_session_is_asked_on_the_calls_stream),
+    };
+    loop *warm = NULL; /* what libuv opens once is open before anything is counted */
+    if (loop_new(&warm) != BAY_OK) {
+        return 1;
+    }
+    loop_free(warm);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
