@@ -12,6 +12,10 @@ add_executable(bad_server ${CMAKE_SOURCE_DIR}/tests/support/bad_server.c)
 target_link_libraries(bad_server PRIVATE Threads::Threads)
 add_dependencies(threaded_tests bad_server)
 
+# One whose lists change, lie or do not end.
+add_executable(list_server ${CMAKE_SOURCE_DIR}/tests/support/list_server.c)
+add_dependencies(threaded_tests list_server)
+
 # What the tests of the sandbox put into it: a server that tries to get out, and needs little itself.
 add_executable(escape_server ${CMAKE_SOURCE_DIR}/tests/support/escape_server.c)
 target_compile_options(escape_server PRIVATE -fno-sanitize=all)
@@ -40,7 +44,7 @@ if(CMOCKA)
             add_dependencies(threaded_tests ${target})
         endif()
         if(room STREQUAL "gateway" OR room STREQUAL "scenario" OR target STREQUAL "test_sdk_client_stdio")
-            add_dependencies(${target} bad_server sweep_hand)
+            add_dependencies(${target} bad_server list_server sweep_hand)
         endif()
         if(target MATCHES "_sandbox")
             add_dependencies(${target} escape_server)

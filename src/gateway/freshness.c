@@ -107,3 +107,14 @@ void freshness_ended(freshness *self, listing_kind kind, const freshness_facts *
         arm(self);
     }
 }
+
+void freshness_replan(freshness *self, listing_kind kind, const freshness_facts *facts)
+{
+    uint64_t due_ms = self->due_ms[kind];
+    if (due_ms > 0 && due_ms <= loop_now_ms(self->loop) + FRESHNESS_GATHER_MS) {
+        return;
+    }
+    self->due_ms[kind] = 0;
+    freshness_ended(self, kind, facts);
+    arm(self);
+}

@@ -52,5 +52,7 @@ void freshness_told(freshness *self, listing_kind kind);
 /* A reading begins, for whatever reason. */
 void freshness_started(freshness *self, listing_kind kind);
 void freshness_ended(freshness *self, listing_kind kind, const freshness_facts *facts);
+/* Other settings: the plan of the last reading is made anew, unless a told change is due. */
+void freshness_replan(freshness *self, listing_kind kind, const freshness_facts *facts);
 
 #endif

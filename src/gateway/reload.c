@@ -165,6 +165,7 @@ static void keep_config(slot *kept, const config *next, const config_server *ser
     const config *old = kept->config;
     kept->config = config_ref(next);
     upstream_set_config(kept->upstream, next, server);
+    slot_replan(kept);
     config_free(old);
 }
 

@@ -313,6 +313,17 @@ static bay_err set_own_face(worker *self, slot *of, const catalog_source *source
     return err == BAY_OK ? face_set_sources(of->face, self->config, source, 1) : err;
 }
 
+void slot_replan(slot *self)
+{
+    for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
+        const listing_fetch *fetch = &self->fetches[kind];
+        if ((self->fetched & 1u << kind) != 0 && !fetch->is_under_way) {
+            freshness_facts facts = facts_of(self, fetch);
+            freshness_replan(&self->freshness, kind, &facts);
+        }
+    }
+}
+
 bay_err worker_set_slots(worker *self, slot **slots, size_t count)
 {
     self->slots = slots;

@@ -104,6 +104,8 @@ bay_err slot_new(worker *owner, const config *settings, const config_server *ser
                  upstream *process_owner, loop *owner_loop, slot **out) BAY_MUST_CHECK;
 void slot_free(slot *self);
 bool slot_is_learned(const slot *self);
+/* Its settings became others: when its lists are read anew may differ. */
+void slot_replan(slot *self);
 /* Leaves when its last call has ended: it is in no face any more. */
 void slot_retire(slot *self);
 void worker_retire_step(void *argument);

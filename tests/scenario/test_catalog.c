@@ -1,0 +1,262 @@
+/* The catalog of a real gateway: lists that change, or lie, or do not end; profiles that come and
+ * go. With one loop, and with several that share the processes. */
+#include "support/gateway_rig.h"
+
+#define LISTS(name, mode, more) "'" name "':{'command':'@/list_server','args':['" mode "']" more "}"
+#define TOP "{'timeouts':{'drain':'200ms','terminate':'200ms','kill':'200ms'},"
+
+static void start(gateway_rig *self, const char *settings, uint32_t workers)
+{
+    rig_open(self, settings, workers);
+    wait_until(atomic_load(&self->started) == 1);
+}
+
+/* Does a list on a connection of its own show `part`? */
+static bool is_listed(const gateway_rig *self, const char *path, const char *part)
+{
+    client one;
+    client_open(&one, self);
+    client_list(&one, path);
+    (void)client_reply(&one);
+    bool is_there = client_find(&one, part) != NULL;
+    client_close(&one);
+    return is_there;
+}
+
+/* It may be gone again a moment later. */
+#define wait_until_listed(rig, path, part)                                                         \
+    do {                                                                                           \
+        bool was_listed = false;                                                                   \
+        wait_until((was_listed = was_listed || is_listed(rig, path, part)));                       \
+    } while (0)
+
+static int status_of(const gateway_rig *self, const char *path)
+{
+    client one;
+    client_open(&one, self);
+    client_list(&one, path);
+    int status = client_reply(&one);
+    client_close(&one);
+    return status;
+}
+
+static void reload(gateway_rig *self, const char *settings)
+{
+    int before = atomic_load(&self->reloaded);
+    rig_configure(self, settings);
+    rig_ask_reload(self);
+    wait_until(atomic_load(&self->reloaded) == before + 1);
+}
+
+/* ---- freshness ----------------------------------------------------------------------------------
+ */
+
+static void lists_nobody_tells_of_are_read_anew(void **state)
+{
+    (void)state;
+    for (uint32_t workers = 1; workers <= 2; workers++) {
+        gateway_rig self;
+        start(&self,
+              TOP "'mcpServers':{" LISTS("often", "count", ",'refresh':'1s'") "," LISTS(
+                  "never", "count", ",'refresh':'0'") "," LISTS("ttl", "ttl", "") "}}",
+              workers);
+        wait_until_listed(&self, "/mcp", "\"often.n4\"");
+        wait_until_listed(&self, "/mcp", "\"ttl.n4\"");
+        assert_false(is_listed(&self, "/mcp", "\"never.n3\"")); /* one reading a loop */
+        /* of its own face too, and how long it is good for */
+        assert_true(is_listed(&self, "/mcp/ttl", "\"name\":\"n"));
+        assert_false(is_listed(&self, "/mcp/ttl", "\"ttlMs\":1000}"));
+        assert_true(is_listed(&self, "/mcp/never", "\"ttlMs\":0"));
+        rig_close(&self);
+    }
+}
+
+static void open_session(client *one, char *session, size_t size)
+{
+    client_post(one, "/mcp", "",
+                "{'jsonrpc':'2.0','id':1,'method':'initialize','params':{"
+                "'protocolVersion':'2025-06-18','capabilities':{},"
+                "'clientInfo':{'name':'c','version':'1'}}}");
+    assert_int_equal(client_reply(one), 200);
+    const char *at = client_find(one, "\r\nMcp-Session-Id: ");
+    assert_non_null(at);
+    (void)snprintf(session, size, "%.*s", (int)strcspn(at + 18, "\r"), at + 18);
+    client_forget(one);
+}
+
+static void listen_in(client *one, const char *session)
+{
+    char text[600];
+    (void)snprintf(text, sizeof(text),
+                   "GET /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n"
+                   "Mcp-Session-Id: %s\r\n\r\n",
+                   session);
+    assert_true(client_send(one, text));
+    assert_int_equal(client_status(one), 200);
+}
+
+static void a_change_reaches_every_client(void **state)
+{
+    (void)state;
+    gateway_rig self;
+    client sessions[2];
+    client listener;
+    char session[300];
+    start(&self, TOP "'mcpServers':{" LISTS("a", "told", "") "}}", 2);
+    for (size_t i = 0; i < 2; i++) {
+        client_open(&sessions[i], &self);
+        open_session(&sessions[i], session, sizeof(session));
+        listen_in(&sessions[i], session);
+    }
+    client_open(&listener, &self);
+    client_post(&listener, "/mcp",
+                "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\n",
+                "{'jsonrpc':'2.0','id':9,'method':'subscriptions/listen','params':{"
+                "'notifications':{'toolsListChanged':true}," RIG_META "}}}");
+    client_wait_for(&listener, "notifications/subscriptions/acknowledged");
+    expect_call(&self, "a.any", "Unknown tool");
+    expect_call(&self, "a.same", "told");
+    for (size_t i = 0; i < 2; i++) {
+        client_wait_for(&sessions[i], "notifications/tools/list_changed");
+        client_close(&sessions[i]);
+    }
+    client_wait_for(&listener, "notifications/tools/list_changed");
+    client_close(&listener);
+    rig_close(&self);
+}
+
+static void a_storm_of_changes_is_gathered(void **state)
+{
+    (void)state;
+    gateway_rig self;
+    start(&self, TOP "'mcpServers':{" LISTS("a", "storm", "") "}}", 1);
+    expect_call(&self, "a.same", "storm"); /* ten thousand changes … */
+    expect_call(&self, "a.same", "storm"); /* … have been told before this answer came */
+    wait_until(!is_listed(&self, "/mcp", "\"a.n1\""));
+    client one;
+    client_open(&one, &self);
+    client_list(&one, "/mcp");
+    assert_int_equal(client_reply(&one), 200);
+    const char *name = client_find(&one, "\"a.n");
+    assert_non_null(name);
+    long readings = strtol(name + 4, NULL, 10);
+    assert_true(readings > 1 && readings < 100);
+    client_close(&one);
+    rig_close(&self);
+}
+
+/* ---- liars --------------------------------------------------------------------------------------
+ */
+
+static void lists_that_lie_are_bounded_and_others_unharmed(void **state)
+{
+    (void)state;
+    gateway_rig self;
+    start(&self,
+          "{'timeouts':{'settle':'20s','list':'20s','drain':'200ms','terminate':'200ms',"
+          "'kill':'200ms'},'limits':{'pageSize':100000},'mcpServers':{" LISTS(
+              "circle", "circle",
+              "") "," LISTS("odd", "odd", "") "," LISTS("many", "many",
+                                                        "") "," LISTS("well", "count", "") "}}",
+          1);
+    client one;
+    client_open(&one, &self);
+    client_list(&one, "/mcp");
+    assert_int_equal(client_reply(&one), 200);
+    static const char *const shown[] = {
+        "\"circle.n1\"",         "\"circle.n4\"",     "\"odd.plain\"", "\"odd.a.b.c\"",
+        "\"odd.twice\",\"n\":1", "\"odd.bell\\u0007", "\"many.t0\"",   "\"many.t90000\""};
+    for (size_t i = 0; i < ARRAY_LEN(shown); i++) {
+        if (client_find(&one, shown[i]) == NULL) {
+            fail_msg("not shown: %s", shown[i]);
+        }
+    }
+    static const char *const not_shown[] = {"\"circle.n5\"", "\"n\":2", "xxxxxxxx"};
+    for (size_t i = 0; i < ARRAY_LEN(not_shown); i++) {
+        assert_null(client_find(&one, not_shown[i]));
+    }
+    client_close(&one);
+    assert_true(is_listed(&self, "/mcp/many", "\"t99999\""));
+    assert_false(is_listed(&self, "/mcp/many", "\"t100000\""));
+    assert_true(is_listed(&self, "/mcp/well", "\"n1\""));
+    expect_call(&self, "well.n1", "count");
+    expect_call(&self, "odd.a.b.c", "odd");
+    expect_call(&self, "many.t99999", "many");
+    assert_true(rig_log_count("many: its list of tools does not end; cut after 100000 items") > 0);
+    assert_true(rig_log_count("circle: its list of tools does not end; cut after 4 items") > 0);
+    rig_close(&self);
+}
+
+/* ---- profiles -----------------------------------------------------------------------------------
+ */
+
+#define SERVERS "'mcpServers':{" LISTS("a", "count", "") "," LISTS("b", "count", "") "}}"
+
+static void profiles_come_and_go(void **state)
+{
+    (void)state;
+    for (uint32_t workers = 1; workers <= 3; workers += 2) {
+        gateway_rig self;
+        client waits;
+        start(&self, TOP "'profiles':{'one':{'servers':['a']},'none':{'servers':[]}}," SERVERS,
+              workers);
+        assert_int_equal(status_of(&self, "/mcp/@nobody"), 404);
+        assert_int_equal(status_of(&self, "/mcp/@"), 404);
+        assert_true(is_listed(&self, "/mcp/@one", "\"a.n"));
+        assert_false(is_listed(&self, "/mcp/@one", "\"b.n"));
+        assert_true(is_listed(&self, "/mcp/@none", "\"tools\":[]"));
+        client_open(&waits, &self);
+        client_post(&waits, "/mcp/@one",
+                    "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\n",
+                    "{'jsonrpc':'2.0','id':9,'method':'subscriptions/listen','params':{"
+                    "'notifications':{'toolsListChanged':true}," RIG_META "}}}");
+        client_wait_for(&waits, "notifications/subscriptions/acknowledged");
+        reload(&self, TOP "'profiles':{'two':{'tools':['b.*'],'mode':'search'}}," SERVERS);
+        assert_int_equal(status_of(&self, "/mcp/@one"), 404);
+        assert_int_equal(status_of(&self, "/mcp/@none"), 404);
+        assert_true(is_listed(&self, "/mcp/@two", "\"search_tools\""));
+        client_wait_for(&waits, "\"id\":9,\"result\""); /* its stream ends */
+        client_close(&waits);
+        reload(&self, TOP "'profiles':{'two':{'tools':['b.*']}}," SERVERS);
+        assert_true(is_listed(&self, "/mcp/@two", "\"b.n"));
+        assert_false(is_listed(&self, "/mcp/@two", "\"a.n"));
+        assert_int_equal(rig_log_count("a: stopped -> starting"), 1); /* nobody was restarted */
+        rig_close(&self);
+    }
+}
+
+static void what_is_exposed_changes_without_a_restart(void **state)
+{
+    (void)state;
+    gateway_rig self;
+    start(&self, TOP "'mcpServers':{" LISTS("a", "count", ",'refresh':'0'") "}}", 1);
+    assert_true(is_listed(&self, "/mcp", "\"a.n1\""));
+    reload(&self,
+           TOP "'mcpServers':{" LISTS("a", "count", ",'refresh':'0','rename':{'n1':'other'}") "}}");
+    assert_true(is_listed(&self, "/mcp", "\"a.other\""));
+    expect_call(&self, "a.other", "count");
+    expect_call(&self, "a.n1", "Unknown tool");
+    reload(&self, TOP
+           "'mcpServers':{" LISTS("a", "count", ",'refresh':'1s','expose':{'tools':['n*']}") "}}");
+    wait_until_listed(&self, "/mcp", "\"a.n2\""); /* what was never due is due now */
+    assert_int_equal(rig_log_count("a: stopped -> starting"), 1);
+    rig_close(&self);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_nobody_tells_of_are_read_anew),
+        cmocka_unit_test(a_change_reaches_every_client),
+        cmocka_unit_test(a_storm_of_changes_is_gathered),
+        cmocka_unit_test(lists_that_lie_are_bounded_and_others_unharmed),
+        cmocka_unit_test(profiles_come_and_go),
+        cmocka_unit_test(what_is_exposed_changes_without_a_restart),
+    };
+    loop *warm = NULL; /* what libuv opens once is open before anything is counted */
+    if (loop_new(&warm) != BAY_OK) {
+        return 1;
+    }
+    loop_free(warm);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

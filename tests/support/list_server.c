@@ -1,0 +1,135 @@
+/* A server over stdio whose lists do what its one argument says:
+ *
+ *   count   handshake era, tells of nothing: the tools n1 and same, at the next reading n2 and same
+ *   told    the same, and it tells of a change after every call
+ *   storm   the same, and it tells ten thousand times
+ *   ttl     stateless, with a ttlMs of a second: the same tools
+ *   circle  cursors that turn in a circle
+ *   many    a hundred thousand tools and a few more, in pages of a thousand
+ *   odd     names with separators, control characters, a megabyte, twice; items that are none
+ *
+ * It answers every call with its mode. */
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE = 1 << 20, MANY = 100500, PAGE = 1000, LONG = 1 << 20 };
+
+static const char *mode;
+static int readings;
+
+static bool is_mode(const char *name)
+{
+    return strcmp(mode, name) == 0;
+}
+
+static bool is_told(void)
+{
+    return is_mode("told") || is_mode("storm");
+}
+
+static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void say(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vprintf(format, list);
+    va_end(list);
+}
+
+static void list_many(const char *line)
+{
+    const char *cursor = strstr(line, "\"cursor\":\"");
+    int from = cursor != NULL ? atoi(cursor + 10) : 0;
+    for (int i = from; i < from + PAGE && i < MANY; i++) {
+        say("%s{\"name\":\"t%d\",\"inputSchema\":{\"type\":\"object\"}}", i > from ? "," : "", i);
+    }
+    say("]");
+    if (from + PAGE < MANY) {
+        say(",\"nextCursor\":\"%d\"", from + PAGE);
+    }
+}
+
+static void list_odd(void)
+{
+    say("{\"name\":\"plain\"},null,7,[],\"x\",{},{\"name\":\"\"},{\"name\":\"a.b.c\"},"
+        "{\"name\":\"twice\",\"n\":1},{\"name\":\"twice\",\"n\":2},{\"name\":\"x\",\"name\":\"y\"},"
+        "{\"name\":\"bell\\u0007\\u0000\\u001b[2J\"},{\"name\":\"");
+    for (int i = 0; i < LONG; i++) {
+        putchar('x');
+    }
+    say("\"}]");
+}
+
+static void list_tools(const char *id, const char *line)
+{
+    readings++;
+    say("{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"tools\":[", id);
+    if (is_mode("many")) {
+        list_many(line);
+    } else if (is_mode("odd")) {
+        list_odd();
+    } else if (is_mode("circle")) {
+        say("{\"name\":\"n%d\"}],\"nextCursor\":\"%d\"", readings, readings % 3);
+    } else {
+        say("{\"name\":\"n%d\"},{\"name\":\"same\"}]", readings);
+    }
+    say("%s}}\n", is_mode("ttl") ? ",\"resultType\":\"complete\",\"ttlMs\":1000,"
+                                   "\"cacheScope\":\"private\""
+                                 : "");
+}
+
+static void answer(const char *id, const char *method, const char *line)
+{
+    if (strcmp(method, "tools/list") == 0) {
+        list_tools(id, line);
+    } else if (strcmp(method, "tools/call") == 0) {
+        say("{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{%s\"content\":[{\"type\":\"text\","
+            "\"text\":\"%s\"}]}}\n",
+            id, is_mode("ttl") ? "\"resultType\":\"complete\"," : "", mode);
+        for (int i = 0; is_told() && i < (is_mode("storm") ? 10000 : 1); i++) {
+            say("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n");
+        }
+    } else if (strcmp(method, "initialize") == 0) {
+        say("{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"protocolVersion\":\"2025-06-18\","
+            "\"capabilities\":{\"tools\":{%s}},\"serverInfo\":{\"name\":\"l\",\"version\":\"1\"}}}"
+            "\n",
+            id, is_told() ? "\"listChanged\":true" : "");
+    } else if (strcmp(method, "server/discover") == 0 && is_mode("ttl")) {
+        say("{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"resultType\":\"complete\","
+            "\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{\"tools\":{}},"
+            "\"ttlMs\":0,\"cacheScope\":\"private\"}}\n",
+            id);
+    } else {
+        say("{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":-32601,\"message\":\"no\"}}\n", id);
+    }
+    fflush(stdout);
+}
+
+static void member(char *out, size_t size, const char *line, const char *key, const char *stops)
+{
+    const char *at = strstr(line, key);
+    size_t len = at != NULL ? strcspn(at + strlen(key), stops) : 0;
+    len = len < size - 1 ? len : size - 1;
+    memcpy(out, at != NULL ? at + strlen(key) : "", len);
+    out[len] = '\0';
+}
+
+int main(int count, char **arguments)
+{
+    static char line[LINE];
+    mode = count > 1 ? arguments[1] : "count";
+    while (fgets(line, sizeof(line), stdin) != NULL) {
+        char id[64];
+        char method[64];
+        member(id, sizeof(id), line, "\"id\":", ",}");
+        member(method, sizeof(method), line, "\"method\":\"", "\"");
+        if (id[0] != '\0') {
+            answer(id, method, line);
+        }
+    }
+    return 0;
+}
