@@ -294,10 +294,18 @@ static void check_sandbox(config_loader *loader, const config_node *node, config
         bool is_writable;
         if (!server_sandbox_path(sandbox->fs.at[i], &path, &is_writable)) {
             config_error(loader, line,
-                         "%s.sandbox.fs: entry %zu is no absolute path: write /path, /path:ro or "
-                         "/path:rw (and `none` only first)",
+                         "%s.sandbox.fs: entry %zu is no absolute path without . and ..: write "
+                         "/path, /path:ro or /path:rw (and `none` only first)",
                          loader->path, i + 1);
+            return;
         }
+    }
+    size_t nested = server_sandbox_nested(sandbox);
+    if (nested < sandbox->fs.count) {
+        config_error(loader, line,
+                     "%s.sandbox.fs: entry %zu lies inside a writable one and would be writable, "
+                     "too: remove it, or list the folders beside it",
+                     loader->path, nested + 1);
     }
 }
 

@@ -7,6 +7,19 @@
 
 static const bay_str no_defaults = STR_INIT("none");
 
+static bool is_plain(bay_str path)
+{
+    for (bay_str rest = path; rest.len > 0;) {
+        size_t end = str_find(rest, '/');
+        bay_str part = str_head(rest, end);
+        if (str_eq(part, STR(".")) || str_eq(part, STR(".."))) {
+            return false;
+        }
+        rest = str_from(rest, end + 1);
+    }
+    return path.len > 0 && path.at[0] == '/';
+}
+
 bool server_sandbox_path(bay_str entry, bay_str *out_path, bool *out_is_writable)
 {
     size_t colon = str_find_last(entry, ':');
@@ -15,7 +28,49 @@ bool server_sandbox_path(bay_str entry, bay_str *out_path, bool *out_is_writable
     bool has_mode = is_writable || str_eq(mode, STR(":ro"));
     *out_path = has_mode ? str_head(entry, colon) : entry;
     *out_is_writable = is_writable;
-    return out_path->len > 0 && out_path->at[0] == '/';
+    return is_plain(*out_path);
+}
+
+/* The next part of a path, past any slashes; empty at its end. */
+static bay_str next_part(bay_str *rest)
+{
+    while (rest->len > 0 && rest->at[0] == '/') {
+        *rest = str_from(*rest, 1);
+    }
+    bay_str part = str_head(*rest, str_find(*rest, '/'));
+    *rest = str_from(*rest, part.len);
+    return part;
+}
+
+static bool is_inside(bay_str path, bay_str folder)
+{
+    for (;;) {
+        bay_str part = next_part(&folder);
+        if (part.len == 0) {
+            return true;
+        }
+        if (!str_eq(part, next_part(&path))) {
+            return false;
+        }
+    }
+}
+
+size_t server_sandbox_nested(const config_sandbox *self)
+{
+    size_t first = server_sandbox_has_defaults(self) ? 0 : 1;
+    for (size_t i = first; i < self->fs.count; i++) {
+        bay_str path;
+        bool is_writable;
+        (void)server_sandbox_path(self->fs.at[i], &path, &is_writable);
+        for (size_t k = first; k < self->fs.count; k++) {
+            bay_str folder;
+            (void)server_sandbox_path(self->fs.at[k], &folder, &is_writable);
+            if (k != i && is_writable && is_inside(path, folder)) {
+                return i;
+            }
+        }
+    }
+    return self->fs.count;
 }
 
 bool server_sandbox_has_defaults(const config_sandbox *self)

@@ -7,8 +7,12 @@
 #include "gateway/config.h"
 #include "net/sandbox.h"
 
-/* One entry of `fs`: PATH, PATH:ro or PATH:rw. False: no absolute path. */
+/* One entry of `fs`: PATH, PATH:ro or PATH:rw. False: no absolute path, or one with . or .. in it.
+ */
 bool server_sandbox_path(bay_str entry, bay_str *out_path, bool *out_is_writable);
+/* The index of an entry that lies inside another, writable one, or fs.count. Such an entry would be
+ * no less writable, and the server could put a link in its place that leads elsewhere. */
+size_t server_sandbox_nested(const config_sandbox *self);
 /* Does `fs` begin with the word that leaves the defaults out? */
 bool server_sandbox_has_defaults(const config_sandbox *self);
 

@@ -35,7 +35,8 @@ typedef struct process_options {
     size_t line_bytes;              /* bound of one stdout line; 0: 64 MiB */
     size_t queue_bytes;             /* bound of what waits for its stdin; 0: 64 MiB */
     const sandbox_options *sandbox; /* what it may not do; NULL: whatever we may */
-    bool outlives_thread;           /* not killed when the calling thread ends, see above */
+    /* Not killed when the calling thread ends, see above; in bubblewrap it is all the same. */
+    bool outlives_thread;
 } process_options;
 
 bay_err process_start(loop *loop, const process_options *options, const process_events *events,

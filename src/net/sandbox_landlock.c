@@ -36,6 +36,7 @@ enum {
 #define RIGHT_MAKE_LINK (1ULL << 12)
 #define RIGHT_REFER (1ULL << 13)
 #define RIGHT_TRUNCATE (1ULL << 14)
+#define RIGHT_CONTROL_DEVICE (1ULL << 15)
 #define SCOPE_ABSTRACT_SOCKETS (1ULL << 0)
 #define SCOPE_SIGNALS (1ULL << 1)
 #define NET_BIND_TCP (1ULL << 0)
@@ -45,8 +46,9 @@ enum {
 #define RIGHTS_WRITE                                                                               \
     (RIGHTS_READ | RIGHT_WRITE_FILE | RIGHT_REMOVE_FOLDER | RIGHT_REMOVE_FILE |                    \
      RIGHT_MAKE_FOLDER | RIGHT_MAKE_FILE | RIGHT_MAKE_SOCKET | RIGHT_MAKE_FIFO | RIGHT_MAKE_LINK | \
-     RIGHT_REFER | RIGHT_TRUNCATE)
-#define RIGHTS_OF_A_FILE (RIGHT_EXECUTE | RIGHT_WRITE_FILE | RIGHT_READ_FILE | RIGHT_TRUNCATE)
+     RIGHT_REFER | RIGHT_TRUNCATE | RIGHT_CONTROL_DEVICE)
+#define RIGHTS_OF_A_FILE                                                                           \
+    (RIGHT_EXECUTE | RIGHT_WRITE_FILE | RIGHT_READ_FILE | RIGHT_TRUNCATE | RIGHT_CONTROL_DEVICE)
 
 typedef struct ruleset_attributes {
     uint64_t files;

@@ -100,6 +100,25 @@ static void every_key_arrives(void **state)
     config_free(settings);
 }
 
+static void what_stands_beside_or_above_is_fine(void **state)
+{
+    (void)state;
+    static const char *const lists[] = {"[/a, '/a/b:rw', /ab, /c]",
+                                        "['/a:rw', '/b:rw', /abc]",
+                                        "[/, '/a:rw']",
+                                        "['/a.b/..c:rw', /a.b]",
+                                        "[none]",
+                                        "[]"};
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        char text[200];
+        (void)snprintf(text, sizeof(text), "{command: x, sandbox: {fs: %s}}", lists[i]);
+        const config *settings = load(text);
+        const config_sandbox *sandbox = &settings->servers->sandbox;
+        assert_int_equal(server_sandbox_nested(sandbox), sandbox->fs.count);
+        config_free(settings);
+    }
+}
+
 static void inside_only_what_programs_need_is_inherited(void **state)
 {
     (void)state;
@@ -146,6 +165,7 @@ int main(void)
         cmocka_unit_test(without_the_section_there_is_none),
         cmocka_unit_test(an_empty_section_forbids_the_most),
         cmocka_unit_test(every_key_arrives),
+        cmocka_unit_test(what_stands_beside_or_above_is_fine),
         cmocka_unit_test(inside_only_what_programs_need_is_inherited),
         cmocka_unit_test(every_allocation_may_fail),
     };
