@@ -120,6 +120,8 @@ void upstream_send(upstream *self, upstream_call *call)
 {
     call->upstream = self;
     call->is_open = true;
+    call->questions = NULL;
+    call->question_count = 0;
     self->open_calls++;
     self->ops->send(self, call);
 }

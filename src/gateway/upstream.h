@@ -74,11 +74,13 @@ struct upstream_call {
     bool is_repeatable; /* may be executed twice: it is tried again also where it was sent */
     const upstream_call_events *events;
     void *user;
-    list_link link;      /* in one of the upstream's lists */
-    mcp_call *call;      /* the owner's: while it is with the client engine … */
-    struct berth *berth; /* … of this link */
-    uint64_t until_ms;   /* it waits for a link no longer than that */
-    void *remote;        /* a mirror's: the shared record */
+    list_link link;             /* in one of the upstream's lists */
+    mcp_call *call;             /* the owner's: while it is with the client engine … */
+    struct berth *berth;        /* … of this link */
+    struct question *questions; /* of the server about this call, not answered yet */
+    uint32_t question_count;
+    uint64_t until_ms; /* it waits for a link no longer than that */
+    void *remote;      /* a mirror's: the shared record */
     uint8_t attempts;
     bool is_open;
     bool is_queued;    /* waits for one of the links */

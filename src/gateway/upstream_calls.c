@@ -119,7 +119,7 @@ static void call_done(void *user, mcp_call *engine_call, const mcp_outcome *outc
     }
     bool is_again = is_failure && call_may_retry(call, at, outcome->err, outcome->was_sent);
     if (is_again) {
-        berth_withdraw_questions(at, call); /* it will ask anew */
+        berth_withdraw_questions(call); /* it will ask anew */
         call->may_have_run = call->may_have_run || outcome->was_sent;
     }
     call_leave(call);

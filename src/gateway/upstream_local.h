@@ -24,7 +24,7 @@ enum {
     LOCAL_BERTH_IDLE_MS = 300000, /* a link that is not the main one is stopped after so long */
     LOCAL_MOST_ATTEMPTS = 2,
     LOCAL_LANES = 64,         /* of the queue: clients whose calls wait take turns */
-    LOCAL_MAX_QUESTIONS = 64, /* open on one link; more are refused */
+    LOCAL_MAX_QUESTIONS = 64, /* open of one call; more are refused */
     LOCAL_MAX_SUBSCRIPTIONS = 4096,
     LOCAL_MAX_URI_BYTES = 8192,
 };
@@ -40,7 +40,6 @@ typedef struct berth {
     list open; /* its calls */
     size_t open_count;
     list questions; /* of the server, not answered yet */
-    size_t question_count;
     loop_timer idle;
     bool is_lent; /* to one call at a time */
     bool is_ready;
@@ -147,7 +146,7 @@ void local_answer(upstream_call *call, bay_str id, bay_str result, int code, bay
 /* The call has ended: what is still open of its questions is answered by an error; or the server is
  * gone, and whoever was asked hears that nobody waits any more. */
 void berth_end_questions(berth *self, upstream_call *call);
-void berth_withdraw_questions(berth *self, upstream_call *call);
+void berth_withdraw_questions(upstream_call *call);
 
 /* upstream_open.c: makes `at->connection`. */
 bay_err local_open(local *self, berth *at, const mcp_client_events *events,

@@ -15,25 +15,45 @@
 #include "gateway/upstream_local.h"
 
 typedef struct question {
-    list_link link; /* in berth.questions */
+    list_link link;        /* in berth.questions */
+    struct question *next; /* of the same call */
     upstream_call *call;
     size_t len;
     char id[]; /* raw */
 } question;
 
-static void question_free(berth *at, question *self)
+static void question_leave(question *self)
 {
+    question **at = &self->call->questions;
+    while (*at != self) {
+        at = &(*at)->next;
+    }
+    *at = self->next;
+    self->call->question_count--;
     list_remove(&self->link);
-    at->question_count--;
+}
+
+static void question_free(question *self)
+{
+    question_leave(self);
     mem_free(self);
 }
 
-static question *question_find(const berth *at, const upstream_call *call, bay_str id)
+static question *question_of(const upstream_call *call, bay_str id)
+{
+    question *one = call->questions;
+    while (one != NULL && !str_eq((bay_str){one->id, one->len}, id)) {
+        one = one->next;
+    }
+    return one;
+}
+
+static question *question_find(const berth *at, bay_str id)
 {
     LIST_EACH(link, &at->questions)
     {
         question *one = CONTAINER_OF(link, question, link);
-        if ((call == NULL || one->call == call) && str_eq((bay_str){one->id, one->len}, id)) {
+        if (str_eq((bay_str){one->id, one->len}, id)) {
             return one;
         }
     }
@@ -42,17 +62,18 @@ static question *question_find(const berth *at, const upstream_call *call, bay_s
 
 static bool question_pass(berth *at, upstream_call *call, const rpc_message *request)
 {
-    if (call->events->asked == NULL || at->question_count >= LOCAL_MAX_QUESTIONS) {
+    if (call->events->asked == NULL || call->question_count >= LOCAL_MAX_QUESTIONS) {
         return false;
     }
     question *made = mem_alloc(sizeof(*made) + request->id.len);
     if (made == NULL) {
         return false;
     }
-    *made = (question){.call = call, .len = request->id.len};
+    *made = (question){.next = call->questions, .call = call, .len = request->id.len};
     memcpy(made->id, request->id.at, request->id.len);
     list_push(&at->questions, &made->link);
-    at->question_count++;
+    call->questions = made;
+    call->question_count++;
     call->events->asked(call->user, request);
     return true;
 }
@@ -172,12 +193,12 @@ bool berth_asked(berth *at, upstream_call *call, const rpc_message *request)
 void berth_withdrawn(void *user, bay_str id)
 {
     berth *at = user;
-    question *one = question_find(at, NULL, id);
+    question *one = question_find(at, id);
     if (one == NULL) {
         return;
     }
     upstream_call *call = one->call;
-    question_free(at, one);
+    question_free(one);
     if (call->events->withdrawn != NULL) {
         call->events->withdrawn(call->user, id);
     }
@@ -186,31 +207,18 @@ void berth_withdrawn(void *user, bay_str id)
 void local_answer(upstream_call *call, bay_str id, bay_str result, int code, bay_str message)
 {
     berth *at = call->berth;
-    question *one = at != NULL ? question_find(at, call, id) : NULL;
+    question *one = at != NULL ? question_of(call, id) : NULL;
     if (one != NULL) {
-        question_free(at, one);
+        question_free(one);
         mcp_client_answer(mcp_link_client(at->connection), id, result, code, message);
     }
-}
-
-static question *question_of(const berth *at, const upstream_call *call)
-{
-    LIST_EACH(link, &at->questions)
-    {
-        question *one = CONTAINER_OF(link, question, link);
-        if (one->call == call) {
-            return one;
-        }
-    }
-    return NULL;
 }
 
 void berth_end_questions(berth *at, upstream_call *call)
 {
     question *one;
-    while ((one = question_of(at, call)) != NULL) {
-        list_remove(&one->link); /* first: an answer that cannot be sent breaks the link */
-        at->question_count--;
+    while ((one = call->questions) != NULL) {
+        question_leave(one);          /* first: an answer that cannot be sent breaks the link */
         if (at->connection != NULL) { /* else it is being freed */
             mcp_client_answer(mcp_link_client(at->connection), (bay_str){one->id, one->len},
                               (bay_str){NULL, 0}, RPC_INTERNAL_ERROR,
@@ -220,12 +228,11 @@ void berth_end_questions(berth *at, upstream_call *call)
     }
 }
 
-void berth_withdraw_questions(berth *at, upstream_call *call)
+void berth_withdraw_questions(upstream_call *call)
 {
     question *one;
-    while ((one = question_of(at, call)) != NULL) {
-        list_remove(&one->link);
-        at->question_count--;
+    while ((one = call->questions) != NULL) {
+        question_leave(one);
         if (call->events->withdrawn != NULL) {
             call->events->withdrawn(call->user, (bay_str){one->id, one->len});
         }
