@@ -59,7 +59,7 @@ static inline bool str_contains(bay_str text, const char *part)
 
 /* ---- an upstream without a server ------------------------------------------------------------ */
 
-enum { FAKE_MAX = 2048 };
+enum { FAKE_MAX = 4096 };
 
 typedef struct fake {
     upstream base;

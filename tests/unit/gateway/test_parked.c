@@ -2,6 +2,8 @@
  * parked, resumed by the retry, and ended in every way there is. */
 #include "face_testing.h"
 
+#include <malloc.h>
+
 #include "gateway/face_parts.h"
 #include "support/failing_memory.h"
 
@@ -755,6 +757,59 @@ static void where_nothing_can_be_parked_nothing_is_asked(void **state)
     close_stage(&self);
 }
 
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static size_t live_bytes;
+
+static void *count_alloc(void *user, size_t bytes)
+{
+    void *at = malloc(bytes);
+    (void)user;
+    live_bytes += at != NULL ? malloc_usable_size(at) : 0;
+    return at;
+}
+
+static void *count_resize(void *user, void *old, size_t bytes)
+{
+    size_t before = old != NULL ? malloc_usable_size(old) : 0;
+    void *at = realloc(old, bytes);
+    (void)user;
+    live_bytes += at != NULL ? malloc_usable_size(at) - before : 0;
+    return at;
+}
+
+static void count_release(void *user, void *old)
+{
+    (void)user;
+    live_bytes -= malloc_usable_size(old);
+    free(old);
+}
+
+/* Without the upstream's part: an engine's call of some 600 bytes and the message it has kept. */
+static void a_parked_call_is_small(void **state)
+{
+    (void)state;
+    enum { CALLS = 2000 };
+    stage self;
+    open_parking(&self, "workers: 1");
+    mem_set_hooks(&(mem_hooks){count_alloc, count_resize, count_release, NULL});
+    size_t before = 0;
+    for (int i = 0; i < CALLS + 100; i++) {
+        before = i == 100 ? live_bytes : before; /* what is kept warm is warm by then */
+        say(&self.modern, CALL("1", ""));
+        fake_ask_during(self.a->held[i], FORM("'s1'", "What is the name of the project?"));
+        turn(&self);
+        forget(&self.modern);
+    }
+    size_t each = (live_bytes - before) / CALLS;
+    mem_set_hooks(&(mem_hooks){failing_memory_libc_alloc, failing_memory_libc_resize,
+                               failing_memory_libc_release, NULL});
+    print_message("%zu bytes a parked call\n", each);
+    assert_int_equal(self.face->parked.calls.len, CALLS + 100);
+    assert_true(each < 2048);
+    close_stage(&self);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -783,6 +838,7 @@ int main(void)
         cmocka_unit_test(only_so_much_is_asked_during_one_call),
         cmocka_unit_test(only_so_many_rounds_are_gone),
         cmocka_unit_test(where_nothing_can_be_parked_nothing_is_asked),
+        cmocka_unit_test(a_parked_call_is_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
