@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "gateway/face_parts.h"
 #include "gateway/filter.h"
+#include "gateway/skills.h"
 
 bool face_park(face *self, mcp_request *request)
 {
@@ -180,6 +181,11 @@ static void face_request(void *user, mcp_request *request)
     case MCP_TASKS_RESULT:
     case MCP_TASKS_LIST:
         task_request(self, request);
+        return;
+    case MCP_SKILLS_LIST:
+    case MCP_SKILLS_GET:
+    case MCP_DIRECTORY_READ:
+        skills_request(self, request);
         return;
     default:
         mcp_request_error(request, RPC_METHOD_NOT_FOUND, STR("Method not found"),

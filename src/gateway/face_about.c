@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "gateway/face_parts.h"
+#include "gateway/skills.h"
 
 enum {
     HAS_TOOLS = 1,
@@ -13,6 +14,7 @@ enum {
     HAS_COMPLETIONS = 16,
     HAS_LOGGING = 32,
     HAS_ALL = 63,
+    HAS_SKILLS = 64, /* not before a server has said so */
 };
 
 static unsigned abilities_of(const upstream *self)
@@ -52,10 +54,27 @@ void face_server_changed(face *self, const upstream *about)
         }
         all |= source->abilities;
     }
+    all |= skills_are_shown(self) ? HAS_SKILLS : 0u;
     if (all != self->abilities) {
         self->abilities = all;
         mcp_server_changed(self->engine, 0); /* it remembers what was declared */
     }
+}
+
+static void put_extensions(const face *self, const mcp_revision *revision, json_writer *out)
+{
+    bool has_skills = (self->abilities & HAS_SKILLS) != 0;
+    if (!has_skills && (self->ring == NULL || revision->era == MCP_LEGACY)) {
+        return;
+    }
+    json_key_lit(out, "extensions");
+    json_open_object(out);
+    task_put_extension(self, revision, out);
+    if (has_skills) {
+        json_key_lit(out, MCP_EXTENSION_SKILLS);
+        json_put_raw(out, STR("{\"directoryRead\":true}"));
+    }
+    json_close_object(out);
 }
 
 void face_capabilities(void *user, const mcp_revision *revision, json_writer *out)
@@ -84,10 +103,7 @@ void face_capabilities(void *user, const mcp_revision *revision, json_writer *ou
         json_put_raw(out, STR("{}"));
     }
     task_put_capability(self, revision, out);
-    if (revision->era == MCP_MODERN) {
-        json_key_lit(out, "extensions");
-        json_open_object(out);
-        task_put_extension(self, revision, out);
-        json_close_object(out);
+    if (revision->id >= MCP_REV_2025_11_25) {
+        put_extensions(self, revision, out);
     }
 }
