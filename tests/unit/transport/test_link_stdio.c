@@ -177,6 +177,63 @@ static void test_dies_of_the_probe(void **state)
     finish(&on);
 }
 
+/* A child that is started once more is held as the first was, though the caller's options are gone.
+ */
+static void test_stays_sandboxed(void **state)
+{
+    (void)state;
+    static const char script[] =
+        "test \"$(ulimit -n)\" = 77 || exit 9\n" SHELL_SERVER
+        "  *server/discover*) echo 'what is that?' >&2; exit 1 ;;\n" SHELL_END;
+    const char *argv[] = {"/bin/sh", "-c", script, NULL};
+    sandbox_path paths[] = {{"/bin", false}};
+    sandbox_options sandbox = {.paths = paths,
+                               .path_count = 1,
+                               .files = 77,
+                               .bubblewrap = SANDBOX_BUBBLEWRAP_NEVER,
+                               .is_best_effort = true}; /* a limit is to be had everywhere */
+    owner on = {0};
+    answer out;
+    bay_diag diag = {0};
+    assert_int_equal(loop_new(&on.loop), BAY_OK);
+    mcp_link_options options = owner_options(&on);
+    options.client.newest = MCP_LATEST;
+    options.client.oldest = MCP_REV_2024_11_05;
+    process_options child = {.argv = argv, .sandbox = &sandbox};
+    assert_int_equal(mcp_link_open_stdio(on.loop, &child, STR("old"), &options, &on.link, &diag),
+                     BAY_OK);
+    memset(&sandbox, 0xff, sizeof(sandbox)); /* borrowed for the call only */
+    memset(paths, 0xff, sizeof(paths));
+    assert_int_equal(ask(&out, &on, "tools/list", NULL), BAY_OK);
+    LINK_UNTIL(on.loop, out.dones == 1);
+    assert_int_equal(out.kind, MCP_OUTCOME_RESULT);
+    assert_int_equal(on.breaks, 0);
+    answer_fini(&out);
+    finish(&on);
+}
+
+static void test_limits_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script;
+        const char *text;
+    } cases[] = {
+        {"read -r line; kill -XCPU $$", "was killed by signal 24 (its processor time is used up)"},
+        {"read -r line; kill -SYS $$",
+         "was killed by signal 31 (a system call that is not allowed)"},
+    };
+    for (size_t i = 0; i < 2; i++) {
+        owner on = {0};
+        assert_int_equal(loop_new(&on.loop), BAY_OK);
+        mcp_link_options options = owner_options(&on);
+        assert_int_equal(start_with(&on, &options, cases[i].script, 0), BAY_OK);
+        LINK_UNTIL(on.loop, on.breaks == 1);
+        assert_string_equal(on.text, cases[i].text);
+        finish(&on);
+    }
+}
+
 static void test_killed(void **state)
 {
     (void)state;
@@ -404,6 +461,8 @@ int main(void)
         cmocka_unit_test(test_call),
         cmocka_unit_test(test_exit_tells_why),
         cmocka_unit_test(test_dies_of_the_probe),
+        cmocka_unit_test(test_stays_sandboxed),
+        cmocka_unit_test(test_limits_are_named),
         cmocka_unit_test(test_killed),
         cmocka_unit_test(test_garbage),
         cmocka_unit_test(test_line_over_bound),
