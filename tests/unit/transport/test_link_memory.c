@@ -238,7 +238,8 @@ static void test_stdio(void **state)
     for (; failing_memory_start(at); at++) {
         owner on = {0};
         bay_diag diag = {0};
-        process_options child = {.argv = argv, .env = env, .cwd = "/"};
+        sandbox_options held = {.bubblewrap = SANDBOX_BUBBLEWRAP_NEVER, .is_best_effort = true};
+        process_options child = {.argv = argv, .env = env, .cwd = "/", .sandbox = &held};
         if (loop_new(&on.loop) == BAY_OK) {
             mcp_link_options link = short_options(&on);
             link.client.call_timeout_ms = link.client.max_total_ms = 20;
