@@ -296,9 +296,14 @@ void local_cancel(upstream_call *call, bay_str reason)
     }
 }
 
+/* A client that does not read holds back what is its own: an exchange, or a link that was lent to
+ * its call. On a link that all share its answers pile up on its stream instead, up to their bound.
+ */
 void local_pause(upstream_call *call, bool is_paused)
 {
-    if (call->call != NULL) {
+    const local *self = local_of(call->upstream);
+    bool is_own = self->kind == MCP_LINK_HTTP || (call->berth != NULL && call->berth->is_lent);
+    if (call->call != NULL && is_own) {
         mcp_call_pause(call->call, is_paused);
     }
 }
