@@ -48,6 +48,8 @@ void face_settle(face *self);
 /* Once a second. */
 void face_tick(face *self, uint64_t now_ms);
 void face_updated(face *self, bay_str uri);
+/* A server says that what a URL was for is done: the client that was asked to open it hears so. */
+void face_elicitation_done(face *self, bay_str server, json_val params);
 size_t face_count(const face *self, listing_kind kind);
 bay_str face_shown(const face *self, listing_kind kind, size_t index);
 

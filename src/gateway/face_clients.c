@@ -1,5 +1,7 @@
 /* Who a call is for, as the servers' sessions are told apart by it, and what a client says outside
  * of any call that matters to them. */
+#include <string.h>
+
 #include "base/mem.h"
 #include "base/str.h"
 #include "gateway/face_parts.h"
@@ -11,6 +13,14 @@ typedef struct numbered {
     char text[32];
 } numbered;
 
+/* A URL that the client of a session was asked to open: whom to tell when it is done. */
+typedef struct elicited {
+    list_link link; /* in face.elicited, oldest first */
+    mcp_session *session;
+    size_t len;
+    char key[]; /* the server's name, NUL, the raw id */
+} elicited;
+
 static bay_str key_of(const mcp_session *const *session)
 {
     return (bay_str){(const char *)session, sizeof(*session)};
@@ -19,6 +29,15 @@ static bay_str key_of(const mcp_session *const *session)
 void face_clients_init(face *self)
 {
     map_init(&self->numbered, SIZE_MAX / 2);
+    map_init(&self->elicitations, FACE_ELICITATIONS + 1);
+    list_init(&self->elicited);
+}
+
+static void forget_elicited(face *self, elicited *one)
+{
+    (void)map_remove(&self->elicitations, (bay_str){one->key, one->len});
+    list_remove(&one->link);
+    mem_free(one);
 }
 
 void face_clients_fini(face *self)
@@ -26,6 +45,10 @@ void face_clients_fini(face *self)
     size_t cursor = 0;
     bay_str key;
     void *one;
+    while (self->elicited.head.next != NULL && !list_is_empty(&self->elicited)) {
+        forget_elicited(self, CONTAINER_OF(list_first(&self->elicited), elicited, link));
+    }
+    map_fini(&self->elicitations);
     while (map_next(&self->numbered, &cursor, &key, &one)) {
         mem_free(one);
     }
@@ -77,7 +100,17 @@ void face_session_changed(void *user, mcp_session *session, bool is_open)
 {
     face *self = user;
     bay_str identity;
-    if (is_open || !identity_of_session(self, session, &identity)) {
+    if (is_open) {
+        return;
+    }
+    LIST_EACH(at, &self->elicited)
+    {
+        elicited *one = CONTAINER_OF(at, elicited, link);
+        if (one->session == session) {
+            forget_elicited(self, one);
+        }
+    }
+    if (!identity_of_session(self, session, &identity)) {
         return;
     }
     for (size_t i = 0; i < self->roster.count; i++) {
@@ -102,4 +135,73 @@ void face_notified(void *user, mcp_session *session, const rpc_message *message)
             upstream_tell(server, identity, message->method, json_raw(message->params));
         }
     }
+}
+
+/* ---- URLs to open ---------------------------------------------------------------------------- */
+
+/* False: it names none, or one too long to remember. */
+static bool elicitation_key(bay_str server, json_val params, char out[FACE_ELICITATION_BYTES],
+                            bay_str *out_key)
+{
+    json_val id = json_get(params, STR("elicitationId"));
+    buf text = {.at = out, .cap = FACE_ELICITATION_BYTES, .max = FACE_ELICITATION_BYTES};
+    buf_str(&text, server);
+    buf_char(&text, '\0');
+    buf_str(&text, json_raw(id));
+    *out_key = buf_view(&text);
+    return json_is(id, JSON_STRING) && text.err == BAY_OK;
+}
+
+/* Without memory, or beyond the bound, a client has to ask its user: it must be able to. */
+void face_elicited(face *self, bay_str server, json_val params, mcp_session *session)
+{
+    char bytes[FACE_ELICITATION_BYTES];
+    bay_str key;
+    if (session == NULL || !elicitation_key(server, params, bytes, &key)) {
+        return;
+    }
+    elicited *known = map_get(&self->elicitations, key);
+    if (known != NULL) {
+        forget_elicited(self, known);
+    }
+    if (self->elicitations.len >= FACE_ELICITATIONS) {
+        forget_elicited(self, CONTAINER_OF(list_first(&self->elicited), elicited, link));
+    }
+    elicited *one = mem_zalloc(sizeof(*one) + key.len);
+    if (one == NULL) {
+        return;
+    }
+    one->session = session;
+    one->len = key.len;
+    memcpy(one->key, key.at, key.len);
+    if (map_put(&self->elicitations, (bay_str){one->key, one->len}, one, NULL) != BAY_OK) {
+        mem_free(one);
+        return;
+    }
+    list_push(&self->elicited, &one->link);
+}
+
+/* mcp 2025-11-25 client/elicitation: to the client that was asked, and to no other */
+void face_elicitation_done(face *self, bay_str server, json_val params)
+{
+    char bytes[FACE_ELICITATION_BYTES];
+    bay_str key;
+    elicited *one = NULL;
+    if (elicitation_key(server, params, bytes, &key)) {
+        one = map_get(&self->elicitations, key);
+    }
+    if (one == NULL) {
+        return;
+    }
+    mcp_session *session = one->session;
+    forget_elicited(self, one);
+    buf text;
+    buf_init(&text, 2 * FACE_ELICITATION_BYTES);
+    buf_lit(&text, "{\"elicitationId\":");
+    buf_str(&text, json_raw(json_get(params, STR("elicitationId"))));
+    buf_char(&text, '}');
+    if (text.err == BAY_OK) {
+        mcp_session_notify(session, MCP_N_ELICITATION_COMPLETE, buf_view(&text));
+    }
+    buf_fini(&text);
 }

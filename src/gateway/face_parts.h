@@ -34,6 +34,8 @@ struct face {
     buf scratch;
     parked_calls parked;
     map numbered; /* see face_clients.c */
+    map elicitations;
+    list elicited;
     uint64_t last_number;
     task_book *tasks; /* NULL: nothing to remember */
 };
@@ -69,6 +71,10 @@ void face_wishes_move(face *self);   /* all do */
 void face_wishes_forget(face *self); /* its servers are about to leave */
 
 /* face_clients.c */
+enum {
+    FACE_ELICITATIONS = 4096,      /* URLs that somebody may yet be told are done with */
+    FACE_ELICITATION_BYTES = 1024, /* of a server's name and its id for one */
+};
 void face_clients_init(face *self);
 void face_clients_fini(face *self);
 /* Whose request it is: the client's session or connection, else its principal. Lives as long as
@@ -76,6 +82,8 @@ void face_clients_fini(face *self);
 bay_err face_identity(face *self, const mcp_request *request, bay_str *out) BAY_MUST_CHECK;
 void face_session_changed(void *user, mcp_session *session, bool is_open);
 void face_notified(void *user, mcp_session *session, const rpc_message *message);
+/* The client of this session was asked to open a URL; `params` name it. */
+void face_elicited(face *self, bay_str server, json_val params, mcp_session *session);
 
 /* A request on its way through: in the request's memory until it is finished; a call that may be
  * parked has memory of its own and outlives the request (parked.h). */
@@ -130,6 +138,10 @@ void route_answer(mcp_request *request, bay_str server, const mcp_outcome *outco
  * for machines; `server` whom it is about. */
 void route_refuse(mcp_request *request, bay_str server, const char *reason, int code, bay_str text,
                   bool may_have_run);
+/* The client of a session hears of URLs that it is to open (-32042), and later that they are done.
+ */
+void route_note_urls(face *of, const mcp_request *request, bay_str server,
+                     const mcp_outcome *outcome);
 /* A retry by a client whose user did not agree to the URL that the server wants opened: refused. */
 bool route_refuses_urls(mcp_request *request, bay_str server);
 

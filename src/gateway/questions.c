@@ -204,6 +204,8 @@ static bay_err ask_legacy(route *of, const mcp_method *method, const rpc_message
         err == BAY_OK ? question_new(of, method, message->id, (bay_str){NULL, 0}) : NULL;
     if (one != NULL) {
         one->is_told = true;
+        face_elicited(of->face, upstream_name(of->call.upstream), message->params,
+                      of->request->session);
         err = mcp_request_ask(of->request, method->id, buf_view(&params), client_answered, one,
                               face_now_ms(of->face));
         if (err != BAY_OK) {

@@ -129,6 +129,7 @@ static void route_done(void *user, const mcp_outcome *outcome)
         return;
     }
     bay_str server = upstream_name(self->call.upstream);
+    route_note_urls(self->face, request, server, outcome);
     route_end(self);
     route_answer(request, server, outcome);
 }

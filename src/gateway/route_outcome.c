@@ -213,6 +213,20 @@ bool route_refuses_urls(mcp_request *request, bay_str server)
     return false;
 }
 
+void route_note_urls(face *of, const mcp_request *request, bay_str server,
+                     const mcp_outcome *outcome)
+{
+    if (outcome->kind != MCP_OUTCOME_ERROR || outcome->error_code != URL_ELICITATION_REQUIRED ||
+        request->session == NULL) {
+        return;
+    }
+    json_iter iter =
+        json_iter_of(json_get(json_get(outcome->error, STR("data")), STR("elicitations")));
+    for (int i = 0; i < QUESTIONS_PER_CALL && json_next(&iter); i++) {
+        face_elicited(of, server, iter.value, request->session);
+    }
+}
+
 /* ---- the outcome ----------------------------------------------------------------------------- */
 
 void route_answer(mcp_request *request, bay_str server, const mcp_outcome *outcome)

@@ -154,6 +154,10 @@ typedef struct mcp_client_events {
     /* The server takes back a request of its own (legacy): no answer is awaited any more. `id` is
      * raw; perhaps of no open request. May be NULL. */
     void (*withdrawn)(void *user, bay_str id);
+    /* What a URL was for is done (notifications/elicitation/complete): `params` name it. Whoever
+     * was asked may be of another call than the one it comes with. NULL: it goes to that one's
+     * `notified`. */
+    void (*elicited)(void *user, json_val params);
     /* Every message on the wire, for `step` and recording; may be NULL. */
     void (*traced)(void *user, bool is_outgoing, bay_str message, const mcp_field *fields,
                    size_t count);

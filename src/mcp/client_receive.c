@@ -229,6 +229,13 @@ static void receive_notification(mcp_client *self, mcp_call *owner, const rpc_me
     case MCP_N_CANCELLED:
         receive_cancelled(self, message->params);
         return;
+    case MCP_N_ELICITATION_COMPLETE:
+        if (self->events.elicited != NULL) {
+            self->events.elicited(self->user, message->params);
+            return;
+        }
+        receive_related(self, owner, method, message->params);
+        return;
     default:
         receive_related(self, owner, method, message->params);
         return;

@@ -240,6 +240,10 @@ bay_err mcp_request_ask(mcp_request *self, mcp_method_id method, bay_str params,
  * nothing is open. */
 void mcp_request_withdraw(mcp_request *self, const void *user, bay_str reason);
 
+/* To one session, on whatever stream of it is open: a notification of its revision that belongs to
+ * no request under way. */
+void mcp_session_notify(mcp_session *self, mcp_method_id method, bay_str params);
+
 /* To everybody who asked for it: list_changed to legacy sessions and modern listeners … */
 void mcp_server_changed(mcp_server *self, mcp_change change);
 /* … and updates of one resource to its subscribers. `meta` raw or empty. */

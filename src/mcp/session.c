@@ -351,3 +351,32 @@ void session_notify(mcp_session *self, buf *json)
         (void)stream_event(self->get, buf_view(json), false);
     }
 }
+
+/* Without a standalone stream, that of a request under way is one the client listens to. */
+static outlet *open_outlet(mcp_session *self)
+{
+    LIST_EACH(link, &session_peer(self)->requests)
+    {
+        request *one = CONTAINER_OF(link, request, peer_link);
+        if (one->outlet != NULL && !one->shown.is_cancelled && !one->is_finished) {
+            return one->outlet;
+        }
+    }
+    return NULL;
+}
+
+void mcp_session_notify(mcp_session *self, mcp_method_id method, bay_str params)
+{
+    const mcp_method *row = mcp_method_of(method);
+    if (self->revision->id < row->since || self->revision->id > row->until) {
+        return;
+    }
+    buf *out = server_out(self->server);
+    rpc_write_notification(out, row->text, params);
+    outlet *through = self->connection == NULL && self->get == NULL ? open_outlet(self) : NULL;
+    if (through != NULL) {
+        (void)outlet_event(through, out);
+    } else {
+        session_notify(self, out);
+    }
+}

@@ -263,6 +263,93 @@ static void each_connection_is_somebody_else(void **state)
     close_stage(&self);
 }
 
+/* ---- URLs ------------------------------------------------------------------------------------ */
+
+static void done_with(stage *self, const char *server, const char *params)
+{
+    char *text = testing_quotes(params);
+    arena memory;
+    json_doc doc;
+    arena_init(&memory, 1 << 20);
+    assert_int_equal(json_parse(&doc, str_of(text), NULL, &memory, NULL), BAY_OK);
+    face_elicitation_done(self->face, str_of(server), json_root(&doc));
+    arena_fini(&memory);
+    mem_free(text);
+}
+
+#define DONE(id)                                                                                   \
+    "{'jsonrpc':'2.0','method':'notifications/elicitation/complete','params':{'elicitationId':" id \
+    "}}"
+#define URL                                                                                        \
+    "{'jsonrpc':'2.0','id':1,'method':'elicitation/create','params':{'mode':'url','message':'m',"  \
+    "'url':'x:y','elicitationId':'e\\u0041'}}"
+
+static void who_opened_a_url_hears_that_it_is_done(void **state)
+{
+    (void)state;
+    stage self;
+    open_asking(&self, "workers: 1", "'protocolVersion':'2025-11-25'," EVERYTHING);
+    done_with(&self, "a", "{'elicitationId':'e\\u0041'}"); /* nobody was asked */
+    say(&self.legacy, CALL);
+    fake_ask(self.a, URL);
+    forget(&self.legacy);
+    done_with(&self, "b", "{'elicitationId':'e\\u0041'}");
+    done_with(&self, "a", "{'elicitationId':'e'}");
+    done_with(&self, "a", "{'elicitationId':7}");
+    done_with(&self, "a", "[]");
+    assert_int_equal(self.legacy.count, 0);
+    done_with(&self, "a", "{'elicitationId':'e\\u0041','x':1}");
+    assert_heard(&self.legacy, DONE("'e\\u0041'"));
+    done_with(&self, "a", "{'elicitationId':'e\\u0041'}"); /* once */
+    assert_int_equal(self.legacy.count, 0);
+    say(&self.legacy, "{'jsonrpc':'2.0','id':'bay-1','result':{'action':'accept'}}");
+    fake_error(self.a, -32042,
+               "{'code':-32042,'message':'m','data':{'elicitations':[{'mode':'url','url':'x:y',"
+               "'elicitationId':'f'},7]}}");
+    assert_heard_part(&self.legacy, "'code':-32042");
+    done_with(&self, "a", "{'elicitationId':'f'}"); /* after the call */
+    assert_heard(&self.legacy, DONE("'f'"));
+    say(&self.legacy, CALL);
+    fake_ask(self.a, URL);
+    forget(&self.legacy);
+    mcp_connection_close(self.legacy.connection);
+    done_with(&self, "a", "{'elicitationId':'e\\u0041'}"); /* nobody is there any more */
+    assert_int_equal(self.legacy.count, 0);
+    peer_open(&self.legacy, self.face);
+    close_stage(&self);
+}
+
+static void only_so_many_urls_are_remembered(void **state)
+{
+    (void)state;
+    stage self;
+    char text[2000];
+    open_asking(&self, "workers: 1", "'protocolVersion':'2025-11-25'," EVERYTHING);
+    for (int i = 0; i <= FACE_ELICITATIONS; i++) {
+        say(&self.legacy, CALL);
+        (void)snprintf(text, sizeof(text),
+                       "{'code':-32042,'message':'m','data':{'elicitations':[{'mode':'url','url':"
+                       "'x:y','elicitationId':'%d'}]}}",
+                       i);
+        fake_error(self.a, -32042, text);
+        forget(&self.legacy);
+    }
+    assert_int_equal(self.face->elicitations.len, FACE_ELICITATIONS);
+    done_with(&self, "a", "{'elicitationId':'0'}");
+    assert_int_equal(self.legacy.count, 0); /* the oldest */
+    done_with(&self, "a", "{'elicitationId':'1'}");
+    assert_heard(&self.legacy, DONE("'1'"));
+    char *big = malloc(FACE_ELICITATION_BYTES + 200);
+    assert_non_null(big);
+    int len = snprintf(big, 100, "{'elicitationId':'");
+    memset(big + len, 'x', FACE_ELICITATION_BYTES);
+    memcpy(big + len + FACE_ELICITATION_BYTES, "'}", 3);
+    done_with(&self, "a", big);
+    assert_int_equal(self.legacy.count, 0);
+    free(big);
+    close_stage(&self);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +362,8 @@ int main(void)
         cmocka_unit_test(a_client_that_leaves_or_falls_silent),
         cmocka_unit_test(an_answer_may_end_the_call),
         cmocka_unit_test(each_connection_is_somebody_else),
+        cmocka_unit_test(who_opened_a_url_hears_that_it_is_done),
+        cmocka_unit_test(only_so_many_urls_are_remembered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
