@@ -3,6 +3,23 @@
 #include "gateway/worker.h"
 #include "json/writer.h"
 
+static void write_sessions(json_writer *writer, const upstream *server)
+{
+    upstream_count count = upstream_count_of(server);
+    json_key_lit(writer, "sessions");
+    json_put_uint(writer, count.links);
+    if (upstream_config(server)->command.len > 0) {
+        json_key_lit(writer, "processes");
+        json_put_uint(writer, count.processes);
+        json_key_lit(writer, "circuit");
+        json_put_str(writer, str_of(count.circuit));
+    }
+    json_key_lit(writer, "waiting");
+    json_put_uint(writer, count.waiting);
+    json_key_lit(writer, "refusedQuestions");
+    json_put_uint(writer, count.refused_questions);
+}
+
 static void write_server(json_writer *writer, const slot *at)
 {
     const upstream *server = at->upstream;
@@ -30,6 +47,11 @@ static void write_server(json_writer *writer, const slot *at)
     }
     json_key_lit(writer, "restarts");
     json_put_uint(writer, upstream_restarts(server));
+    if (upstream_last_break(server)[0] != '\0') {
+        json_key_lit(writer, "restartedFor");
+        json_put_str(writer, str_of(upstream_last_break(server)));
+    }
+    write_sessions(writer, server);
     static const bay_str names[LISTING_KINDS] = {STR_INIT("tools"), STR_INIT("resources"),
                                                  STR_INIT("resourceTemplates"),
                                                  STR_INIT("prompts")};

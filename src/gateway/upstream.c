@@ -53,6 +53,9 @@ void upstream_set_state(upstream *self, upstream_state state, const char *error)
         upstream_state_text(self->state), upstream_state_text(state),
         self->error[0] != '\0' ? ": " : "", self->error);
     self->state = state;
+    if (is_bad) {
+        memcpy(self->last_break, self->error, sizeof(self->error));
+    }
     if (state == UPSTREAM_READY || is_bad) {
         self->is_settled = true;
     }
@@ -247,4 +250,22 @@ int upstream_process_id(const upstream *self)
 size_t upstream_open_calls(const upstream *self)
 {
     return self->open_calls;
+}
+
+const char *upstream_last_break(const upstream *self)
+{
+    return self->last_break;
+}
+
+upstream_count upstream_count_of(const upstream *self)
+{
+    static const char *const circuits[] = {"closed", "open", "trial"};
+    const upstream_figures *from = self->owner != NULL ? &self->owner->figures : &self->figures;
+    return (upstream_count){
+        .links = atomic_load_explicit(&from->links, memory_order_relaxed),
+        .processes = atomic_load_explicit(&from->processes, memory_order_relaxed),
+        .waiting = atomic_load_explicit(&from->waiting, memory_order_relaxed),
+        .refused_questions = atomic_load_explicit(&from->refused_questions, memory_order_relaxed),
+        .circuit = circuits[atomic_load_explicit(&from->circuit, memory_order_relaxed)],
+    };
 }

@@ -145,6 +145,17 @@ bool upstream_is_down(const upstream *self);
 bool upstream_is_settled(const upstream *self);
 uint32_t upstream_restarts(const upstream *self);
 size_t upstream_open_calls(const upstream *self);
-int upstream_process_id(const upstream *self); /* 0: none */
+int upstream_process_id(const upstream *self);         /* 0: none */
+const char *upstream_last_break(const upstream *self); /* why it was last restarted; "" */
+
+/* What its owner has just now, whichever loop asks. */
+typedef struct upstream_count {
+    unsigned links;     /* sessions with the server, also those that are starting or ending */
+    unsigned processes; /* of them, those with a child */
+    unsigned waiting;   /* calls that wait for one */
+    unsigned refused_questions; /* of the server, that could not be tied to a call */
+    const char *circuit;        /* "closed", "open", "trial" */
+} upstream_count;
+upstream_count upstream_count_of(const upstream *self);
 
 #endif

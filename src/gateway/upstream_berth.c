@@ -130,6 +130,7 @@ bay_err berth_open(local *owner, const share_key *key, bay_str identity, berth *
     }
     list_push(&owner->berths, &self->link);
     owner->berth_count++;
+    local_tally(owner);
     *out = self;
     return BAY_OK;
 }

@@ -55,7 +55,19 @@ void local_say_circuit(const local *self, char *out, size_t size)
         self->base.state == UPSTREAM_OPEN ? self->restart_at_ms : self->circuit.trial_at_ms;
     snprintf(out, size, "it crashed %u times within %u s and is tried again in %llu s: %s",
              rules->attempts, rules->window_ms / 1000,
-             (unsigned long long)(at > now ? (at - now + 999) / 1000 : 0), self->last_break);
+             (unsigned long long)(at > now ? (at - now + 999) / 1000 : 0), self->base.last_break);
+}
+
+void local_tally(local *self)
+{
+    upstream_figures *out = &self->base.figures;
+    unsigned links = (unsigned)self->berth_count + (self->main.connection != NULL ? 1 : 0);
+    atomic_store_explicit(&out->links, links, memory_order_relaxed);
+    atomic_store_explicit(&out->processes, local_is_process(self) ? links : 0,
+                          memory_order_relaxed);
+    atomic_store_explicit(&out->waiting, (unsigned)(self->waiting_count + self->queued_count),
+                          memory_order_relaxed);
+    atomic_store_explicit(&out->circuit, (unsigned)self->circuit.state, memory_order_relaxed);
 }
 
 /* ---- the main link's life -------------------------------------------------------------------- */
@@ -69,7 +81,7 @@ static void local_break(local *self, bay_err err, const char *text)
         circuit_proved(&self->circuit);
     }
     self->failures++;
-    snprintf(self->last_break, sizeof(self->last_break), "%s",
+    snprintf(self->base.last_break, sizeof(self->base.last_break), "%s",
              text != NULL && text[0] != '\0' ? text : bay_err_text(err));
     local_count_crash(self);
     bool is_open = !circuit_may_start(&self->circuit, now);
@@ -79,11 +91,13 @@ static void local_break(local *self, bay_err err, const char *text)
     }
     self->restart_at_ms = now + delay;
     self->base.process_id = 0;
+    local_tally(self);
     self->is_unreachable = false;
     self->main.is_unwritable = false;
     loop_timer_stop(self->base.loop, &self->main.idle);
     bay_err timer_err = loop_timer_start(self->base.loop, &self->restart, delay);
-    upstream_set_state(&self->base, is_open ? UPSTREAM_OPEN : UPSTREAM_BACKOFF, self->last_break);
+    upstream_set_state(&self->base, is_open ? UPSTREAM_OPEN : UPSTREAM_BACKOFF,
+                       self->base.last_break);
     if (!was_ready || delay > LOCAL_PATIENCE_MS || timer_err != BAY_OK) {
         local_fail_waiting(self, err, self->base.error);
     }
@@ -115,6 +129,7 @@ static void local_settle(void *argument)
         local_place_waiting(self);
     }
     pool_serve(self);
+    local_tally(self);
 }
 
 static void main_ready(void *user)
@@ -140,6 +155,7 @@ static void main_ready(void *user)
     }
     upstream_set_state(&self->base, UPSTREAM_READY, "");
     local_arm_idle(self);
+    local_tally(self);
     if (self->waiting_count > 0 || self->queued_count > 0) {
         loop_defer(self->base.loop, &self->settle);
     }
@@ -159,15 +175,13 @@ static void main_broken(void *user, bay_err err, const char *text)
 static void main_changed(void *user, mcp_change change)
 {
     local *self = ((berth *)user)->owner;
-    self->base.events->changed(self->base.user, &self->base, change);
-    upstream_publish_change(&self->base, change);
+    local_news_changed(self, change);
 }
 
 static void main_updated(void *user, bay_str uri)
 {
     local *self = ((berth *)user)->owner;
-    self->base.events->updated(self->base.user, &self->base, uri);
-    upstream_publish_update(&self->base, uri);
+    local_news_updated(self, uri);
 }
 
 static void main_logged(void *user, json_val params)
@@ -216,6 +230,7 @@ void local_begin(local *self)
     }
     self->base.process_id = mcp_link_process_id(self->main.connection);
     local_place_waiting(self);
+    local_tally(self);
 }
 
 static void local_restart(void *argument)
@@ -285,6 +300,7 @@ static void stop_timers(local *self)
     loop_timer_stop(self->base.loop, &self->restart);
     loop_timer_stop(self->base.loop, &self->main.idle);
     loop_timer_stop(self->base.loop, &self->queue);
+    local_news_stop(self);
 }
 
 static void local_close(upstream *base, void (*done)(void *user), void *user)
@@ -326,6 +342,7 @@ static void local_free(upstream *base)
     }
     loop_undefer(base->loop, &self->settle);
     local_forget_wishes(self);
+    local_news_fini(self);
     if (self->own_http != NULL) {
         http_client_free(self->own_http);
     }
@@ -368,6 +385,7 @@ bay_err upstream_new(const upstream_options *options, upstream **out)
     loop_timer_init(&self->restart, local_restart, self);
     loop_timer_init(&self->queue, pool_timer, self);
     self->settle = (loop_task){.function = local_settle, .argument = self};
+    local_news_init(self);
     self->http = options->http;
     self->level = MCP_LOG_NONE;
     bay_err err = upstream_init(&self->base, &local_ops, options);

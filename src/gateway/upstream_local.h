@@ -8,10 +8,12 @@
  *   upstream_calls    a call on a link
  *   upstream_question what the server asks during it
  *   upstream_open     how a link is opened
+ *   upstream_news     what the server tells by itself
  *   upstream_wishes   what is kept up over all main links */
 #ifndef GATEWAY_UPSTREAM_LOCAL_H
 #define GATEWAY_UPSTREAM_LOCAL_H
 
+#include "base/map.h"
 #include "gateway/circuit.h"
 #include "gateway/upstream_parts.h"
 #include "gateway/upstream_share.h"
@@ -27,6 +29,8 @@ enum {
     LOCAL_MAX_QUESTIONS = 64, /* open of one call; more are refused */
     LOCAL_MAX_SUBSCRIPTIONS = 4096,
     LOCAL_MAX_URI_BYTES = 8192,
+    LOCAL_NEWS_MS = 50,      /* between two rounds of telling of changes */
+    LOCAL_NEWS_RATE = 10000, /* updates of resources passed on in a second */
 };
 
 /* One link to the server. */
@@ -69,13 +73,19 @@ typedef struct local {
     uint32_t failures; /* in a row */
     uint64_t ready_at_ms;
     uint64_t restart_at_ms;
-    char last_break[UPSTREAM_ERROR_BYTES];
     uint64_t berth_after_ms; /* one could not be started: not before then */
     loop_timer restart;
     loop_task settle; /* what must not happen inside the links' own callbacks */
     list subscriptions;
     size_t subscription_count;
     mcp_log_level level;
+    unsigned changes; /* mcp_change, not told yet */
+    map updates;      /* nor these: uri -> its copy */
+    uint64_t news_after_ms;
+    loop_timer news_timer;
+    loop_task news_task;
+    bool is_news_due;
+    bool has_dropped_news;
     bool asks_untied;    /* its questions do not come on the stream of the call they are about */
     bool has_complained; /* of a question that could not be tied to a call */
     bool is_unreachable; /* a call found nobody at the URL */
@@ -91,6 +101,8 @@ local *local_of(upstream *self);
 void local_begin(local *self);
 /* A link broke that nobody asked to end. */
 void local_count_crash(local *self);
+/* For whoever looks from outside. */
+void local_tally(local *self);
 /* All links have ended: says so to whoever closes it. */
 void local_check_closed(local *self);
 bool local_is_process(const local *self);
@@ -151,6 +163,13 @@ void berth_withdraw_questions(upstream_call *call);
 /* upstream_open.c: makes `at->connection`. */
 bay_err local_open(local *self, berth *at, const mcp_client_events *events,
                    bay_diag *diag) BAY_MUST_CHECK;
+
+/* upstream_news.c */
+void local_news_init(local *self);
+void local_news_stop(local *self);
+void local_news_fini(local *self);
+void local_news_changed(local *self, mcp_change change);
+void local_news_updated(local *self, bay_str uri);
 
 /* upstream_wishes.c */
 void local_subscribe(upstream *base, bay_str uri, bool is_wanted);

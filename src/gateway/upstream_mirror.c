@@ -574,6 +574,7 @@ bay_err upstream_new_mirror(const upstream_options *options, upstream *owner,
     }
     list_init(&self->open);
     self->owner = owner;
+    self->base.owner = owner;
     self->owner_loop = owner_loop;
     self->level = MCP_LOG_NONE;
     bay_err err = upstream_init(&self->base, &mirror_ops, options);

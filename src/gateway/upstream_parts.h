@@ -2,6 +2,8 @@
 #ifndef GATEWAY_UPSTREAM_PARTS_H
 #define GATEWAY_UPSTREAM_PARTS_H
 
+#include <stdatomic.h>
+
 #include "base/list.h"
 #include "gateway/upstream.h"
 
@@ -22,6 +24,15 @@ typedef struct upstream_ops {
     void (*set_level)(upstream *self, mcp_log_level level);
 } upstream_ops;
 
+/* Written by the owner's thread, read by any. */
+typedef struct upstream_figures {
+    atomic_uint links;
+    atomic_uint processes;
+    atomic_uint waiting;
+    atomic_uint refused_questions;
+    atomic_uint circuit;
+} upstream_figures;
+
 struct upstream {
     const upstream_ops *ops;
     loop *loop;
@@ -34,7 +45,6 @@ struct upstream {
     bool is_settled;
     size_t open_calls;
     uint32_t restarts;
-    uint64_t refused_questions; /* that could not be tied to a call */
     int process_id;
     const mcp_revision *revision;
     list watchers;    /* the owner's: mirrors on other loops */
@@ -42,6 +52,9 @@ struct upstream {
     arena capability_memory;
     json_doc capability_doc;
     char error[UPSTREAM_ERROR_BYTES];
+    char last_break[UPSTREAM_ERROR_BYTES]; /* why it was last restarted */
+    upstream_figures figures;              /* the owner's */
+    const upstream *owner;                 /* whose figures they are; NULL: its own */
 };
 
 /* upstream.c */

@@ -54,6 +54,7 @@ void pool_remove(local *self, upstream_call *call)
     list_remove(&call->link);
     call->is_queued = false;
     self->queued_count--;
+    local_tally(self);
 }
 
 void pool_wait(local *self, upstream_call *call)
@@ -68,6 +69,7 @@ void pool_wait(local *self, upstream_call *call)
     call->is_queued = true;
     list_push(&self->lanes[str_hash(call->affinity.identity, 1) % LOCAL_LANES], &call->link);
     self->queued_count++;
+    local_tally(self);
     if (pool_arm(self) != BAY_OK) {
         pool_remove(self, call);
         upstream_call_fail(call, BAY_NOMEM, false, "no memory to wait for a session");

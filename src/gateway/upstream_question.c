@@ -100,7 +100,7 @@ static void refuse(berth *at, const rpc_message *request)
              "%.*s is refused: %zu calls are under way in this session, and nothing says which of "
              "them it belongs to",
              BAY_STR(str_head(request->method, 64)), at->open_count);
-    self->base.refused_questions++;
+    atomic_fetch_add_explicit(&self->base.figures.refused_questions, 1, memory_order_relaxed);
     if (!self->has_complained) {
         self->has_complained = true;
         LOG(LOG_WARN, "upstream",

@@ -42,6 +42,9 @@ static void state_arrives(mirror *self, const report *news)
     }
     snprintf(base->error, sizeof(base->error), "%s", news->error);
     base->state = news->state; /* the owner's table has checked the step */
+    if (upstream_is_down(base)) {
+        memcpy(base->last_break, base->error, sizeof(base->error));
+    }
     base->events->state_changed(base->user, base);
 }
 

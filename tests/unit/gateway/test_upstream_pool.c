@@ -302,7 +302,7 @@ static void share_always_refuses_what_may_be_anybodys(void **state)
     assert_int_equal(one.asked + two.asked, 0);
     assert_says(&one, "\"code\":-32600");
     assert_says(&one, "nothing says which of them it belongs to");
-    assert_int_equal(self.server->refused_questions, 1);
+    assert_int_equal(upstream_count_of(self.server).refused_questions, 1);
     assert_int_equal(local_part(&self)->berth_count, 0);
     close_stage(&self);
 }
