@@ -135,12 +135,13 @@ static void settle(http_connection *self)
         return; /* the server was freed in there */
     }
     give_cork(self);
-    if (!self->keep_alive || self->server->is_draining) {
+    if (!self->keep_alive) {
         close_gently(self);
         return;
     }
     connection_set_state(self, HTTP_IDLE);
-    set_deadline(self, limits_of(self)->idle_timeout_ms);
+    set_deadline(self,
+                 self->server->is_draining ? DRAIN_LINGER_MS : limits_of(self)->idle_timeout_ms);
 }
 
 static void dispatch(http_connection *self)

@@ -30,7 +30,8 @@
 
 enum {
     HTTP_LISTENERS_MAX = 16,
-    HTTP_DATE_LINE = 37 /* "Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n" */
+    DRAIN_LINGER_MS = 100, /* while draining: a request on its way meets no closed connection */
+    HTTP_DATE_LINE = 37    /* "Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n" */
 };
 
 typedef enum http_state {

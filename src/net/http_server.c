@@ -14,8 +14,7 @@ enum {
     SPARE_INPUT = 16 * 1024, /* … when their input is not larger */
     SWEEP_MIN_MS = 1,
     SWEEP_MAX_MS = 1000,
-    DRAIN_LINGER_MS = 100, /* a request that is on its way meets no closed connection */
-    REFUSED_MAX = 64,      /* told why at one time; the rest is just closed */
+    REFUSED_MAX = 64, /* told why at one time; the rest is just closed */
     ADDRESSES_MAX = 1 << 20,
 };
 

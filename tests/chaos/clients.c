@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "board.h"
 #include "talk.h"
@@ -105,8 +106,14 @@ static uint64_t draw(client *one, uint64_t below)
 static void complain(const char *what, const client *one, const char *text)
 {
     if (self.complaints++ < 20) {
-        fprintf(stderr, "clients: %s: call %u of %s.%s by %s: %.400s\n", what, one->call,
-                one->server, one->tool, one->is_modern ? "a modern client" : "a session", text);
+        struct timespec now; /* as the gateway's log has it */
+        clock_gettime(CLOCK_REALTIME, &now);
+        fprintf(stderr,
+                "%02u:%02u:%02u.%03u clients: %s: call %u of %s.%s by %s, %u ms old: %.400s\n",
+                (unsigned)(now.tv_sec / 3600 % 24), (unsigned)(now.tv_sec / 60 % 60),
+                (unsigned)(now.tv_sec % 60), (unsigned)(now.tv_nsec / 1000000), what, one->call,
+                one->server, one->tool, one->is_modern ? "a modern client" : "a session",
+                (unsigned)((talk_now_us() + PATIENCE_US - one->give_up_us) / 1000), text);
     }
 }
 

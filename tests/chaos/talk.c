@@ -196,10 +196,14 @@ static void reply_end(talk_line *line)
         line->events->message(line, body.at);
         talk_text_free(&body);
     }
-    if (line->serial == serial) {
-        line->is_busy = false;
-        line->events->replied(line);
+    if (line->serial != serial) {
+        return;
     }
+    line->is_busy = false;
+    if (line->is_last) {
+        talk_close(line);
+    }
+    line->events->replied(line);
 }
 
 /* Takes one line of an event; true when that ended it. */
@@ -261,6 +265,9 @@ static bool take_head(talk_line *line)
     value[0] = '\0';
     copy_field(value, sizeof(value), line->in.at, "\ncontent-length:");
     line->left = strtoul(value, NULL, 10);
+    value[0] = '\0';
+    copy_field(value, sizeof(value), line->in.at, "\nconnection:");
+    line->is_last = strcasecmp(value, "close") == 0;
     line->has_head = true;
     line->is_in_chunk = false;
     text_cut(&line->in, (size_t)(end - line->in.at) + 4);

@@ -35,6 +35,7 @@ struct talk_line {
     void *user;
     int fd; /* -1: none; 0 means the same in a line that was never used */
     bool is_busy, has_head, is_stream, is_chunked;
+    bool is_last;  /* the gateway closes the connection after this reply */
     bool was_sent; /* bytes of the request may have arrived */
     int status;
     size_t left; /* of the body, or of the chunk */

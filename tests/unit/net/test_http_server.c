@@ -447,8 +447,11 @@ static void test_drain(void **state)
     RIG_UNTIL(&on, on.pending_count == 1);
     assert_int_equal(http_stream_write(on.pending[0], STR("bye")), BAY_OK);
     http_stream_end(on.pending[0]);
+    raw_until(&streaming, &on, "bye\r\n0\r\n\r\n");
+    assert_false(raw_has(&streaming, "Connection: close\r\n"));
+    assert_true(raw_say(&streaming, &on, "GET /info HTTP/1.1\r\n" HOST "\r\n")); /* nor was told */
     raw_until(&streaming, &on, NULL);
-    assert_true(raw_has(&streaming, "bye\r\n0\r\n\r\n"));
+    assert_true(raw_has(&streaming, "Connection: close\r\n"));
     raw_close(&idle);
     raw_close(&late);
     raw_close(&waiting);
