@@ -159,7 +159,28 @@ static void slot_updated(void *user, upstream *changed, bay_str address)
     }
 }
 
-static const upstream_events slot_events = {slot_state_changed, slot_changed, slot_updated};
+typedef struct done_url {
+    bay_str server;
+    json_val params;
+} done_url;
+
+static void take_done_url(face *at, void *context)
+{
+    const done_url *done = context;
+    face_elicitation_done(at, done->server, done->params);
+}
+
+static void slot_elicited(void *user, upstream *changed, json_val params)
+{
+    slot *self = user;
+    done_url done = {upstream_name(changed), params};
+    if (!is_gone(self)) {
+        each_face(self, take_done_url, &done);
+    }
+}
+
+static const upstream_events slot_events = {slot_state_changed, slot_changed, slot_updated,
+                                            slot_elicited};
 
 bay_err slot_new(worker *owner, const config *settings, const config_server *server,
                  upstream *process_owner, loop *owner_loop, slot **out)

@@ -39,6 +39,8 @@ typedef struct upstream_events {
     void (*state_changed)(void *user, upstream *self);
     void (*changed)(void *user, upstream *self, mcp_change change);
     void (*updated)(void *user, upstream *self, bay_str uri);
+    /* What a URL was for is done: `params` name it, and live for the callback only. May be NULL. */
+    void (*elicited)(void *user, upstream *self, json_val params);
 } upstream_events;
 
 typedef struct upstream_call_events {
@@ -139,6 +141,8 @@ const mcp_revision *upstream_revision(const upstream *self); /* NULL before it w
 bool upstream_has(const upstream *self, bay_str capability);
 /* It has it, and does not say false. */
 bool upstream_admits(const upstream *self, bay_str capability);
+/* It is to be started by the first who needs it, and nobody has yet. */
+bool upstream_is_asleep(const upstream *self);
 /* It failed, and is not being tried just now. */
 bool upstream_is_down(const upstream *self);
 /* Has it been ready once, or failed? (Before that nothing is known of it.) */

@@ -80,12 +80,19 @@ static bool berth_asked_loosely(void *user, const rpc_message *request)
     return berth_asked(user, NULL, request);
 }
 
+static void berth_elicited(void *user, json_val params)
+{
+    local *owner = ((berth *)user)->owner;
+    upstream_tell_elicited(&owner->base, params);
+}
+
 /* Changes and updates are the main link's to tell. */
 static const mcp_client_events berth_events = {
     .ready = berth_ready,
     .broken = berth_broken,
     .asked = berth_asked_loosely,
     .withdrawn = berth_withdrawn,
+    .elicited = berth_elicited,
 };
 
 /* ---- life ------------------------------------------------------------------------------------ */

@@ -184,6 +184,12 @@ static void main_updated(void *user, bay_str uri)
     local_news_updated(self, uri);
 }
 
+static void main_elicited(void *user, json_val params)
+{
+    local *self = ((berth *)user)->owner;
+    upstream_tell_elicited(&self->base, params);
+}
+
 static void main_logged(void *user, json_val params)
 {
     const local *self = ((berth *)user)->owner;
@@ -207,6 +213,7 @@ static const mcp_client_events main_events = {
     .logged = main_logged,
     .asked = main_asked,
     .withdrawn = berth_withdrawn,
+    .elicited = main_elicited,
 };
 
 void local_begin(local *self)

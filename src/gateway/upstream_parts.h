@@ -47,6 +47,8 @@ struct upstream {
     uint32_t restarts;
     int process_id;
     const mcp_revision *revision;
+    uint64_t elicited_ms; /* when the count below began */
+    uint32_t elicited_count;
     list watchers;    /* the owner's: mirrors on other loops */
     buf capabilities; /* raw, as of the last time it was ready */
     arena capability_memory;
@@ -69,6 +71,8 @@ void upstream_learn(upstream *self, const mcp_revision *revision, bay_str capabi
 void upstream_publish_state(upstream *self);
 void upstream_publish_change(upstream *self, mcp_change change);
 void upstream_publish_update(upstream *self, bay_str uri);
+/* For the owner too; so many in a second, and no more. */
+void upstream_tell_elicited(upstream *self, json_val params);
 void upstream_forget_watchers(upstream *self);
 void upstream_call_end(upstream_call *call); /* it is no longer open */
 void upstream_call_fail(upstream_call *call, bay_err err, bool was_sent, const char *text);

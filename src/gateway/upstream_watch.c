@@ -10,6 +10,11 @@
 #include "base/str.h"
 #include "gateway/upstream_mirror.h"
 
+enum {
+    ELICITED_MOST = 100,   /* notifications/elicitation/complete of one server, in a second */
+    ELICITED_BYTES = 4096, /* of their params */
+};
+
 /* In the owner's list of watchers. */
 typedef struct watcher {
     list_link link;
@@ -19,7 +24,7 @@ typedef struct watcher {
 
 struct report {
     mirror *mirror;
-    enum { REPORT_STATE, REPORT_CHANGE, REPORT_UPDATE, REPORT_FAREWELL } kind;
+    enum { REPORT_STATE, REPORT_CHANGE, REPORT_UPDATE, REPORT_ELICITED, REPORT_FAREWELL } kind;
     upstream_state state;
     mcp_change change;
     uint32_t restarts;
@@ -48,6 +53,19 @@ static void state_arrives(mirror *self, const report *news)
     base->events->state_changed(base->user, base);
 }
 
+static void elicited_arrives(mirror *self, const report *news)
+{
+    upstream *base = &self->base;
+    arena memory;
+    json_doc doc;
+    arena_init(&memory, 64 * ELICITED_BYTES);
+    if (base->events->elicited != NULL &&
+        json_parse(&doc, (bay_str){news->bytes, news->len}, NULL, &memory, NULL) == BAY_OK) {
+        base->events->elicited(base->user, base, json_root(&doc));
+    }
+    arena_fini(&memory);
+}
+
 static void report_arrive(void *argument)
 {
     report *news = argument;
@@ -67,6 +85,8 @@ static void report_arrive(void *argument)
         base->events->changed(base->user, base, news->change);
     } else if (!self->is_closed && news->kind == REPORT_UPDATE) {
         base->events->updated(base->user, base, (bay_str){news->bytes, news->len});
+    } else if (!self->is_closed && news->kind == REPORT_ELICITED) {
+        elicited_arrives(self, news);
     }
     mem_free(news);
 }
@@ -126,6 +146,25 @@ void upstream_publish_update(upstream *self, bay_str uri)
 {
     report like = {.kind = REPORT_UPDATE};
     report_all(self, &like, uri);
+}
+
+/* A person completes these: what comes faster is noise, and must not fill other loops' queues. */
+void upstream_tell_elicited(upstream *self, json_val params)
+{
+    uint64_t now = loop_now_ms(self->loop);
+    bay_str text = json_raw(params);
+    if (now - self->elicited_ms >= 1000) {
+        self->elicited_ms = now;
+        self->elicited_count = 0;
+    }
+    if (text.len > ELICITED_BYTES || self->elicited_count++ >= ELICITED_MOST) {
+        return;
+    }
+    if (self->events->elicited != NULL) {
+        self->events->elicited(self->user, self, params);
+    }
+    report like = {.kind = REPORT_ELICITED};
+    report_all(self, &like, text);
 }
 
 void upstream_forget_watchers(upstream *self)

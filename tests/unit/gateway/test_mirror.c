@@ -18,6 +18,7 @@ typedef struct stage {
     atomic_int states; /* changes that the mirror has told */
     int changes;
     int updates;
+    int elicited;
     bool is_closed;
     atomic_bool is_done_there;
     void (*work)(struct stage *self);
@@ -41,7 +42,13 @@ static void updated(void *user, upstream *self, bay_str uri)
     ((stage *)user)->updates += str_eq(uri, STR("f:///x"));
 }
 
-static const upstream_events mirror_events = {state_changed, changed, updated};
+static void elicited(void *user, upstream *self, json_val params)
+{
+    (void)self;
+    ((stage *)user)->elicited += str_eq(json_raw(params), STR("{\"elicitationId\" : \"e\"}"));
+}
+
+static const upstream_events mirror_events = {state_changed, changed, updated, elicited};
 
 static void run_there(void *argument)
 {
@@ -219,6 +226,35 @@ static void the_mirror_hears_what_changes(void **state)
     assert_string_equal(upstream_error(self.mirror), "it broke");
     assert_int_equal(self.changes, MCP_CHANGE_TOOLS);
     assert_int_equal(self.updates, 1);
+    close_stage(&self);
+}
+
+enum { TOLD = 150 };
+
+static void tell_elicited(stage *self)
+{
+    arena memory;
+    json_doc doc;
+    arena_init(&memory, 1 << 20);
+    assert_int_equal(json_parse(&doc, STR("{\"elicitationId\" : \"e\"}"), NULL, &memory, NULL),
+                     BAY_OK);
+    self->owner->loop = self->there;
+    for (int i = 0; i < TOLD; i++) {
+        upstream_tell_elicited(self->owner, json_root(&doc));
+    }
+    arena_fini(&memory);
+}
+
+/* Not as many as a server likes. */
+static void the_mirror_hears_that_a_url_is_done_with(void **state)
+{
+    (void)state;
+    stage self;
+    open_fake(&self);
+    there(&self, tell_elicited);
+    turn_until(self.here, self.elicited > 0);
+    there(&self, nothing);
+    assert_true(self.elicited < TOLD);
     close_stage(&self);
 }
 
@@ -644,6 +680,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_mirror_learns_what_the_owner_knows),
         cmocka_unit_test(the_mirror_hears_what_changes),
+        cmocka_unit_test(the_mirror_hears_that_a_url_is_done_with),
         cmocka_unit_test(calls_and_answers_cross_byte_for_byte),
         cmocka_unit_test(wishes_cross),
         cmocka_unit_test(questions_and_answers_cross),
