@@ -97,6 +97,7 @@ void task_note_remove(task_book *self, task_note *note)
     note_drop_kept(self, note);
     owner->count--;
     mem_free(note->shown);
+    mem_free(note->progress_token);
     mem_free(note);
     owner_leave(self, owner);
 }
@@ -180,6 +181,18 @@ bay_err task_note_show(task_note *self, bay_str shown)
     mem_free(self->shown);
     self->shown = copy;
     self->shown_len = (uint32_t)shown.len;
+    return BAY_OK;
+}
+
+bay_err task_note_follow(task_note *self, uint64_t progress_of, bay_str progress_token)
+{
+    char *copy = mem_dup(progress_token.at, progress_token.len);
+    if (copy == NULL) {
+        return BAY_NOMEM;
+    }
+    mem_free(self->progress_token);
+    self->progress_token = copy;
+    self->progress_of = progress_of;
     return BAY_OK;
 }
 

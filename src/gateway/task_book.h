@@ -47,6 +47,8 @@ typedef struct task_note {
     bool is_failure;   /* `kept` is an error object */
     char *kept;
     size_t kept_len;
+    uint64_t progress_of; /* the server's token of the call that began it; 0 */
+    char *progress_token; /* the client's, raw */
 } task_note;
 
 struct task_owner {
@@ -116,6 +118,8 @@ void task_book_free(task_book *self); /* NULL is fine */
 bay_err task_note_add(task_book *self, bay_str identity, bay_str token, uint64_t ttl_ms,
                       uint64_t now_ms, task_note **out) BAY_MUST_CHECK;
 bay_err task_note_show(task_note *self, bay_str shown) BAY_MUST_CHECK;
+bay_err task_note_follow(task_note *self, uint64_t progress_of,
+                         bay_str progress_token) BAY_MUST_CHECK;
 bay_err task_note_keep(task_book *self, task_note *note, bay_str kept,
                        bool is_failure) BAY_MUST_CHECK;
 void task_note_remove(task_book *self, task_note *note);

@@ -190,6 +190,16 @@ static bool is_asking(json_val result)
     return json_str_eq(json_get(result, STR("resultType")), STR("input_required"));
 }
 
+/* tasks/result will hear of it, by the token that the client gave here. */
+static void remember_progress(task_plan *self, uint64_t of)
+{
+    task_note *note = task_note_find(self->face->tasks, self->identity, self->token);
+    const mcp_request *request = self->way->request;
+    if (note != NULL && request != NULL && of != 0) {
+        err_ignore(task_note_follow(note, of, request->progress_token)); /* then it is not told */
+    }
+}
+
 /* The client follows the task itself. */
 static bool step_created(task_plan *self, mcp_outcome *inout)
 {
@@ -204,6 +214,7 @@ static bool step_created(task_plan *self, mcp_outcome *inout)
             return false;
         }
         task_show(self, task, from, TASK_STATUSES);
+        remember_progress(self, inout->progress_token);
         buf text;
         buf_init(&text, SHOWN_MEMORY);
         task_write_created(&text, result, from, to, self->token);
@@ -242,6 +253,7 @@ static bool step_run(task_plan *self, mcp_outcome *inout)
         return false;
     }
     self->is_running = true;
+    self->progress_of = inout->progress_token;
     if (from == MCP_MODERN) {
         task_wait_begin(self);
     } else {

@@ -358,6 +358,17 @@ static void request_own(task_plan *self, mcp_request *request)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
+/* The client's own token, which it gave with the call that began the task. Without memory it is not
+ * told. */
+static void follow_progress(task_plan *self)
+{
+    const task_note *note = task_note_find(self->face->tasks, self->identity, self->token);
+    if (note != NULL && note->progress_of != 0 &&
+        arena_dup(&self->memory, str_of(note->progress_token), &self->progress_token) == BAY_OK) {
+        self->way->call.spec.progress_of = note->progress_of;
+    }
+}
+
 /* Which step understands the server's answer, and what the server is asked first. */
 static void request_server(task_plan *self, mcp_request *request, upstream *to, mcp_era era)
 {
@@ -391,6 +402,7 @@ static void request_server(task_plan *self, mcp_request *request, upstream *to, 
     if (is_same) { /* the client's own params, under the server's own name for the task */
         self->way->call.spec.rename = self->id;
         if (method == MCP_TASKS_RESULT) {
+            follow_progress(self);
             self->way->call.task = self->id;
             self->way->call.spec.timeout_ms = self->face->config->timeouts.call_total_ms;
         }

@@ -156,10 +156,61 @@ static void plan_done(void *user, const mcp_outcome *outcome)
     task_plan_let_go(self);
 }
 
+/* By the token of the client's call that began the task, not of the one that waits for it. */
+static bool notify_progress(task_plan *self, json_val params)
+{
+    static const bay_str token = STR_INIT("progressToken");
+    buf text;
+    json_writer out;
+    if (self->progress_token.len == 0) {
+        return false;
+    }
+    buf_init(&text, WORDS_MEMORY);
+    json_writer_init(&out, &text);
+    json_open_object(&out);
+    json_key(&out, token);
+    json_put_raw(&out, self->progress_token);
+    json_put_members(&out, params, &token, 1);
+    json_close_object(&out);
+    bool is_slow = text.err == BAY_OK && mcp_request_notify(self->way->request, MCP_N_PROGRESS,
+                                                            buf_view(&text)) == BAY_AGAIN;
+    buf_fini(&text);
+    if (is_slow) {
+        upstream_call_pause(&self->way->call, true);
+    }
+    return true;
+}
+
+/* The task's status, where the server says it to a client that knows the task by our name. */
+static void notify_status(task_plan *self, json_val params)
+{
+    buf text;
+    json_writer out;
+    bool is_his = self->is_session && !self->is_run && self->token.len > 0 &&
+                  self->way->request != NULL &&
+                  json_str_eq(json_get(params, STR("taskId")), self->id);
+    if (!is_his) {
+        return;
+    }
+    buf_init(&text, WORDS_MEMORY);
+    json_writer_init(&out, &text);
+    json_open_object(&out);
+    task_put(&out, params, MCP_LEGACY, MCP_LEGACY, self->token, TASK_STATUSES);
+    json_close_object(&out);
+    if (text.err == BAY_OK) {
+        (void)mcp_request_notify(self->way->request, MCP_N_TASK_STATUS, buf_view(&text));
+    }
+    buf_fini(&text);
+}
+
 static void plan_notified(void *user, mcp_method_id method, json_val params)
 {
     route *way = user;
-    way->task->events->notified(user, method, params);
+    if (method == MCP_N_TASK_STATUS) {
+        notify_status(way->task, params);
+    } else if (method != MCP_N_PROGRESS || !notify_progress(way->task, params)) {
+        way->task->events->notified(user, method, params);
+    }
 }
 
 /* Its related task is the client's, or nobody's. */
@@ -297,6 +348,7 @@ void task_plan_send(task_plan *self, mcp_method_id method, bay_str params)
     spec->param_table = NULL;
     spec->timeout_ms = waits ? total_ms : 0;
     spec->max_total_ms = waits ? total_ms : 0;
+    spec->progress_of = waits ? self->progress_of : 0;
     way->call.task = waits ? self->id : (bay_str){NULL, 0};
     way->call.is_repeatable = true; /* reads, and cancels of what may be cancelled twice */
     upstream_send(source->upstream, &way->call);

@@ -36,8 +36,10 @@ struct task_plan {
     bay_str id;       /* the server's */
     bay_str token;    /* the client's */
     bool wants_task;
-    bool is_run;     /* the client knows of no task: it gets the result itself */
-    bool is_running; /* the server has a task that nobody else waits for */
+    uint64_t progress_of;   /* the server's token of the call that began the task; 0 */
+    bay_str progress_token; /* the client's, raw; empty: that of its request */
+    bool is_run;            /* the client knows of no task: it gets the result itself */
+    bool is_running;        /* the server has a task that nobody else waits for */
     uint32_t hold;
     bool is_over;
     json_val task; /* of tasks/get, while its result is fetched */

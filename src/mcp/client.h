@@ -111,6 +111,8 @@ typedef struct mcp_outcome {
     bay_err err; /* FAILED: TIMEOUT, CLOSED, EXITED, CONNECT, PROTOCOL, LIMIT, BUSY, VERSION … */
     bool was_sent; /* FAILED: the server may have executed it */
     const char *text;
+    uint64_t progress_token; /* RESULT: by which the call could be told of progress; a task that it
+                                began goes on using it */
 } mcp_outcome;
 
 typedef struct mcp_call_events {
@@ -135,6 +137,8 @@ typedef struct mcp_call_spec {
     bay_str client_info;     /* raw object; empty: the client's own */
     mcp_log_level log_level; /* MCP_LOG_NONE: none */
     bool wants_progress;
+    uint64_t
+        progress_of; /* an earlier call's progress_token: its progress is this call's, too; 0 */
     const mcp_param_table *param_table; /* of the tool; may be NULL */
     uint32_t timeout_ms;                /* 0: the client's default */
     uint32_t max_total_ms; /* bound that progress does not extend; 0: the client's default */

@@ -75,6 +75,7 @@ static void call_set_phase(mcp_call *call, call_phase phase)
     bool was_open = call->phase == CALL_OPEN || call->phase == CALL_RESUMING;
     bool is_open = phase == CALL_OPEN || phase == CALL_RESUMING;
     self->waiting_count += (size_t)(phase == CALL_WAITING) - (size_t)(call->phase == CALL_WAITING);
+    self->heirs += call->progress_of != 0 ? (size_t)is_open - (size_t)was_open : 0;
     if (is_user) {
         self->open_users += (size_t)is_open - (size_t)was_open;
         self->user_count += (size_t)(is_open || phase == CALL_WAITING) -

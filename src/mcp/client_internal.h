@@ -83,9 +83,10 @@ struct mcp_call {
     call_kept kept;
     mcp_log_level log_level;
     bool wants_progress;
-    uint64_t seq;      /* order of making; queue order */
-    uint64_t id;       /* JSON-RPC id and progress token; 0: never sent */
-    uint64_t exchange; /* HTTP; 0: none */
+    uint64_t progress_of; /* 0: of no other call */
+    uint64_t seq;         /* order of making; queue order */
+    uint64_t id;          /* JSON-RPC id and progress token; 0: never sent */
+    uint64_t exchange;    /* HTTP; 0: none */
     bool is_exchange_open;
     bool was_sent;
     bool is_paused;
@@ -176,6 +177,7 @@ struct mcp_client {
     size_t user_count;    /* of users: WAITING, OPEN, RESUMING */
     size_t open_users;    /* of users: OPEN, RESUMING */
     size_t paused_count;
+    size_t heirs; /* open calls with progress_of */
     uint32_t garbage;
     const char *unread_text; /* why the last message that was none could not be read; static */
     uint64_t unread_ms;      /* and when */

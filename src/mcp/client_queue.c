@@ -52,6 +52,7 @@ static bay_err call_fill(mcp_call *call, const mcp_call_spec *spec)
 {
     mcp_client *self = call->client;
     call->wants_progress = spec->wants_progress;
+    call->progress_of = spec->progress_of;
     call->log_level = spec->log_level;
     call->timeout_ms = spec->timeout_ms != 0 ? spec->timeout_ms : self->call_timeout_ms;
     call->end_ms =

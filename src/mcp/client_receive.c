@@ -26,7 +26,9 @@ static void finish_result(mcp_call *call, const rpc_message *message)
     if (is_modern) {
         call->client->is_confirmed = true;
     }
-    mcp_outcome outcome = {.kind = MCP_OUTCOME_RESULT, .result = message->result};
+    mcp_outcome outcome = {.kind = MCP_OUTCOME_RESULT,
+                           .result = message->result,
+                           .progress_token = call->wants_progress ? call->id : 0};
     mcp_call_finish(call, &outcome);
 }
 
@@ -121,12 +123,34 @@ static void notify_call(mcp_call *call, const mcp_method *method, json_val param
     }
 }
 
+/* mcp 2025-11-25 basic/utilities/tasks: the token of the call that began a task stays good for as
+ * long as the task lasts, so whoever waits for the task hears of its progress. */
+static mcp_call *heir_of(const mcp_client *self, bay_str token)
+{
+    uint64_t id;
+    if (self->heirs == 0 || !mcp_client_is_id(token, &id) || id == 0) {
+        return NULL;
+    }
+    LIST_EACH(link, &self->open)
+    {
+        mcp_call *call = CONTAINER_OF(link, mcp_call, link);
+        if (call->progress_of == id) {
+            return call;
+        }
+    }
+    return NULL;
+}
+
 static void receive_progress(mcp_client *self, mcp_call *owner, const mcp_method *method,
                              json_val params)
 {
-    mcp_call *call = mcp_call_by_id(self, json_raw(json_get(params, STR("progressToken"))));
+    bay_str token = json_raw(json_get(params, STR("progressToken")));
+    mcp_call *call = mcp_call_by_id(self, token);
+    mcp_call *heir = call == NULL ? heir_of(self, token) : NULL;
+    bool is_wanted = heir != NULL || (call != NULL && call->wants_progress);
+    call = heir != NULL ? heir : call;
     bool is_elsewhere = owner != NULL && owner != call && owner->purpose != CALL_STREAM;
-    if (call == NULL || !call->wants_progress || is_elsewhere) {
+    if (!is_wanted || is_elsewhere) {
         LOG(LOG_DEBUG, "mcp", "progress of no open request was ignored");
         return;
     }

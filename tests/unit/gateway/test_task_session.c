@@ -176,6 +176,59 @@ static void a_cancelled_task_stays_cancelled(void **state)
     close_stage(&self);
 }
 
+/* ---- what a server says while its task runs ---------------------------------------------------
+ */
+
+static void fake_end_with_token(stage *self, const char *json, uint64_t token)
+{
+    char *text = testing_quotes(json);
+    mcp_outcome outcome = {.kind = MCP_OUTCOME_RESULT, .progress_token = token};
+    fake_end(self->a, fake_take(self->a), &outcome, text, false);
+    mem_free(text);
+}
+
+static void progress_and_status_reach_who_waits(void **state)
+{
+    (void)state;
+    stage self;
+    char token[TOKEN];
+    open_tasks(&self, WHO_2025, be_core);
+    say(&self.legacy,
+        LEGACY("1", "tools/call", "'name':'a.may','task':{},'_meta':{'progressToken':'p\\u0041'}"));
+    assert_true(self.a->held[0]->spec.wants_progress);
+    fake_end_with_token(&self, "{'task':" CORE("working", "") "}", 77);
+    take_token(&self.legacy, token);
+    forget(&self.legacy);
+    ask_for(&self.legacy, LEGACY_TASK("2", "tasks/result"), token);
+    assert_int_equal(self.a->held[0]->spec.progress_of, 77);
+    fake_notify(self.a, MCP_N_PROGRESS, "{'progressToken':77,'progress':0.50,'x':1.0}");
+    assert_heard(&self.legacy,
+                 "{'jsonrpc':'2.0','method':'notifications/progress','params':{'progressToken':"
+                 "'p\\u0041','progress':0.50,'x':1.0}}");
+    fake_notify(self.a, MCP_N_TASK_STATUS, CORE("working", ",'x':1.0"));
+    assert_heard_of(&self.legacy,
+                    "{'jsonrpc':'2.0','method':'notifications/tasks/status','params':{'taskId':"
+                    "'%s','status':'working'," TIMES ",'ttl':60000,'x':1.0}}",
+                    token);
+    fake_notify(self.a, MCP_N_TASK_STATUS, "{'taskId':'another','status':'working'}");
+    assert_int_equal(self.legacy.count, 0);
+    fake_result(self.a, "{'content':[]}");
+    forget(&self.legacy);
+    close_stage(&self);
+    /* a client that knows of no task hears the progress of its call */
+    open_tasks(&self, WHO_OLD, be_core);
+    say(&self.legacy, LEGACY("1", "tools/call", "'name':'a.must','_meta':{'progressToken':5}"));
+    fake_end_with_token(&self, "{'task':" CORE("working", "") "}", 78);
+    assert_int_equal(self.a->held[0]->spec.progress_of, 78);
+    fake_notify(self.a, MCP_N_PROGRESS, "{'progressToken':78,'progress':1}");
+    assert_heard(&self.legacy, "{'jsonrpc':'2.0','method':'notifications/progress','params':{"
+                               "'progressToken':5,'progress':1}}");
+    fake_notify(self.a, MCP_N_TASK_STATUS, CORE("working", ""));
+    assert_int_equal(self.legacy.count, 0);
+    fake_result(self.a, "{'content':[]}");
+    close_stage(&self);
+}
+
 /* ---- servers without tasks, clients without tasks -------------------------------------------- */
 
 static void a_result_that_came_at_once_is_kept(void **state)
@@ -395,6 +448,7 @@ int main(void)
         cmocka_unit_test(a_session_is_asked_on_the_stream_of_tasks_result),
         cmocka_unit_test(a_client_that_refuses_ends_the_task),
         cmocka_unit_test(a_cancelled_task_stays_cancelled),
+        cmocka_unit_test(progress_and_status_reach_who_waits),
         cmocka_unit_test(a_result_that_came_at_once_is_kept),
         cmocka_unit_test(the_gateway_runs_what_must_be_a_task),
         cmocka_unit_test(a_session_without_tasks_gets_what_needs_one),

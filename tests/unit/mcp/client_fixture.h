@@ -188,6 +188,7 @@ typedef struct fx_name {
     bay_err err; /* of the outcome, FAILED only */
     bool was_sent;
     mcp_outcome_kind kind;
+    uint64_t progress_token;
 } fx_name;
 
 static inline void fx_notified(void *user, mcp_call *call, const mcp_method *method,
@@ -215,6 +216,7 @@ static inline void fx_done(void *user, mcp_call *call, const mcp_outcome *outcom
     name->kind = outcome->kind;
     name->err = outcome->err;
     name->was_sent = outcome->was_sent;
+    name->progress_token = outcome->progress_token;
     if (outcome->kind == MCP_OUTCOME_RESULT) {
         fx_log(name->fx, "%s result %.*s\n", name->text, BAY_STR(json_raw(outcome->result)));
     } else if (outcome->kind == MCP_OUTCOME_ERROR) {
