@@ -13,7 +13,8 @@
 bool face_park(face *self, mcp_request *request)
 {
     route *waits = NULL;
-    if (!self->is_settled) {
+    bool is_waking = face_wake(self);
+    if (!self->is_settled || is_waking) {
         waits = arena_zalloc(request->memory, sizeof(*waits));
     }
     if (waits == NULL) {
@@ -225,15 +226,27 @@ void face_updated(face *self, bay_str address)
     mcp_server_resource_updated(self->engine, address);
 }
 
-void face_settle(face *self)
+void face_resume(face *self)
 {
+    list now; /* who has to wait for yet another server stands in the queue again */
     list_link *link;
-    self->is_settled = true;
-    face_wishes_settle(self);
+    list_init(&now);
     while ((link = list_pop(&self->waiting)) != NULL) {
+        list_push(&now, link);
+    }
+    while ((link = list_pop(&now)) != NULL) {
         mcp_request *request = CONTAINER_OF(link, route, link)->request;
         request->user = NULL;
         face_request(self, request);
+    }
+}
+
+void face_settle(face *self)
+{
+    self->is_settled = true;
+    face_wishes_settle(self);
+    if (!self->is_waking) {
+        face_resume(self);
     }
 }
 
@@ -284,6 +297,7 @@ bay_err face_new(const face_options *options, face **out)
     list_init(&self->searches);
     face_wishes_init(self);
     loop_timer_init(&self->tell, face_tell_now, self);
+    loop_timer_init(&self->waking, face_waited, self);
     parked_init(self);
     face_clients_init(self);
     buf_init(&self->scratch, CATALOG_MAX_BYTES);
@@ -337,6 +351,7 @@ void face_free(face *self)
     }
     if (self->loop != NULL) {
         loop_timer_stop(self->loop, &self->tell);
+        loop_timer_stop(self->loop, &self->waking);
     }
     session_keeper_free(self->keeper);
     parked_fini(self);

@@ -45,6 +45,8 @@ void face_keep_fresh(face *self, listing_kind kind, const catalog_source *source
 void face_server_changed(face *self, const upstream *server);
 /* Nothing more is to be waited for: requests and subscriptions that wait are taken up. */
 void face_settle(face *self);
+/* The servers that it has woken have been heard of. Harmless when it has woken none. */
+void face_awake(face *self);
 /* Once a second. */
 void face_tick(face *self, uint64_t now_ms);
 void face_updated(face *self, bay_str uri);

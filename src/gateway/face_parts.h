@@ -27,6 +27,8 @@ struct face {
     unsigned changes_due; /* mcp_change */
     uint64_t told_ms;     /* of changes; 0: never */
     loop_timer tell;
+    loop_timer waking; /* servers that slept are waited for no longer than that */
+    bool is_waking;
     bool is_settled;
     bool is_searched; /* it lists the meta tools in place of its tools */
     list searches;    /* under way */
@@ -49,11 +51,18 @@ static inline uint64_t face_now_ms(const face *self)
 /* face.c: before the servers were heard of, what is not known is not unknown: the request waits.
  * False: they were, or memory is short. */
 bool face_park(face *self, mcp_request *request);
+/* Takes up what was parked. */
+void face_resume(face *self);
 /* A tool by that name is shown, or may turn out to be. */
 bool face_knows_tool(const face *self, bay_str name);
 /* Whose resource it is, by the lists alone, or by whatever is known; NULL: nobody's. */
 upstream *face_owner_by_list(const face *self, bay_str address);
 upstream *face_owner_of_resource(const face *self, bay_str address);
+
+/* face_lazy.c */
+/* Starts its servers that sleep; true: there are some to be waited for. */
+bool face_wake(face *self);
+void face_waited(void *argument); /* a timer's function; the argument is the face */
 
 /* face_lists.c */
 void face_answer_list(face *self, mcp_request *request);

@@ -257,12 +257,26 @@ void worker_settle(worker *self)
 void worker_check_settled(worker *self)
 {
     bool all_learned = true;
+    bool all_awake = true;
     for (size_t i = 0; i < self->slot_count; i++) {
-        bool is_learned = slot_is_learned(self->slots[i]);
+        const upstream *server = self->slots[i]->upstream;
+        bool is_asleep = upstream_is_asleep(server); /* who is not started yet delays nobody */
+        bool is_learned = is_asleep || slot_is_learned(self->slots[i]);
+        bool is_lazy = upstream_config(server)->start == CONFIG_START_LAZY;
         all_learned = all_learned && is_learned;
+        all_awake = all_awake && (is_learned || !is_lazy);
         if (is_learned && self->slots[i]->face != NULL) {
             face_settle(self->slots[i]->face);
         }
+        if (is_learned && !is_asleep && self->slots[i]->face != NULL) {
+            face_awake(self->slots[i]->face);
+        }
+    }
+    for (size_t i = 0; all_awake && i < self->profile_count; i++) {
+        face_awake(self->profiles[i]);
+    }
+    if (all_awake) {
+        face_awake(self->all);
     }
     if (all_learned && !self->is_settled) {
         worker_settle(self);

@@ -227,6 +227,12 @@ bool upstream_admits(const upstream *self, bay_str capability)
     return json_is(found, JSON_OBJECT) || json_true(found);
 }
 
+bool upstream_is_asleep(const upstream *self)
+{
+    return self->server->start == CONFIG_START_LAZY && self->state == UPSTREAM_STOPPED &&
+           !self->is_settled;
+}
+
 bool upstream_is_down(const upstream *self)
 {
     return self->state == UPSTREAM_BACKOFF || self->state == UPSTREAM_OPEN;

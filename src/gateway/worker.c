@@ -103,9 +103,7 @@ void worker_set_ring(worker *self, const seal_ring *ring)
 {
     self->ring = ring;
     face_set_ring(self->all, ring);
-    for (size_t i = 0; i < self->profile_count; i++) {
-        face_set_ring(self->profiles[i], ring);
-    }
+    worker_profiles_set_ring(self, ring);
     for (size_t i = 0; i < self->slot_count; i++) {
         if (self->slots[i]->face != NULL) {
             face_set_ring(self->slots[i]->face, ring);
@@ -271,7 +269,7 @@ void worker_start_servers(worker *self)
     worker_tick(self);
     err_ignore(loop_timer_start(self->loop, &self->patience, self->config->timeouts.settle_ms));
     for (size_t i = 0; i < self->slot_count; i++) {
-        if (!self->slots[i]->is_mirror) {
+        if (!self->slots[i]->is_mirror && !upstream_is_asleep(self->slots[i]->upstream)) {
             upstream_start(self->slots[i]->upstream);
         }
     }

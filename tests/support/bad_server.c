@@ -126,7 +126,7 @@ static const char *const tools[] = {
     "wait",    "deafen",        "echo",      "exit",  "kill",      "hang",     "twice", "unknown",
     "garbage", "long",          "shut",      "types", "null",      "binary",   "ask",   "big",
     "cut",     "status",        "missing",   "html",  "event",     "progress", "error", "nothing",
-    "partial", "wrong_version", "half_line", "asks",  "asks_exit",
+    "partial", "wrong_version", "half_line", "asks",  "asks_exit", "flood",    "huge",  "stall",
 };
 
 static void list_tools(const request *from, char *out)
@@ -205,6 +205,23 @@ static void answered_result(const request *from, const char *line, char *out)
          "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[{\"type\":\"text\","
          "\"text\":\"good\"}],\"answer\":%.*s}}",
          from->id, (int)(end - at), at);
+}
+
+/* So many that whoever passes on each of them drowns. */
+static void flood(void)
+{
+    enum { MANY = 100000 };
+    char text[400];
+    for (int i = 0; i < MANY; i++) {
+        snprintf(text, sizeof(text),
+                 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n"
+                 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{"
+                 "\"progressToken\":%d,\"progress\":1}}\n"
+                 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\",\"params\":{"
+                 "\"uri\":\"file:///%d\"}}\n",
+                 1000000 + i, i % 20000);
+        say(1, text);
+    }
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -305,6 +322,17 @@ static void line_call(const request *from)
     } else if (strcmp(tool, "progress") == 0) {
         say(1, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{"
                "\"progressToken\":\"nobody's\",\"progress\":1}}\n");
+    } else if (strcmp(tool, "flood") == 0) {
+        flood();
+    } else if (strcmp(tool, "huge") == 0) {
+        anew(out, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[],\"x\":\"", from->id);
+        say(1, out);
+        static char part[1 << 20];
+        memset(part, 'x', sizeof(part));
+        for (int i = 0; i < 100; i++) {
+            say_all(1, part, sizeof(part));
+        }
+        anew(out, "\"}}");
     } else if (strcmp(tool, "long") == 0 || strcmp(tool, "big") == 0) {
         anew(out, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[],\"x\":\"", from->id);
         say(1, out);
@@ -318,7 +346,7 @@ static void line_call(const request *from)
     }
     say(1, out);
     say(1, "\n");
-    if (strcmp(tool, "deafen") == 0) {
+    if (strcmp(tool, "deafen") == 0 || strcmp(tool, "stall") == 0) {
         pause();
     }
     if (strcmp(tool, "twice") == 0) {
