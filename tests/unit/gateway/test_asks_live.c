@@ -179,6 +179,40 @@ static void a_call_given_up_is_cancelled_there(void **state)
     rig_close(&self);
 }
 
+/* Clients that go away at every moment of a resumed call: before it is read, while the answer is on
+ * its way to the server, while the result comes back. A disconnect is a cancel, so the server's
+ * session is lent to the next one, and the last one is served. */
+static void clients_that_leave_when_they_have_answered(void **state)
+{
+    (void)state;
+    gateway_rig self;
+    char token[STATE];
+    start(&self, TOP RIG_SERVER("a", "stdio", "good", ",'processes':2") "}}", 3);
+    for (int i = 0; i < MANY; i++) {
+        client one;
+        client two;
+        call_parked(&self, "a.asks", token);
+        retry_open(&one, &self, "a.asks", token, "{'action':'accept','content':{}}");
+        if (i % 3 == 1) {
+            poll(NULL, 0, i / 6);
+        }
+        retry_open(&two, &self, "a.asks", token, "{'action':'decline'}"); /* and another */
+        if (i % 2 == 0) {
+            client_close(&one);
+        }
+        (void)client_reply(&two);
+        assert_int_equal(client_status(&two), 200);
+        client_close(&two);
+        if (i % 2 != 0) {
+            client_close(&one);
+        }
+    }
+    call_parked(&self, "a.asks", token);
+    expect_retry(&self, "a.asks", token, "{'action':'accept','content':{}}",
+                 "\"answer\":{\"action\":\"accept\"");
+    rig_close(&self);
+}
+
 /* ---- sessions -------------------------------------------------------------------------------- */
 
 static void a_session_is_asked_on_the_calls_stream(void **state)
@@ -232,6 +266,7 @@ int main(void)
         cmocka_unit_test(a_server_that_dies_while_its_call_is_parked),
         cmocka_unit_test(a_gateway_that_ends_with_calls_parked),
         cmocka_unit_test(a_call_given_up_is_cancelled_there),
+        cmocka_unit_test(clients_that_leave_when_they_have_answered),
         cmocka_unit_test(a_session_is_asked_on_the_calls_stream),
     };
     loop *warm = NULL; /* what libuv opens once is open before anything is counted */
