@@ -62,6 +62,17 @@ static void part(worker *self, face *gone)
     }
 }
 
+void worker_profiles_set_ring(worker *self, const seal_ring *ring)
+{
+    for (size_t i = 0; i < self->profile_count; i++) {
+        face_set_ring(self->profiles[i], ring);
+    }
+    LIST_EACH(link, &self->parting)
+    {
+        face_set_ring(CONTAINER_OF(link, parting, link)->face, ring);
+    }
+}
+
 face *worker_profile(const worker *self, bay_str name)
 {
     for (size_t i = 0; i < self->profile_count; i++) {

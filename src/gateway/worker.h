@@ -115,6 +115,8 @@ void worker_check_settled(worker *self);
 
 /* profile.c */
 void worker_profiles_init(worker *self);
+/* Other keys for all of them, those that part included. */
+void worker_profiles_set_ring(worker *self, const seal_ring *ring);
 /* The faces of the configuration's profiles, of these servers; those of profiles that are gone part
  * from their clients. */
 bay_err worker_set_profiles(worker *self, const catalog_source *sources,
