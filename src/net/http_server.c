@@ -413,6 +413,9 @@ void http_server_drain(http_server *self, uint32_t grace_ms, void (*done)(void *
         return;
     }
     server_enter(self);
+    for (size_t i = 0; i < self->listener_count; i++) {
+        socket_listener_take_waiting(self->listeners[i].socket);
+    }
     self->is_draining = true;
     self->drain_done = done;
     self->drain_argument = argument;

@@ -169,6 +169,10 @@ void socket_listener_set_tls(socket_listener *self, tls_context *tls);
 void socket_listener_pause(socket_listener *self); /* new connections wait in the backlog */
 void socket_listener_resume(socket_listener *self);
 
+/* Accepts whoever waits in the backlog now: closing the listener would reset these connections, and
+ * requests may have come on them. `accepted` runs in here. */
+void socket_listener_take_waiting(socket_listener *self);
+
 /* Stops listening at once; no `accepted` any more. Connections live on. NULL is fine. */
 void socket_listener_close(socket_listener *self);
 

@@ -20,6 +20,7 @@
 #include "net/tls.h"
 
 #define ACCEPTS_PER_TURN 64
+#define WAITING_MAX 4096 /* more than any backlog */
 #define REST_MS 100
 #define BACKLOG 511
 #define HANDSHAKE_TIMEOUT_MS 10000
@@ -101,12 +102,9 @@ static void welcome(socket_listener *self, int fd, const struct sockaddr_storage
     }
 }
 
-static void on_acceptable(uv_poll_t *handle, int status, int events)
+static void accept_up_to(socket_listener *self, int most)
 {
-    (void)status; /* accept4 tells it better */
-    (void)events;
-    socket_listener *self = CONTAINER_OF(handle, socket_listener, poll);
-    for (int i = 0; i < ACCEPTS_PER_TURN && !self->is_closed && !self->is_paused; i++) {
+    for (int i = 0; i < most && !self->is_closed && !self->is_paused; i++) {
         struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
         socklen_t address_bytes = sizeof(address);
         int fd = accept4(self->fd, (struct sockaddr *)&address, &address_bytes,
@@ -128,6 +126,18 @@ static void on_acceptable(uv_poll_t *handle, int status, int events)
         }
         /* What is left concerns the one connection (ECONNABORTED, EPROTO, EINTR): the next. */
     }
+}
+
+static void on_acceptable(uv_poll_t *handle, int status, int events)
+{
+    (void)status; /* accept4 tells it better */
+    (void)events;
+    accept_up_to(CONTAINER_OF(handle, socket_listener, poll), ACCEPTS_PER_TURN);
+}
+
+void socket_listener_take_waiting(socket_listener *self)
+{
+    accept_up_to(self, WAITING_MAX);
 }
 
 static void update_poll(socket_listener *self)

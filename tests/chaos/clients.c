@@ -40,9 +40,8 @@ enum {
 typedef enum outcome {
     OPEN,
     ANSWERED,
-    REFUSED,   /* its question found nobody: not executed */
-    FAILED,    /* by an error: not executed */
-    UNCERTAIN, /* by an error that says that it may have been */
+    FAILED,    /* and was not executed, it is said */
+    UNCERTAIN, /* and may have been, it is said */
     LOST,      /* with its connection, when the gateway was killed */
     DROPPED,   /* with its connection, and it was not */
     OUTCOMES
@@ -289,6 +288,11 @@ static bool keep_retry(client *one, const char *text)
     return true;
 }
 
+static bool may_have_run(const char *text)
+{
+    return strstr(text, "\"patchbay/mayHaveRun\":true") != NULL;
+}
+
 static void take_result(client *one, const char *text)
 {
     char expected[64];
@@ -305,10 +309,10 @@ static void take_result(client *one, const char *text)
         self.foreign++;
         complain("another call's answer", one, text);
     }
-    if (strstr(text, "mayHaveRun") != NULL) {
+    if (may_have_run(text)) {
         conclude(one, UNCERTAIN, text);
     } else {
-        conclude(one, strstr(text, "\"isError\":true") != NULL ? REFUSED : ANSWERED, text);
+        conclude(one, strstr(text, "\"isError\":true") != NULL ? FAILED : ANSWERED, text);
     }
 }
 
@@ -328,7 +332,7 @@ static void take_message(client *one, char *text)
         self.foreign++;
         complain("an answer to nothing that was asked", one, text);
     } else if (strstr(text, "\"error\":") != NULL) {
-        conclude(one, strstr(text, "mayHaveRun") != NULL ? UNCERTAIN : FAILED, text);
+        conclude(one, may_have_run(text) ? UNCERTAIN : FAILED, text);
     } else {
         take_result(one, text);
     }
@@ -538,7 +542,7 @@ static int settle(void)
     for (uint32_t n = 0; n < self.calls; n++) {
         const entry *its = &self.ledger[n];
         uint32_t executed = __atomic_load_n(&self.board->executed[n], __ATOMIC_SEQ_CST);
-        bool is_nothing = its->outcome == FAILED || its->outcome == REFUSED;
+        bool is_nothing = its->outcome == FAILED;
         sums[its->outcome]++;
         resumed += its->was_resumed ? 1 : 0;
         twice += executed > 1 && !its->may_run_twice ? 1 : 0;
@@ -548,12 +552,12 @@ static int settle(void)
             fprintf(stderr, "clients: call %u was said not to have run, and ran\n", n);
         }
     }
-    printf("calls=%u answered=%u resumed=%u refused=%u failed=%u uncertain=%u lost=%u dropped=%u "
+    printf("calls=%u answered=%u resumed=%u failed=%u uncertain=%u lost=%u dropped=%u "
            "turned_away=%u sent_again=%u sessions_lost=%u double=%u foreign=%u open=%u twice=%u "
            "unexecuted=%u dishonest=%u\n",
-           self.calls, sums[ANSWERED], resumed, sums[REFUSED], sums[FAILED], sums[UNCERTAIN],
-           sums[LOST], sums[DROPPED], self.turned_away, self.sent_again, self.sessions_lost,
-           self.doubled, self.foreign, sums[OPEN], twice, unexecuted, dishonest);
+           self.calls, sums[ANSWERED], resumed, sums[FAILED], sums[UNCERTAIN], sums[LOST],
+           sums[DROPPED], self.turned_away, self.sent_again, self.sessions_lost, self.doubled,
+           self.foreign, sums[OPEN], twice, unexecuted, dishonest);
     return self.doubled + self.foreign + sums[OPEN] + sums[DROPPED] + twice + unexecuted +
                        dishonest >
                    0

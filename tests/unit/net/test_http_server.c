@@ -484,6 +484,27 @@ static void test_drain_cuts_after_its_grace(void **state)
     rig_fini(&on);
 }
 
+static void test_drain_takes_who_waits_to_be_accepted(void **state)
+{
+    (void)state;
+    static const char request[] = "GET /info HTTP/1.1\r\n" HOST "\r\n";
+    rig on;
+    raw waiting;
+    rig_init(&on, NULL);
+    raw_open(&waiting, &on);
+    assert_int_equal(write(waiting.fd, request, sizeof(request) - 1), sizeof(request) - 1);
+    assert_int_equal(http_server_connections(on.server), 0); /* no turn of the loop yet */
+    http_server_drain(on.server, 60000, rig_is_drained, &on);
+    assert_int_equal(http_server_connections(on.server), 1);
+    assert_false(on.is_drained);
+    raw_until(&waiting, &on, NULL);
+    assert_true(raw_has(&waiting, "200 OK"));
+    assert_true(raw_has(&waiting, "Connection: close\r\n"));
+    raw_close(&waiting);
+    RIG_UNTIL(&on, on.is_drained);
+    rig_fini(&on);
+}
+
 static void test_drain_of_nothing(void **state)
 {
     (void)state;
@@ -597,6 +618,7 @@ int main(void)
         cmocka_unit_test(test_abort),
         cmocka_unit_test(test_drain),
         cmocka_unit_test(test_drain_cuts_after_its_grace),
+        cmocka_unit_test(test_drain_takes_who_waits_to_be_accepted),
         cmocka_unit_test(test_drain_of_nothing),
         cmocka_unit_test(test_free_inside_the_handler),
         cmocka_unit_test(test_free_inside_closed),
