@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -46,6 +47,7 @@ typedef struct child_start_plan {
     sandbox_plan *sandbox;
     pid_t parent;
     int report_fd;
+    int reader_fd; /* the parent's end of it */
 } child_start_plan;
 
 /* --- finding the program --------------------------------------------------------------------- */
@@ -134,7 +136,13 @@ static void tie_to_parent(const child_start_plan *start)
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
         give_up(start->report_fd, STAGE_SETUP, 0);
     }
-    if (getppid() != start->parent) { /* it died before the line above */
+    /* It died before the line above? From a namespace of processes it cannot be seen: there the
+     * report has no reader any more. */
+    struct pollfd reader = {.fd = start->report_fd};
+    bool is_alive = start->sandbox->birth_flags == 0
+                        ? getppid() == start->parent
+                        : poll(&reader, 1, 0) >= 0 && (reader.revents & POLLERR) == 0;
+    if (!is_alive) {
         _exit(127);
     }
 }
@@ -142,6 +150,7 @@ static void tie_to_parent(const child_start_plan *start)
 static _Noreturn void be_child(const child_start_plan *start)
 {
     const child_plan *plan = start->plan;
+    close(start->reader_fd);
     if (setpgid(0, 0) != 0) {
         give_up(start->report_fd, STAGE_SETUP, 0);
     }
@@ -203,7 +212,10 @@ static pid_t fork_quietly(const child_start_plan *start)
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid_t pid = fork();
+    pid_t pid = start->sandbox->birth_flags == 0
+                    ? fork()
+                    : (pid_t)syscall(SYS_clone, start->sandbox->birth_flags | SIGCHLD, NULL, NULL,
+                                     NULL, NULL);
     if (pid == 0) {
         be_child(start);
     }
@@ -223,6 +235,7 @@ static bay_err run_child(child_start_plan *start, pid_t *out_pid, bay_diag *diag
     }
     start->parent = getpid();
     start->report_fd = report_pipe[1];
+    start->reader_fd = report_pipe[0];
     pid_t pid = fork_quietly(start);
     child_report report = {.stage = STAGE_SETUP, .error = errno};
     close(report_pipe[1]);

@@ -21,6 +21,7 @@
 enum {
     USER_BYTES = 16384,
     NEW_USER_NAMESPACE = 0x10000000,
+    NEW_PID_NAMESPACE = 0x20000000,
     PATH_BYTES = 4096,
     BUBBLEWRAP_PROCESSES = 3
 };
@@ -241,6 +242,12 @@ static bay_err plan_user(const sandbox_options *options, sandbox_plan *plan, bay
     }
     if (plan->processes > 0 && !plan->has_namespace) {
         plan->processes = 0; /* it would count what others run, too */
+    }
+    /* bwrap is born as the first of its own processes: whenever it is killed, also amid its start,
+     * the kernel ends all of them. Who is not root needs a user namespace to do that. */
+    if (plan->is_wrapped) {
+        plan->birth_flags = NEW_PID_NAMESPACE | (geteuid() != 0 ? NEW_USER_NAMESPACE : 0);
+        plan->has_namespace = plan->has_namespace || geteuid() != 0;
     }
     (void)snprintf(plan->uid_map, sizeof(plan->uid_map), "%lu %lu 1", (unsigned long)plan->uid,
                    (unsigned long)plan->uid);

@@ -80,7 +80,8 @@ static bool write_file(const char *path, const char *text)
 /* In a namespace of its own a user's processes are counted anew: the bound is this server's. */
 static bool make_namespace(const sandbox_plan *self)
 {
-    if (syscall(SYS_unshare, NEW_USER_NAMESPACE) != 0) {
+    bool is_born_there = (self->birth_flags & NEW_USER_NAMESPACE) != 0;
+    if (!is_born_there && syscall(SYS_unshare, NEW_USER_NAMESPACE) != 0) {
         return self->is_best_effort;
     }
     return write_file("/proc/self/uid_map", self->uid_map) &&

@@ -57,6 +57,7 @@ typedef struct sandbox_filter_options {
 typedef struct sandbox_plan {
     bool is_used;
     bool is_wrapped; /* by bubblewrap, which then makes files and filter its own affair */
+    int birth_flags; /* of clone: namespaces it is born into */
     bool is_best_effort;
     bool is_root;
     int ruleset;   /* -1: none */
@@ -71,7 +72,7 @@ typedef struct sandbox_plan {
     bool changes_user;
     uid_t uid;
     gid_t gid;
-    bool has_namespace; /* a user namespace of its own, for `processes` */
+    bool has_namespace; /* a user namespace of its own */
     char uid_map[64];
     char gid_map[64];
     const char **argv; /* bubblewrap's; NULL: the program's own */
