@@ -129,6 +129,21 @@ static void end(place *self, int number)
     await_end(self, number);
 }
 
+static void reload(place *self, uint32_t workers, const char *more)
+{
+    char text[4096] = "";
+    size_t len = 0;
+    write_config(self, workers, more);
+    assert_int_equal(kill(self->gateway, SIGHUP), 0);
+    while (strstr(text, "the configuration was reloaded") == NULL) {
+        len = len > sizeof(text) / 2 ? 0 : len;
+        ssize_t got = read(self->say, text + len, sizeof(text) / 2 - 1);
+        assert_true(got > 0);
+        len += (size_t)got;
+        text[len] = '\0';
+    }
+}
+
 static void open_place(place *self)
 {
     *self = (place){0};
@@ -391,6 +406,17 @@ static void keys_rotate(void **state)
     start(&self);
     assert_int_equal(status_of(&self, "/mcp", old), 404);
     assert_int_equal(status_of(&self, "/mcp", new), 200);
+    end(&self, SIGTERM);
+    /* the same without a restart */
+    write_config(&self, 1, "keys: [" OLD ", " NEW "]");
+    start(&self);
+    begin(&self, "2025-11-25", old);
+    reload(&self, 1, "keys: [" NEW "]");
+    assert_int_equal(status_of(&self, "/mcp", old), 404);
+    assert_int_equal(status_of(&self, "/mcp", new), 200);
+    begin(&self, "2025-11-25", old);
+    reload(&self, 1, "");
+    assert_int_equal(status_of(&self, "/mcp", old), 404); /* the store's own key seals now */
     end(&self, SIGTERM);
     struct stat about;
     assert_int_equal(stat(self.store, &about), 0);
