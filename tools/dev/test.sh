@@ -124,7 +124,7 @@ command_test() {
     test_build package package
     test_foreign package
     # Against the sanitized build: a leak or a wild read fails the suite that caused it.
-    export BAY_BUILD=build/test
+    export BAY_BUILD=build/test BAY_ERAS=quick
     test_foreign interop
     test_foreign conformance
     test_foreign schema

@@ -245,7 +245,7 @@ class Ours(Client):
             Ours.count += 1
             mark = f"mark-{Ours.count}"
         lines = ("\t".join(one[1:]).replace("{mark}", mark) + "\n" for one in server.plan
-                 if tables.left_out(self, server, one[1]) is None)
+                 if tables.is_played(self, one[1]) and tables.left_out(self, server, one[1]) is None)
         return file_of(f"{mark}.plan", "".join(lines))
 
     def play(self, server, target, prefix=""):

@@ -13,6 +13,7 @@
  *     mute     TOOL      ARGUMENTS            by a client that can be asked nothing
  *     cancel   TOOL      ARGUMENTS  HEARD     cancelled at its first progress; HEARD says what came
  *     task     TOOL      ARGUMENTS            as a task where the revision has that
+ *     older    TOOL                           as a task of 2025-11-25
  *     read     URI
  *     prompt   PROMPT    ARGUMENTS
  *     complete REFERENCE ARGUMENT   VALUE
@@ -589,14 +590,54 @@ static void play_task(player *self, const step *what)
     bay_reply_free(reply);
 }
 
+/* The text of the first member "taskId" anywhere in a reply; empty: there is none. */
+static bay_str task_id_in(bay_str json)
+{
+    static const char key[] = "\"taskId\":\"";
+    for (size_t i = 0; i + sizeof(key) <= json.len; i++) {
+        if (memcmp(json.at + i, key, sizeof(key) - 1) == 0) {
+            const char *at = json.at + i + sizeof(key) - 1;
+            const char *end = memchr(at, '"', json.len - (size_t)(at - json.at));
+            return (bay_str){at, end != NULL ? (size_t)(end - at) : 0};
+        }
+    }
+    return (bay_str){NULL, 0};
+}
+
+/* mcp 2025-11-25 basic/utilities/tasks: who calls asks for the task, and for its result. */
+static void play_older(player *self, const step *what)
+{
+    char name[256];
+    text params = {0};
+    bay_diag diag = {0};
+    bay_reply *reply = NULL;
+    putf(&params, "{\"name\":\"%s\",\"arguments\":{},\"task\":{\"ttl\":60000}}",
+         prefixed(self, what->word, name, sizeof(name)));
+    bay_err err = bay_client_request(self->client, "tools/call", params.at, &reply, &diag);
+    bay_str id = err == BAY_OK ? task_id_in(bay_reply_json(reply)) : (bay_str){NULL, 0};
+    if (id.len > 0) {
+        self->was_task = true;
+        params.len = 0;
+        put(&params, "{\"taskId\":\"", 11);
+        put(&params, id.at, id.len);
+        put(&params, "\"}", 2);
+        bay_reply_free(reply);
+        reply = NULL;
+        err = bay_client_request(self->client, "tasks/result", params.at, &reply, &diag);
+    }
+    print_outcome(self, what->name, err, reply, &diag);
+    bay_reply_free(reply);
+    free(params.at);
+}
+
 static const struct {
     const char *verb;
     void (*play)(player *self, const step *what);
 } verbs[] = {
-    {"list", play_list},       {"call", play_call},       {"logs", play_logs},
-    {"mute", play_mute},       {"cancel", play_cancel},   {"task", play_task},
-    {"read", play_read},       {"prompt", play_prompt},   {"complete", play_complete},
-    {"updates", play_updates}, {"changes", play_changes},
+    {"list", play_list},   {"call", play_call},       {"logs", play_logs},
+    {"mute", play_mute},   {"cancel", play_cancel},   {"task", play_task},
+    {"read", play_read},   {"prompt", play_prompt},   {"complete", play_complete},
+    {"older", play_older}, {"updates", play_updates}, {"changes", play_changes},
 };
 
 static bool play(player *self, char *line)

@@ -47,6 +47,9 @@ FIXTURE = (
     ("tasks", "task", "task", "work"),
     ("tasks", "task-asks", "task", "work_ask"),
     ("tasks", "task-fails", "task", "work_fail"),
+    ("tasks", "older-task", "older", "work"),
+    ("tasks", "older-task-asks", "older", "work_ask"),
+    ("tasks", "older-task-fails", "older", "work_fail"),
     ("completion", "completion", "complete", "greet", "name", "A"),
     ("completion", "completion-template", "complete", "fixture://item/{id}", "id", "G"),
     ("large result", "large", "call", "large"),
@@ -113,6 +116,7 @@ CASES = {
     "tools-list": "lists", "resources-list": "lists", "prompts-list": "lists",
     "progress": "progress", "cancel": "cancel", "logging": "log", "elicitation": "elicitation form",
     "sampling": "sampling", "roots": "roots", "subscribe": "subscribe", "list-changed": "subscribe",
+    "several-rounds": "elicitation form", "several-at-once": "several at once",
     "completion": "completion", "content-image": "binary", "content-audio": "binary",
     "content-mixed": "binary", "resource-blob": "binary",
 }
@@ -148,11 +152,21 @@ SINCE_CASES = {
     "structured": SINCE["structured"],
     "content-audio": SINCE["audio"],
     "elicitation": SINCE["form"],
+    "several-rounds": SINCE["form"],
+    "several-at-once": SINCE["form"],
+}
+
+# ---- what only clients of one revision have: step -> that revision ---------------------------------
+ONLY = {
+    "older-task": "2025-11-25",
+    "older-task-asks": "2025-11-25",
+    "older-task-fails": "2025-11-25",
 }
 
 # ---- whose direct answer is the measure ------------------------------------------------------------
 # Else that of the older revision of the two: it is what both can carry.
 BASIS = {
+    "older-task": "client", "older-task-asks": "client", "older-task-fails": "client",  # the only one that has them
     "missing": "client",  # the code of a resource that is not there is the client's revision's affair
     ("peer", "form-mute"): "server",  # a client that cannot be asked gets the server's own answer to that
     ("everything", "tools"): "server",  # it shows tools by what its client can be asked; the gateway can be asked all
@@ -184,6 +198,10 @@ def modern_client(client, _server):
     return client == MODERN
 
 
+def modern_server(_client, server):
+    return server == MODERN
+
+
 def modern_on_one_side(client, server):
     return (client == MODERN) != (server == MODERN)
 
@@ -209,10 +227,14 @@ FIELDS = [
     (LISTS, without_until("2025-11-25"), ("items", "*", "icons"), WHOLE),
     (("links",), without_until("2025-06-18"), ("result", "content", "*", "mimeType"),
      "a link becomes a line of text; what else it says stays with it"),
+    (("tools",), modern_server, ("items", "*", "execution"),
+     "a server of the tasks extension may run any tool as a task: said in the words of 2025-11-25, to all"),
     (("structured",), without_until("2025-06-18"), ("result", "structuredContent"),
      "the text that goes with it says the same: older clients pass over what they do not know"),
     (("progress",), without_until("2025-03-26"), ("progress", "*", "message"),
      "progress goes through as its server made it: older clients pass over what they do not know"),
+    (("older-task", "older-task-asks", "older-task-fails"), always,
+     ("result", "_meta", "io.modelcontextprotocol/related-task"), "which task a result is of: of no task, directly"),
     (("url",), modern_on_one_side, ("asked", "*", "params", "elicitationId"),
      "2026-07-28 knows a page to visit by its request alone"),
 ]
@@ -221,8 +243,16 @@ FIELDS = [
 LEFT_OUT = {
     ("ours-.*", "fixture-2025.*-stdio|fixture-2024.*-stdio", "updates|grow|shrink"):
         "a call whose client can be asked something is lent a process of its own (share: auto), and what changes in "
-        "that one is not what others see; the kind \"shared\" (share: always) has these",
+        "that one is not what others see; the kind 'shared' (share: always) has these",
+    ("(typescript|python|go|rust)-.*", "conformance-202[45].*-stdio", "subscribe|list-changed"):
+        "the same: what a call changes in the process that it is lent is not what others see",
+    ("ours-.*", "shared-.*", "cancel"):
+        "a call that was given up may still ask, so from then on nobody is asked anything in a process that all share",
 }
+
+
+def is_played(client, step):
+    return ONLY.get(step, client.revision) == client.revision
 
 
 def left_out(client, server, step):

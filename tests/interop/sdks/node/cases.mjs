@@ -194,6 +194,18 @@ const cases = {
         'test_input_required_result_elicitation'),
     sampling: (one) => asks(one, 'sampling', 'sampled words', 'test_sampling', 'test_input_required_result_sampling'),
     roots: (one) => asks(one, 'roots', '', 'test_roots', 'test_list_roots', 'test_input_required_result_list_roots'),
+    'several-rounds': async (one) => {
+        one.asked.length = 0;
+        const result = await one.call('test_input_required_result_multi_round');
+        assert.deepEqual(one.asked, ['elicitation', 'elicitation']);
+        assert.ok(!result.isError && result.content[0].text.length > 0, JSON.stringify(result));
+    },
+    'several-at-once': async (one) => {
+        one.asked.length = 0;
+        const result = await one.call('test_input_required_result_multiple_inputs');
+        assert.deepEqual(one.asked.toSorted(), ['elicitation', 'roots', 'sampling']);
+        assert.ok(!result.isError && result.content[0].text.length > 0, JSON.stringify(result));
+    },
     ping: async (one) => {
         if (one.revision === MODERN) throw new Skip('the revision has no ping');
         await one.client.ping();
