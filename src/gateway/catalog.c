@@ -123,23 +123,39 @@ static bay_err render(catalog_view *self, size_t index)
     return BAY_OK;
 }
 
-/* Claims of others that win or lose by the exchange of `offer`: their places become dirty. */
-static void mark_others(catalog_view *self, const catalog_claim *chain, bool is_bare)
+/* The first claim in a chain that is of neither the offer that comes nor the one that goes. */
+static const catalog_claim *first_other(const catalog_view *self, const catalog_claim *at,
+                                        catalog_chain which)
 {
-    for (const catalog_claim *at = chain; at != NULL; at = is_bare ? at->next_bare : at->next) {
-        catalog_place *place = &self->places[at->of->order];
-        if (at->of == place->offer && !at->of->is_leaving && !place->is_dirty) {
-            place->is_dirty = catalog_claim_outcome(self, at) != catalog_claim_rendered(self, at);
-        }
+    while (at != NULL && (at->of->is_leaving || at->of != self->places[at->of->order].offer)) {
+        at = at->next[which];
+    }
+    return at;
+}
+
+static void mark_claim(catalog_view *self, const catalog_claim *claim)
+{
+    catalog_place *place = &self->places[claim->of->order];
+    if (!place->is_dirty) {
+        place->is_dirty = catalog_claim_outcome(self, claim) != catalog_claim_rendered(self, claim);
     }
 }
 
+/* Of the claims of others one alone can win or lose by an exchange: to a full name the first, to a
+ * bare one the only. Its place becomes dirty. */
 static void mark_touched(catalog_view *self, const catalog_offer *offer)
 {
     for (size_t i = 0; offer != NULL && i < offer->count; i++) {
         const catalog_claim *claim = &offer->claims[i];
-        mark_others(self, map_get(&self->by_full, claim->full), false);
-        mark_others(self, map_get(&self->by_bare, claim->bare), true);
+        const catalog_claim *other =
+            first_other(self, map_get(&self->by_full, claim->full), CHAIN_FULL);
+        if (other != NULL) {
+            mark_claim(self, other);
+        }
+        other = first_other(self, map_get(&self->by_bare, claim->bare), CHAIN_BARE);
+        if (other != NULL && first_other(self, other->next[CHAIN_BARE], CHAIN_BARE) == NULL) {
+            mark_claim(self, other);
+        }
     }
 }
 
@@ -259,7 +275,7 @@ bay_err catalog_view_refresh(catalog_view *self, size_t index, uint64_t now_ms)
     if (place->offer != NULL) {
         place->offer->is_leaving = true;
     }
-    err = offer != NULL ? catalog_offer_link(self, offer) : BAY_OK;
+    err = offer != NULL ? catalog_offer_link(self, offer, place->offer) : BAY_OK;
     if (err == BAY_OK) {
         place->next_offer = offer;
         place->is_dirty = true;
@@ -294,7 +310,7 @@ static bay_err fill(catalog_view *self, uint64_t now_ms)
                 BAY_STR(listing_result_key(self->kind)));
         } else if (from != NULL) {
             bay_err err = catalog_offer_new(self, i, &place->offer);
-            err = err == BAY_OK ? catalog_offer_link(self, place->offer) : err;
+            err = err == BAY_OK ? catalog_offer_link(self, place->offer, NULL) : err;
             if (err != BAY_OK) {
                 return err;
             }

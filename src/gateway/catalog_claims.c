@@ -106,82 +106,94 @@ void catalog_offer_free(catalog_offer *self)
     }
 }
 
-/* ---- chains: one function for both, told apart by where a claim keeps its link ----------------
+/* ---- chains ------------------------------------------------------------------------------------
  */
 
-typedef struct chain {
-    map *heads;
-    bool is_bare;
-} chain;
-
-static catalog_claim **link_in(const chain *in, catalog_claim *claim)
+static map *heads_of(catalog_view *view, catalog_chain which)
 {
-    return in->is_bare ? &claim->next_bare : &claim->next;
+    return which == CHAIN_FULL ? &view->by_full : &view->by_bare;
 }
 
-static bay_str name_in(const chain *in, const catalog_claim *claim)
+static bay_str name_in(catalog_chain which, const catalog_claim *claim)
 {
-    return in->is_bare ? claim->bare : claim->full;
+    return which == CHAIN_FULL ? claim->full : claim->bare;
 }
 
-/* The one that comes stands before the one of the same server that goes. */
-static bool stands_before(const catalog_claim *a, const catalog_claim *b)
+/* `before` NULL: at the end, behind `after`; both NULL: alone. */
+static bay_err chain_insert(catalog_view *view, catalog_chain which, catalog_claim *claim,
+                            catalog_claim *after, catalog_claim *before)
 {
-    return a->of->order < b->of->order || (a->of->order == b->of->order && b->of->is_leaving);
-}
-
-static bay_err chain_add(const chain *in, catalog_claim *claim)
-{
-    bay_str name = name_in(in, claim);
-    catalog_claim *head = map_get(in->heads, name);
-    if (head == NULL || (stands_before(claim, head) && head->of != claim->of)) {
-        bay_err err = map_put(in->heads, name, claim, NULL);
-        if (err == BAY_OK) {
-            *link_in(in, claim) = head;
+    if (after == NULL) {
+        bay_err err = map_put(heads_of(view, which), name_in(which, claim), claim, NULL);
+        if (err != BAY_OK) {
+            return err;
         }
-        return err;
+    } else {
+        after->next[which] = claim;
     }
-    while (head->of != claim->of && *link_in(in, head) != NULL &&
-           !stands_before(claim, *link_in(in, head))) {
-        head = *link_in(in, head);
+    if (before != NULL) {
+        before->previous[which] = claim;
     }
-    if (head->of == claim->of) {
-        claim->is_twice = true;
-        return BAY_OK;
-    }
-    *link_in(in, claim) = *link_in(in, head);
-    *link_in(in, head) = claim;
+    claim->next[which] = before;
+    claim->previous[which] = after;
     return BAY_OK;
 }
 
-static void chain_remove(const chain *in, catalog_claim *claim)
+static void chain_remove(catalog_view *view, catalog_chain which, catalog_claim *claim)
 {
-    catalog_claim *head = map_get(in->heads, name_in(in, claim));
-    catalog_claim *next = *link_in(in, claim);
-    if (head != claim) {
-        while (head != NULL && *link_in(in, head) != claim) {
-            head = *link_in(in, head);
-        }
-        if (head != NULL) {
-            *link_in(in, head) = next;
-        }
-    } else if (next == NULL) {
-        map_remove(in->heads, name_in(in, claim));
-    } else {
-        err_ignore(map_put(in->heads, name_in(in, next), next, NULL)); /* the entry is there */
+    catalog_claim *next = claim->next[which];
+    catalog_claim *previous = claim->previous[which];
+    if (next != NULL) {
+        next->previous[which] = previous;
     }
-    *link_in(in, claim) = NULL;
+    if (previous != NULL) {
+        previous->next[which] = next;
+    } else if (next != NULL) {
+        /* the entry is there: nothing is allocated */
+        err_ignore(map_put(heads_of(view, which), name_in(which, next), next, NULL));
+    } else {
+        map_remove(heads_of(view, which), name_in(which, claim));
+    }
+    claim->next[which] = NULL;
+    claim->previous[which] = NULL;
 }
 
-static bay_err claim_link(catalog_view *view, catalog_claim *claim)
+/* The first in the chain that a claim of this offer comes before: one of a later server, or the one
+ * of its own server that goes. */
+static bool stands_behind(const catalog_claim *at, const catalog_offer *offer)
 {
-    chain full = {&view->by_full, false};
-    chain bare = {&view->by_bare, true};
-    bay_err err = chain_add(&full, claim);
+    return at->of->order > offer->order || (at->of->order == offer->order && at->of->is_leaving);
+}
+
+/* `like`: the claim of the same name that it takes the place of, when that is known: then nothing
+ * is searched, however many servers offer the name. */
+static bay_err link_full(catalog_view *view, catalog_claim *claim, catalog_claim *like)
+{
+    catalog_claim *after = NULL;
+    catalog_claim *before = like;
+    if (like != NULL) {
+        after = like->previous[CHAIN_FULL];
+    } else {
+        before = map_get(&view->by_full, claim->full);
+        while (before != NULL && !stands_behind(before, claim->of)) {
+            after = before;
+            before = before->next[CHAIN_FULL];
+        }
+    }
+    if (after != NULL && after->of == claim->of) {
+        claim->is_twice = true;
+        return BAY_OK;
+    }
+    return chain_insert(view, CHAIN_FULL, claim, after, before);
+}
+
+static bay_err claim_link(catalog_view *view, catalog_claim *claim, catalog_claim *like)
+{
+    bay_err err = link_full(view, claim, like);
     if (err == BAY_OK && !claim->is_twice && has_bare(view)) {
-        err = chain_add(&bare, claim);
+        err = chain_insert(view, CHAIN_BARE, claim, NULL, map_get(&view->by_bare, claim->bare));
         if (err != BAY_OK) {
-            chain_remove(&full, claim);
+            chain_remove(view, CHAIN_FULL, claim);
         }
     }
     return err;
@@ -189,21 +201,21 @@ static bay_err claim_link(catalog_view *view, catalog_claim *claim)
 
 static void claim_unlink(catalog_view *view, catalog_claim *claim)
 {
-    chain full = {&view->by_full, false};
-    chain bare = {&view->by_bare, true};
     if (claim->is_twice) {
         return;
     }
-    chain_remove(&full, claim);
+    chain_remove(view, CHAIN_FULL, claim);
     if (has_bare(view)) {
-        chain_remove(&bare, claim);
+        chain_remove(view, CHAIN_BARE, claim);
     }
 }
 
-bay_err catalog_offer_link(catalog_view *view, catalog_offer *self)
+bay_err catalog_offer_link(catalog_view *view, catalog_offer *self, const catalog_offer *old)
 {
     for (size_t i = 0; i < self->count; i++) {
-        bay_err err = claim_link(view, &self->claims[i]);
+        catalog_claim *like = old != NULL && i < old->count ? &old->claims[i] : NULL;
+        bool is_same = like != NULL && !like->is_twice && str_eq(like->full, self->claims[i].full);
+        bay_err err = claim_link(view, &self->claims[i], is_same ? like : NULL);
         if (err != BAY_OK) {
             while (i > 0) {
                 claim_unlink(view, &self->claims[--i]);
@@ -234,7 +246,7 @@ static bool reads_as_full(const catalog_view *view, bay_str bare)
 static bool is_alone(const catalog_view *view, const catalog_claim *self)
 {
     const catalog_claim *at = map_get(&view->by_bare, self->bare);
-    for (; at != NULL; at = at->next_bare) {
+    for (; at != NULL; at = at->next[CHAIN_BARE]) {
         if (at != self && !at->of->is_leaving) {
             return false;
         }
@@ -246,7 +258,7 @@ catalog_outcome catalog_claim_outcome(const catalog_view *view, const catalog_cl
 {
     const catalog_claim *head = map_get(&view->by_full, self->full);
     while (head != NULL && head->of->is_leaving) {
-        head = head->next;
+        head = head->next[CHAIN_FULL];
     }
     if (self->is_twice || head != self) {
         return CLAIM_HIDDEN;

@@ -11,9 +11,9 @@ typedef struct catalog_claim {
     bay_str describe;
     const listing_item *item;
     struct catalog_offer *of;
-    struct catalog_claim *next;      /* of the same full name, in the order of the servers */
-    struct catalog_claim *next_bare; /* of the same bare name, likewise */
-    bool is_twice;                   /* within its own server: in no chain */
+    struct catalog_claim *next[2]; /* of the same name, see catalog_chain */
+    struct catalog_claim *previous[2];
+    bool is_twice; /* within its own server: in no chain */
 } catalog_claim;
 
 /* All claims of one server. */
@@ -36,14 +36,20 @@ typedef struct catalog_place {
     size_t told;   /* items of it that the log has called hidden */
 } catalog_place;
 
+/* Claims to the same full name stand in the order of the servers, those to the same bare one as
+ * they came. */
+typedef enum catalog_chain { CHAIN_FULL, CHAIN_BARE } catalog_chain;
+
 typedef enum catalog_outcome { CLAIM_HIDDEN, CLAIM_FULL, CLAIM_BARE } catalog_outcome;
 
 /* catalog_claims.c */
 bay_err catalog_offer_new(const catalog_view *view, size_t index,
                           catalog_offer **out) BAY_MUST_CHECK;
 void catalog_offer_free(catalog_offer *self); /* NULL is fine; its claims are in no chain */
-/* Puts all claims into the view's chains, or none. */
-bay_err catalog_offer_link(catalog_view *view, catalog_offer *self) BAY_MUST_CHECK;
+/* Puts all claims into the view's chains, or none. `old`: what it takes the place of; may be NULL.
+ */
+bay_err catalog_offer_link(catalog_view *view, catalog_offer *self,
+                           const catalog_offer *old) BAY_MUST_CHECK;
 /* Takes them out again; needs no memory. NULL is fine. */
 void catalog_offer_unlink(catalog_view *view, catalog_offer *self);
 /* What becomes of a claim among those that are not leaving. */
