@@ -5,8 +5,8 @@
 #define MCP_INPUTS_H
 
 #include "base/buf.h"
-#include "json/writer.h"
 #include "mcp/protocol.h"
+#include "json/writer.h"
 
 typedef enum mcp_inputs {
     MCP_INPUT_FORM = 1, /* elicitation by a form, since 2025-06-18 */
