@@ -1,46 +1,10 @@
 #include "gateway/questions.h"
 
 #include "base/mem.h"
-#include "base/rand.h"
 #include "base/str.h"
 #include "gateway/face_parts.h"
 
-/* ---- in another revision's words ------------------------------------------------------------- */
-
-/* Nobody completes what has this id: it only satisfies the revision that demands one. */
-static void put_elicitation_id(json_writer *out)
-{
-    char id[17];
-    uint64_t random = rand_u64();
-    for (int i = 0; i < 16; i++, random >>= 4) {
-        id[i] = "0123456789abcdef"[random & 15];
-    }
-    json_key_lit(out, "elicitationId");
-    json_put_str(out, (bay_str){id, 16});
-}
-
-void question_write_params(buf *out, bay_str method, json_val params, const mcp_revision *to)
-{
-    static const bay_str mode[] = {STR_INIT("mode")};
-    bool is_elicitation = str_eq(method, STR("elicitation/create"));
-    bool is_url = is_elicitation && json_str_eq(json_get(params, mode[0]), STR("url"));
-    bool has_no_id = json_is(json_get(params, STR("elicitationId")), JSON_MISSING);
-    bool drops_mode = is_elicitation && to->id < MCP_REV_2025_11_25 &&
-                      !json_is(json_get(params, mode[0]), JSON_MISSING);
-    bool wants_id = is_url && to->id == MCP_REV_2025_11_25 && has_no_id;
-    if (!drops_mode && !wants_id) {
-        buf_str(out, json_raw(params));
-        return;
-    }
-    json_writer writer;
-    json_writer_init(&writer, out);
-    json_open_object(&writer);
-    json_put_members(&writer, params, mode, drops_mode ? 1 : 0);
-    if (wants_id) {
-        put_elicitation_id(&writer);
-    }
-    json_close_object(&writer);
-}
+/* ---- in words -------------------------------------------------------------------------------- */
 
 void question_write_inputs(buf *out, unsigned inputs)
 {
