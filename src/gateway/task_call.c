@@ -274,10 +274,19 @@ static bool wants_extension(const mcp_outcome *outcome)
                     JSON_MISSING);
 }
 
+/* A server that makes a task without being asked for one: the client knows of none, so its result
+ * is waited for. */
+static bool is_unasked(const mcp_outcome *outcome)
+{
+    return outcome->kind == MCP_OUTCOME_RESULT &&
+           !json_is(task_created(outcome->result, MCP_MODERN), JSON_MISSING);
+}
+
 static bool step_perhaps(task_plan *self, mcp_outcome *inout)
 {
     route *way = self->way;
-    if (!wants_extension(inout)) {
+    bool is_task = is_unasked(inout);
+    if (!is_task && !wants_extension(inout)) {
         return false;
     }
     way->call.spec.capabilities = task_plan_capabilities(self, way->request);
@@ -287,6 +296,9 @@ static bool step_perhaps(task_plan *self, mcp_outcome *inout)
         return false;
     }
     self->step = step_run;
+    if (is_task) {
+        return step_run(self, inout);
+    }
     upstream_send(way->call.upstream, &way->call);
     return true;
 }

@@ -71,6 +71,41 @@ static void somebody_elses_task_is_unknown(void **state)
     close_stage(&self);
 }
 
+/* With the same keys, a gateway that was started anew knows the names that were given before. */
+static void a_name_outlives_the_gateway(void **state)
+{
+    (void)state;
+    stage self;
+    char token[TOKEN];
+    open_tasks(&self, WHO_2025, be_core);
+    begin_modern(&self, token);
+    seal_ring *ring = self.ring;
+    self.ring = NULL;
+    close_stage(&self);
+    self = (stage){.ring = ring};
+    assert_int_equal(loop_new(&self.loop), BAY_OK);
+    open_for(&self, "workers: 1", "", WHO_2025);
+    face_settle(self.face);
+    be_core(&self);
+    ask_for(&self.modern, GET("1"), token);
+    assert_params(self.a, "tasks/get", "{'taskId':'up/1'}");
+    fake_result(self.a, CORE("working", ""));
+    assert_heard_part(&self.modern, "'status':'working'");
+    /* one that has not been heard of yet is of the era it was */
+    self.a->base.revision = NULL;
+    ask_for(&self.modern, GET("2"), token);
+    assert_params(self.a, "tasks/get", "{'taskId':'up/1'}");
+    be_core(&self);
+    fake_result(self.a, CORE("cancelled", ""));
+    assert_heard_part(&self.modern, "'ttlMs':60000");
+    /* a server that has left */
+    assert_int_equal(face_set_sources(self.face, self.config, &self.sources[1], 1), BAY_OK);
+    forget(&self.legacy);
+    ask_for(&self.modern, GET("3"), token);
+    assert_heard_part(&self.modern, "-32602");
+    close_stage(&self);
+}
+
 static void without_the_extension_there_are_no_tasks(void **state)
 {
     (void)state;
@@ -516,6 +551,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forged_names_reach_no_server),
         cmocka_unit_test(somebody_elses_task_is_unknown),
+        cmocka_unit_test(a_name_outlives_the_gateway),
         cmocka_unit_test(without_the_extension_there_are_no_tasks),
         cmocka_unit_test(faces_declare_what_each_revision_knows),
         cmocka_unit_test(tools_say_what_the_gateway_can_do),

@@ -345,6 +345,13 @@ static void a_session_without_tasks_gets_what_needs_one(void **state)
     assert_params(self.a, "tasks/get", "{'taskId':'up/1'}");
     fake_result(self.a, FLAT("completed", ",'result':{'content':[],'n':1.0}"));
     assert_heard(&self.legacy, "{'jsonrpc':'2.0','id':1,'result':{'content':[],'n':1.0}}");
+    /* one that makes a task unasked */
+    say(&self.legacy, LEGACY("4", "tools/call", "'name':'a.echo'"));
+    fake_result(self.a,
+                "{'resultType':'task','taskId':'up/1','status':'working'," TIMES ",'ttlMs':1}");
+    assert_params(self.a, "tasks/get", "{'taskId':'up/1'}");
+    fake_result(self.a, FLAT("completed", ",'result':{'content':[]}"));
+    assert_heard(&self.legacy, "{'jsonrpc':'2.0','id':4,'result':{'content':[]}}");
     /* another refusal is the client's */
     say(&self.legacy, LEGACY("2", "tools/call", "'name':'a.echo'"));
     fake_error(self.a, -32021,
