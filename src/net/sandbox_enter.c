@@ -44,9 +44,7 @@ static bool change_user(const sandbox_plan *self)
 {
     return syscall(SYS_setgroups, 0UL, NULL) == 0 &&
            syscall(SYS_setresgid, self->gid, self->gid, self->gid) == 0 &&
-           syscall(SYS_setresuid, self->uid, self->uid, self->uid) == 0 &&
-           /* else its own folder below /proc stays root's until exec */
-           prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0;
+           syscall(SYS_setresuid, self->uid, self->uid, self->uid) == 0;
 }
 
 sandbox_step sandbox_become(const sandbox_plan *self)
@@ -84,9 +82,16 @@ static bool make_namespace(const sandbox_plan *self)
     if (!is_born_there && syscall(SYS_unshare, NEW_USER_NAMESPACE) != 0) {
         return self->is_best_effort;
     }
-    return write_file("/proc/self/uid_map", self->uid_map) &&
-           write_file("/proc/self/setgroups", "deny") &&
-           write_file("/proc/self/gid_map", self->gid_map);
+    /* Of a process that shows its memory to nobody, as the gateway, these files are root's. */
+    int dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
+    bool is_mapped = prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0 &&
+                     write_file("/proc/self/uid_map", self->uid_map) &&
+                     write_file("/proc/self/setgroups", "deny") &&
+                     write_file("/proc/self/gid_map", self->gid_map);
+    int error = errno;
+    (void)prctl(PR_SET_DUMPABLE, dumpable == 1, 0, 0, 0);
+    errno = error;
+    return is_mapped;
 }
 
 static bool drop_capabilities(void)
