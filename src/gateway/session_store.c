@@ -32,7 +32,6 @@ struct session_store {
     uint32_t log_events;
     size_t log_bytes;
     bool has_complained;
-    bool is_closed;
 };
 
 typedef struct name {
@@ -79,36 +78,63 @@ static void make_due(void *argument)
     write_due(self);
 }
 
-bay_err session_store_open(loop *on, const config *settings, session_store **out, bay_diag *diag)
+static void on_closed(void *user)
 {
-    if (settings->store.len == 0) {
-        *out = NULL;
-        return BAY_OK;
+    *(bool *)user = true;
+}
+
+static void close_file(loop *on, store *file)
+{
+    bool is_closed = false;
+    store_close(file, on_closed, &is_closed);
+    while (!is_closed) {
+        (void)loop_turn(on, TURN_MS);
     }
+    store_free(file);
+}
+
+/* The largest event, and the largest row. */
+static uint64_t value_bytes(const config *settings)
+{
+    uint64_t event = settings->limits.event_log_bytes + HEADER_BYTES;
+    return event > STORE_VALUE_BYTES ? event : STORE_VALUE_BYTES;
+}
+
+bay_err session_store_new(loop *on, const config *settings, store *file, session_store **out)
+{
     session_store *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+        close_file(on, file);
+        return BAY_NOMEM;
     }
-    store_options options = {.value_bytes = settings->limits.event_log_bytes + HEADER_BYTES};
-    if (options.value_bytes < STORE_VALUE_BYTES) {
-        options.value_bytes = STORE_VALUE_BYTES;
-    }
-    bay_err err = store_open_sqlite(on, settings->store, &options, &self->file, diag);
-    if (err != BAY_OK) {
-        mem_free(self);
-        return err;
-    }
+    self->file = file;
     self->loop = on;
     self->idle_ms = settings->limits.session_idle_ms;
     self->log_events = settings->limits.event_log_events;
     self->log_bytes = settings->limits.event_log_bytes;
     list_init(&self->due);
     list_init(&self->later);
-    buf_init(&self->row, options.value_bytes);
+    buf_init(&self->row, value_bytes(settings));
     self->task = (loop_task){.function = write_due, .argument = self};
     loop_timer_init(&self->timer, make_due, self);
     *out = self;
     return BAY_OK;
+}
+
+bay_err session_store_open(loop *on, const config *settings, session_store **out, bay_diag *diag)
+{
+    if (settings->store.len == 0) {
+        *out = NULL;
+        return BAY_OK;
+    }
+    store *file = NULL;
+    store_options options = {.value_bytes = value_bytes(settings)};
+    bay_err err = store_open_sqlite(on, settings->store, &options, &file, diag);
+    if (err != BAY_OK) {
+        return err;
+    }
+    err = session_store_new(on, settings, file, out);
+    return err == BAY_OK ? BAY_OK : diag_set(diag, err, "out of memory");
 }
 
 void session_store_flush(session_store *self, uint32_t within_ms)
@@ -123,11 +149,6 @@ void session_store_flush(session_store *self, uint32_t within_ms)
     }
 }
 
-static void on_closed(void *user)
-{
-    ((session_store *)user)->is_closed = true;
-}
-
 void session_store_free(session_store *self)
 {
     if (self == NULL) {
@@ -136,11 +157,7 @@ void session_store_free(session_store *self)
     CHECK(list_is_empty(&self->due) && list_is_empty(&self->later));
     loop_undefer(self->loop, &self->task);
     loop_timer_stop(self->loop, &self->timer);
-    store_close(self->file, on_closed, self);
-    while (!self->is_closed) {
-        (void)loop_turn(self->loop, TURN_MS);
-    }
-    store_free(self->file);
+    close_file(self->loop, self->file);
     buf_fini(&self->row);
     mem_free(self);
 }

@@ -35,6 +35,9 @@ typedef struct kept_session {
  * Errors: as store_open_sqlite. */
 bay_err session_store_open(loop *loop, const config *settings, session_store **out,
                            bay_diag *diag) BAY_MUST_CHECK;
+/* The same over a store that is open; it is taken, also on failure. BAY_NOMEM. */
+bay_err session_store_new(loop *loop, const config *settings, store *file,
+                          session_store **out) BAY_MUST_CHECK;
 /* Writes what is due, and waits until everything under way is written, at most so long. The loop
  * is not turning. */
 void session_store_flush(session_store *self, uint32_t within_ms);

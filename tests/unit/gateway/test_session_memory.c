@@ -1,0 +1,240 @@
+/* Every allocation of a session's way into the store and back fails in turn: nobody crashes, hangs
+ * or leaks, and what cannot be kept is simply not kept. The store is one in memory: nothing runs
+ * beside this thread. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "gateway/session_keeper.h"
+#include "support/failing_memory.h"
+
+enum { ROUNDS = 400 };
+
+typedef struct world {
+    loop *loop;
+    session_store *store;
+    session_keeper *keeper;
+    mcp_server *engine;
+} world;
+
+typedef struct wire {
+    mcp_carrier carrier; /* first */
+    char session[MCP_SESSION_ID_BYTES + 1];
+    int events;
+    bool is_over;
+} wire;
+
+static void on_answer(mcp_carrier *carrier, int status, bay_str json, bay_str session,
+                      bay_str allow)
+{
+    wire *self = (wire *)carrier;
+    (void)status;
+    (void)json;
+    (void)allow;
+    assert_false(self->is_over);
+    self->is_over = true;
+    assert_true(session.len < sizeof(self->session));
+    memcpy(self->session, session.len > 0 ? session.at : "", session.len);
+    self->session[session.len] = '\0';
+}
+
+static bay_err on_event(mcp_carrier *carrier, bay_str json, bay_str id)
+{
+    wire *self = (wire *)carrier;
+    (void)json;
+    (void)id;
+    assert_false(self->is_over);
+    self->events++;
+    return BAY_OK;
+}
+
+static void on_end(mcp_carrier *carrier)
+{
+    wire *self = (wire *)carrier;
+    assert_false(self->is_over);
+    self->is_over = true;
+}
+
+static const mcp_carrier_ops wire_ops = {.answer = on_answer, .event = on_event, .end = on_end};
+
+static const char *session_named;
+
+static bay_str field(void *context, bay_str name)
+{
+    (void)context;
+    if (str_eq(name, STR("Mcp-Session-Id")) && session_named != NULL) {
+        return str_of(session_named);
+    }
+    return str_eq(name, STR("Content-Type")) ? STR("application/json") : (bay_str){NULL, 0};
+}
+
+static size_t field_count(void *context, bay_str name)
+{
+    return field(context, name).at != NULL;
+}
+
+static void say(world *self, wire *through, const char *session, const char *verb, const char *body)
+{
+    *through = (wire){.carrier.ops = &wire_ops};
+    session_named = session;
+    mcp_http_request request = {.verb = str_of(verb),
+                                .body = str_of(body),
+                                .field = field,
+                                .field_count = field_count,
+                                .principal = STR("ann")};
+    mcp_server_http(self->engine, &request, &through->carrier, 1000);
+}
+
+static void serve(void *user, mcp_request *request)
+{
+    (void)user;
+    (void)mcp_request_progress(request, 1, STR("\"progress\":1"));
+    mcp_request_result_members(request, STR("\"content\":[]"));
+}
+
+static void cancelled(void *user, mcp_request *request)
+{
+    (void)user;
+    (void)request;
+}
+
+static void capabilities(void *user, const mcp_revision *revision, json_writer *out)
+{
+    (void)user;
+    (void)revision;
+    json_key_lit(out, "tools");
+    json_put_raw(out, STR("{}"));
+}
+
+static const mcp_service service = {
+    .request = serve, .cancelled = cancelled, .capabilities = capabilities};
+
+static bay_err open_engine(world *self, const seal_ring *ring)
+{
+    session_keeper_options options = {.loop = self->loop, .ring = ring, .store = self->store};
+    bay_err err = session_keeper_new(&options, &self->keeper);
+    mcp_server_options engine = {.name = STR("t"),
+                                 .version = STR("1"),
+                                 .oldest = MCP_REV_2024_11_05,
+                                 .newest = MCP_LATEST,
+                                 .keeper = &session_keeper_ops,
+                                 .keeper_user = self->keeper};
+    return err == BAY_OK ? mcp_server_new(&engine, &service, NULL, &self->engine) : err;
+}
+
+static void close_engine(world *self)
+{
+    if (self->engine != NULL) {
+        mcp_server_free(self->engine);
+    }
+    session_keeper_free(self->keeper);
+    self->engine = NULL;
+    self->keeper = NULL;
+}
+
+static void on_found(void *user, bay_err err)
+{
+    (void)err;
+    *(int *)user += 1;
+}
+
+static void settle(world *self)
+{
+    for (int i = 0; i < 8; i++) {
+        (void)loop_turn(self->loop, 0);
+    }
+    session_store_flush(self->store, 2000);
+}
+
+/* A session with a streamed call and a standing stream, and the same in a second engine. */
+static void live(world *self, const seal_ring *ring)
+{
+    wire begin;
+    wire call;
+    wire standing;
+    wire back;
+    say(self, &begin, NULL, "POST",
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":"
+        "\"2025-11-25\",\"capabilities\":{},\"clientInfo\":{\"name\":\"c\",\"version\":\"1\"}}}");
+    assert_true(begin.is_over);
+    if (begin.session[0] == '\0') {
+        return;
+    }
+    say(self, &call, begin.session, "POST",
+        "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"t\","
+        "\"_meta\":{\"progressToken\":1}}}");
+    settle(self);
+    assert_true(call.is_over); /* held no longer than it can be kept, or not at all */
+    say(self, &standing, begin.session, "GET", "");
+    settle(self);
+    close_engine(self);
+    int found = 0;
+    if (open_engine(self, ring) != BAY_OK) {
+        return;
+    }
+    bay_err err = session_keeper_recall(self->keeper, self->engine, str_of(begin.session),
+                                        STR("ann"), on_found, &found);
+    settle(self);
+    assert_int_equal(found, err == BAY_OK);
+    say(self, &back, begin.session, "DELETE", "");
+    assert_true(back.is_over);
+    settle(self);
+}
+
+static void sweep(const seal_ring *ring, const config *settings, bool is_single)
+{
+    size_t at = 0;
+    for (; at < ROUNDS && failing_memory_start(at); at++) {
+        failing_memory.is_single = is_single;
+        world self = {0};
+        store *file = NULL;
+        bay_err err = loop_new(&self.loop);
+        err = err == BAY_OK ? store_open_memory(self.loop, NULL, &file) : err;
+        err = err == BAY_OK ? session_store_new(self.loop, settings, file, &self.store) : err;
+        err = err == BAY_OK ? open_engine(&self, ring) : err;
+        if (err == BAY_OK) {
+            live(&self, ring);
+        }
+        close_engine(&self);
+        session_store_free(self.store);
+        if (self.loop != NULL) {
+            loop_free(self.loop);
+        }
+        failing_memory_check();
+    }
+    assert_true(at > 50);
+    assert_true(at < ROUNDS);
+}
+
+static void no_lack_of_memory_does_harm(void **state)
+{
+    (void)state;
+    seal_ring *ring = NULL;
+    bay_err err = seal_ring_new(&ring);
+    if (err == BAY_UNSUPPORTED) {
+        skip();
+    }
+    assert_int_equal(err, BAY_OK);
+    assert_int_equal(seal_ring_generate(ring), BAY_OK);
+    const config *settings = NULL;
+    config_report *report = calloc(1, sizeof(*report));
+    assert_int_equal(
+        config_load_text(STR("mcpServers: {}\n"), STR("t"), NULL, NULL, &settings, report), BAY_OK);
+    free(report);
+    sweep(ring, settings, false);
+    sweep(ring, settings, true);
+    config_free(settings);
+    seal_ring_free(ring);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(no_lack_of_memory_does_harm)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
