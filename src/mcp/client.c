@@ -104,6 +104,7 @@ bay_err mcp_client_new(const mcp_client_options *options, const mcp_client_event
     for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
         list_init(lists[i]);
     }
+    list_init(&self->asked);
     buf_init(&self->client_info, CLIENT_MAX_OPTION_BYTES);
     buf_init(&self->capabilities, CLIENT_MAX_OPTION_BYTES);
     buf_init(&self->session, CLIENT_MAX_SESSION);
@@ -386,10 +387,8 @@ static void collect_due(mcp_client *self, list *calls)
         mcp_call *call = CONTAINER_OF(link, mcp_call, link);
         if (call->phase == CALL_OPEN && call->deadline_ms <= self->now_ms) {
             /* while it is the server that waits, not we, the time does not run */
-            uint64_t from = self->asked_count > 0 ? self->now_ms : self->answered_ms;
-            call->deadline_ms = from + call->timeout_ms > call->deadline_ms
-                                    ? from + call->timeout_ms
-                                    : call->deadline_ms;
+            uint64_t until = mcp_call_asked_deadline(call);
+            call->deadline_ms = until > call->deadline_ms ? until : call->deadline_ms;
         }
         uint64_t due = call_due(call);
         if (due <= self->now_ms) {
@@ -424,10 +423,7 @@ uint64_t mcp_client_tick(mcp_client *self, uint64_t now_ms)
         return UINT64_MAX;
     }
     mcp_client_enter(self, now_ms);
-    if (self->has_answered) {
-        self->has_answered = false;
-        self->answered_ms = self->now_ms;
-    }
+    mcp_client_asked_tick(self);
     if (self->now_ms >= self->next_wake_ms) {
         self->next_wake_ms = UINT64_MAX;
         collect_due(self, &self->open);

@@ -54,6 +54,7 @@ void mcp_call_recycle(mcp_call *call)
     }
     mcp_call_detach(call);
     call_forget_keys(call);
+    mcp_call_forget_asked(call);
     call->phase = CALL_SPARE;
     if (call->kept.bytes.cap > CLIENT_MAX_KEPT_BYTES) {
         buf_fini(&call->kept.bytes);
@@ -142,6 +143,7 @@ bool mcp_call_requeue(mcp_call *call)
         mcp_call_abandon(call);
     }
     call_forget_keys(call);
+    mcp_call_forget_asked(call);
     mcp_call_detach(call);
     call->id = call->exchange = 0;
     call->status = 0;

@@ -106,6 +106,9 @@ struct mcp_call {
     uint64_t end_ms;
     uint64_t wake_ms; /* RESUMING: when to GET; LINGERING: when to abandon */
     uint64_t opened_ms;
+    uint32_t asked; /* questions on its stream that are not answered */
+    bool has_answered;
+    uint64_t answered_ms;
     buf event_id;
 };
 
@@ -181,9 +184,12 @@ struct mcp_client {
     uint32_t garbage;
     const char *unread_text; /* why the last message that was none could not be read; static */
     uint64_t unread_ms;      /* and when */
-    uint32_t asked_count;    /* requests of the server that a user has taken and not answered */
-    bool has_answered;       /* one, since the clock was last looked at */
-    uint64_t answered_ms;    /* from then on the server is waited for again */
+    list asked;              /* questions on calls' own streams, see client_asked.c */
+    size_t asked_rows;
+    bool has_answered_loosely;
+    uint32_t asked_count; /* requests of the server that a user has taken and not answered */
+    bool has_answered;    /* one, since the clock was last looked at */
+    uint64_t answered_ms; /* from then on the server is waited for again */
     uint32_t clogged_count;
     bool is_clogged;
 
@@ -235,6 +241,18 @@ mcp_call *mcp_id_table_get(const id_table *self, uint64_t key);
 bay_err mcp_id_table_put(id_table *self, uint64_t key, mcp_call *call) BAY_MUST_CHECK;
 void mcp_id_table_remove(id_table *self, uint64_t key);
 void mcp_id_table_fini(id_table *self);
+
+/* ---- client_asked.c */
+typedef struct asked asked;
+/* A question is about to be put to a user; `owner`: whose stream it came on, or NULL. False: too
+ * many.
+ */
+bool mcp_client_asked(mcp_client *self, mcp_call *owner, bay_str id);
+/* It was answered, or is not to be. */
+void mcp_client_asked_end(mcp_client *self, bay_str id, bool is_answered);
+void mcp_call_forget_asked(mcp_call *call);
+void mcp_client_asked_tick(mcp_client *self);
+uint64_t mcp_call_asked_deadline(const mcp_call *call);
 
 /* ---- client_queue.c */
 void mcp_client_flush(mcp_client *self);

@@ -192,7 +192,7 @@ static void receive_cancelled(mcp_client *self, json_val params)
 {
     json_val id = json_get(params, STR("requestId"));
     if (!mcp_client_is_modern(self)) {
-        self->asked_count -= self->asked_count > 0;
+        mcp_client_asked_end(self, json_raw(id), false);
         if (self->events.withdrawn != NULL && !json_is(id, JSON_MISSING)) {
             self->events.withdrawn(self->user, json_raw(id));
         }
@@ -322,8 +322,7 @@ static void answer(mcp_client *self, bay_str id, bay_str result, int code, bay_s
 
 void mcp_client_answer(mcp_client *self, bay_str id, bay_str result, int code, bay_str message)
 {
-    self->asked_count -= self->asked_count > 0;
-    self->has_answered = true;
+    mcp_client_asked_end(self, id, true);
     answer(self, id, result, code, message);
 }
 
@@ -355,10 +354,13 @@ static void receive_request(mcp_client *self, mcp_call *owner, const rpc_message
     }
     const mcp_method *method =
         is_ready ? mcp_method_find(message->method, self->revision->id, MCP_SENDER_SERVER) : NULL;
-    bool is_known = method != NULL && !method->is_notification;
-    self->asked_count += is_known; /* before it is answered, perhaps inside */
+    /* counted before it is answered, perhaps inside */
+    bool is_known =
+        method != NULL && !method->is_notification && mcp_client_asked(self, owner, message->id);
     bool is_taken = is_known && ask_user(self, owner, message);
-    self->asked_count -= is_known && !is_taken && self->asked_count > 0;
+    if (is_known && !is_taken) {
+        mcp_client_asked_end(self, message->id, false);
+    }
     if (!is_taken && !self->is_dead && self->state != MCP_CLIENT_BROKEN) {
         refuse(self, message);
     }

@@ -479,6 +479,35 @@ static void test_a_question_stops_the_idle_clock(void **state)
     fx_fini(&fx);
 }
 
+/* On streams of their own, one call's question gives no other call more time. */
+static void test_a_question_stops_its_own_calls_clock(void **state)
+{
+    (void)state;
+    fx_init(&fx, MCP_LINK_HTTP);
+    fx_open_legacy(&fx, "");
+    fx_name call = {.text = "call", .takes_asks = true};
+    fx_name other = {.text = "other", .takes_asks = true};
+    fx_call(&fx, &call, "tools/call", "{'name':'a'}");
+    uint64_t at = fx_next(&fx)->exchange;
+    fx_call(&fx, &other, "tools/call", "{'name':'b'}");
+    fx_next(&fx);
+    fx_message(&fx, at, 0, "{'jsonrpc':'2.0','id':'e','method':'roots/list'}");
+    fx_saw(&fx, "call asked 'e' roots/list\n");
+    fx_pass(&fx, 60000);
+    fx_saw_part(&fx, "other failed");
+    fx_next(&fx); /* notifications/cancelled */
+    fx_pass(&fx, 150000);
+    fx_saw(&fx, "");
+    mcp_client_answer(fx.client, STR("\"e\""), STR("{}"), 0, (bay_str){0});
+    fx_next(&fx);
+    fx_pass(&fx, 0);
+    fx_pass(&fx, 59999);
+    fx_saw(&fx, "");
+    fx_pass(&fx, 1);
+    fx_saw_part(&fx, "call failed");
+    fx_fini(&fx);
+}
+
 static void test_an_answer_gives_the_server_its_time_again(void **state)
 {
     (void)state;
@@ -673,6 +702,7 @@ int main(void)
         cmocka_unit_test(test_stream_that_never_was),
         cmocka_unit_test(test_requests),
         cmocka_unit_test(test_a_question_stops_the_idle_clock),
+        cmocka_unit_test(test_a_question_stops_its_own_calls_clock),
         cmocka_unit_test(test_an_answer_gives_the_server_its_time_again),
         cmocka_unit_test(test_requests_before_ready),
         cmocka_unit_test(test_log_messages),
