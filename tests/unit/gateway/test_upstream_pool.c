@@ -1,25 +1,14 @@
 /* The sessions of one server behind the owner of it, with real processes: who shares one, who gets
  * which question, what happens at the bounds and when they die. */
-#include "upstream_testing.h"
+#include "asking_client.h"
 
 #include <signal.h>
 
 #include "asking_server.h"
 #include "base/err.h"
-#include "gateway/upstream_local.h"
 
 #define RULES "'minDelay':'10ms','maxDelay':'20ms'"
 #define QUICK ",'restart':{" RULES "}"
-
-enum { FORM = MCP_INPUT_FORM, SAMPLING = MCP_INPUT_SAMPLING, ROOTS = MCP_INPUT_ROOTS };
-
-typedef struct stage {
-    loop *loop;
-    const config *config;
-    upstream *server;
-    int descriptors;
-    bool is_closed;
-} stage;
 
 static void open_stage(stage *self, const char *more)
 {
@@ -44,11 +33,6 @@ static void open_stage(stage *self, const char *more)
     assert_int_equal(upstream_new(&options, &self->server), BAY_OK);
 }
 
-static void closed(void *user)
-{
-    *(bool *)user = true;
-}
-
 static void drop_stage(stage *self)
 {
     upstream_free(self->server);
@@ -64,90 +48,6 @@ static void close_stage(stage *self)
     turn_until(self->loop, self->is_closed);
     assert_int_equal(count_children(), 0);
     drop_stage(self);
-}
-
-static local *local_part(const stage *self)
-{
-    return local_of(self->server);
-}
-
-/* ---- clients --------------------------------------------------------------------------------- */
-
-typedef struct client {
-    probe probe; /* first: the events' user is this */
-    int asked;
-    int withdrawn;
-    bool is_holding; /* does not answer at once */
-    char question[40];
-    char id[40];
-} client;
-
-static void client_answer(client *self, const char *result)
-{
-    upstream_call_answer(&self->probe.call, str_of(self->id), str_of(result), 0, (bay_str){0});
-}
-
-static void client_asked(void *user, const rpc_message *request)
-{
-    client *self = user;
-    json_val message = json_get(request->params, STR("message"));
-    self->asked++;
-    (void)snprintf(self->question, sizeof(self->question), "%.*s", BAY_STR(json_raw(message)));
-    (void)snprintf(self->id, sizeof(self->id), "%.*s", BAY_STR(request->id));
-    if (!self->is_holding) {
-        client_answer(self, "{\"action\":\"accept\"}");
-    }
-}
-
-static void client_withdrawn(void *user, bay_str id)
-{
-    client *self = user;
-    assert_true(str_eq(id, str_of(self->id)));
-    self->withdrawn++;
-}
-
-static const upstream_call_events client_events = {.notified = probe_notified,
-                                                   .asked = client_asked,
-                                                   .withdrawn = client_withdrawn,
-                                                   .done = probe_done};
-
-static void client_send(client *self, stage *on, const char *tool, unsigned inputs,
-                        const char *identity)
-{
-    *self = (client){.is_holding = self->is_holding};
-    probe_init(&self->probe, tool);
-    self->probe.call.events = &client_events;
-    self->probe.call.affinity = (upstream_affinity){inputs, str_of(identity)};
-    probe_send(&self->probe, on->server);
-}
-
-static void client_wait(client *self, stage *on)
-{
-    turn_until(on->loop, self->probe.dones > 0);
-    probe_fini(&self->probe);
-}
-
-static void client_call(client *self, stage *on, const char *tool, unsigned inputs,
-                        const char *identity)
-{
-    client_send(self, on, tool, inputs, identity);
-    client_wait(self, on);
-}
-
-static int pid_of(const client *self)
-{
-    const char *at = strstr(self->probe.text, "\"pid\":");
-    if (at == NULL) {
-        fail_msg("no pid: %s", self->probe.text);
-    }
-    return at != NULL ? atoi(at + 6) : 0;
-}
-
-static void assert_says(const client *self, const char *part)
-{
-    if (strstr(self->probe.text, part) == NULL) {
-        fail_msg("%s is not in: %s", part, self->probe.text);
-    }
 }
 
 /* ---- who shares ------------------------------------------------------------------------------ */
