@@ -47,6 +47,8 @@ class Judge:
         wanted = reference(server, revision).get(step)
         if step in tables.ONLY and server.revision == tables.MODERN:  # there it is a task, and has to be
             wanted = wanted.replace('{"outcome":"answer"', '{"outcome":"answer","task":true', 1)
+        elif step in tables.ONLY:
+            wanted = tables.NO_TASK
         return wanted
 
     def compare(self, step, client, server, came, wanted):

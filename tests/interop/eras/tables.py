@@ -179,6 +179,10 @@ ITS_OWN = {
                     '"progress":[],"logs":[],"asked":[],"updated":[]}',
 }
 
+# To who wants a task of a server that has none, in words of 2025-11-25.
+NO_TASK = ('{"outcome":"error","error":{"code":-32601,"message":"This tool cannot be called as a task"},'
+           '"progress":[],"logs":[],"asked":[],"updated":[]}')
+
 # ---- fields that may differ ------------------------------------------------------------------------
 
 
@@ -235,6 +239,8 @@ FIELDS = [
      "progress goes through as its server made it: older clients pass over what they do not know"),
     (("older-task", "older-task-asks", "older-task-fails"), always,
      ("result", "_meta", "io.modelcontextprotocol/related-task"), "which task a result is of: of no task, directly"),
+    (("older-task-asks",), always, ("asked", "*", "params", "_meta", "io.modelcontextprotocol/related-task"),
+     "which task a question is of: of no task, directly"),
     (("url",), modern_on_one_side, ("asked", "*", "params", "elicitationId"),
      "2026-07-28 knows a page to visit by its request alone"),
 ]
