@@ -255,6 +255,7 @@ static const mcp_service face_service = {
     .cancelled = face_cancelled,
     .drained = face_drained,
     .capabilities = face_capabilities,
+    .instructions = face_instructions,
     .param_table = face_param_table,
     .subscribe = face_subscribe,
     .notified = face_notified,

@@ -17,6 +17,8 @@ enum {
     HAS_SKILLS = 64, /* not before a server has said so */
 };
 
+enum { INSTRUCTIONS_BYTES = 64 * 1024, INSTRUCTIONS_OF_ONE = 8 * 1024 };
+
 static unsigned abilities_of(const upstream *self)
 {
     static const struct {
@@ -105,5 +107,39 @@ void face_capabilities(void *user, const mcp_revision *revision, json_writer *ou
     task_put_capability(self, revision, out);
     if (revision->id >= MCP_REV_2025_11_25) {
         put_extensions(self, revision, out);
+    }
+}
+
+/* Cut between two characters. */
+static bay_str cut(bay_str text, size_t most)
+{
+    size_t len = text.len;
+    if (len > most) {
+        len = most;
+        while (len > 0 && ((unsigned char)text.at[len] & 0xc0) == 0x80) {
+            len--;
+        }
+    }
+    return str_head(text, len);
+}
+
+void face_instructions(void *user, buf *out)
+{
+    const face *self = user;
+    size_t before = out->len;
+    for (size_t i = 0; i < self->roster.count; i++) {
+        const upstream *server = self->roster.sources[i].upstream;
+        bay_str text = upstream_instructions(server);
+        if (self->only != NULL) {
+            buf_str(out, text);
+            return;
+        }
+        bay_str part = cut(text, INSTRUCTIONS_OF_ONE);
+        size_t used = out->len - before + part.len + upstream_name(server).len;
+        if (part.len > 0 && used < INSTRUCTIONS_BYTES) {
+            buf_printf(out, "%s# %s\n\n", out->len > before ? "\n\n" : "",
+                       upstream_name(server).at);
+            buf_str(out, part);
+        }
     }
 }

@@ -71,6 +71,10 @@ void face_tell_now(void *argument); /* a timer's function; the argument is the f
 /* face_about.c */
 void face_capabilities(void *user, const mcp_revision *revision, json_writer *out);
 
+/* What its servers tell clients to know of them: of one server byte for byte, else each under its
+ * name, as much as fits. */
+void face_instructions(void *user, buf *out);
+
 /* face_wishes.c */
 void face_wishes_init(face *self);
 void face_wishes_fini(face *self);

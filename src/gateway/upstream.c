@@ -17,6 +17,7 @@ bay_err upstream_init(upstream *self, const upstream_ops *ops, const upstream_op
     self->user = options->user;
     self->name = mem_dup(options->server->name.at, options->server->name.len);
     list_init(&self->watchers);
+    buf_init(&self->instructions, UPSTREAM_INSTRUCTIONS_BYTES);
     buf_init(&self->capabilities, UPSTREAM_CAPABILITIES_BYTES);
     arena_init(&self->capability_memory, 16 * UPSTREAM_CAPABILITIES_BYTES);
     return self->name != NULL ? BAY_OK : BAY_NOMEM;
@@ -26,6 +27,7 @@ void upstream_fini(upstream *self)
 {
     upstream_forget_watchers(self);
     mem_free(self->name);
+    buf_fini(&self->instructions);
     buf_fini(&self->capabilities);
     arena_fini(&self->capability_memory);
 }
@@ -61,6 +63,22 @@ void upstream_set_state(upstream *self, upstream_state state, const char *error)
     }
     self->events->state_changed(self->user, self);
     upstream_publish_state(self);
+}
+
+void upstream_learn_instructions(upstream *self, bay_str text)
+{
+    buf_clear(&self->instructions);
+    buf_str(&self->instructions, text);
+    if (self->instructions.err != BAY_OK) {
+        LOG(LOG_WARN, "upstream", "%s: its instructions cannot be kept: %s", self->name,
+            bay_err_text(self->instructions.err));
+        buf_clear(&self->instructions);
+    }
+}
+
+bay_str upstream_instructions(const upstream *self)
+{
+    return buf_view(&self->instructions);
 }
 
 void upstream_learn(upstream *self, const mcp_revision *revision, bay_str capabilities)

@@ -138,6 +138,7 @@ const char *upstream_state_text(upstream_state state);
 const char *upstream_error(const upstream *self);            /* why it is not ready; "" */
 const mcp_revision *upstream_revision(const upstream *self); /* NULL before it was ready once */
 /* By a path as in mcp_capability, as it was last ready. */
+bay_str upstream_instructions(const upstream *self); /* as it was last ready */
 bool upstream_has(const upstream *self, bay_str capability);
 /* It has it, and does not say false. */
 bool upstream_admits(const upstream *self, bay_str capability);

@@ -147,6 +147,7 @@ static void main_ready(void *user)
     at->is_ready = true;
     circuit_succeeded(&self->circuit);
     self->base.process_id = mcp_link_process_id(at->connection);
+    upstream_learn_instructions(&self->base, mcp_client_instructions(client));
     upstream_learn(&self->base, mcp_client_revision(client),
                    json_raw(mcp_client_server_capabilities(client)));
     local_renew_wishes(self, client, self->ready_at_ms);

@@ -7,7 +7,7 @@
 #include "base/list.h"
 #include "gateway/upstream.h"
 
-enum { UPSTREAM_CAPABILITIES_BYTES = 256 * 1024 };
+enum { UPSTREAM_CAPABILITIES_BYTES = 256 * 1024, UPSTREAM_INSTRUCTIONS_BYTES = 64 * 1024 };
 
 typedef struct upstream_ops {
     void (*start)(upstream *self);
@@ -50,7 +50,8 @@ struct upstream {
     uint64_t elicited_ms; /* when the count below began */
     uint32_t elicited_count;
     list watchers;    /* the owner's: mirrors on other loops */
-    buf capabilities; /* raw, as of the last time it was ready */
+    buf instructions; /* as of the last time it was ready */
+    buf capabilities; /* raw, likewise */
     arena capability_memory;
     json_doc capability_doc;
     char error[UPSTREAM_ERROR_BYTES];
@@ -67,6 +68,8 @@ void upstream_fini(upstream *self);
 void upstream_set_state(upstream *self, upstream_state state, const char *error);
 /* Remembers what the server can; a text that does not parse counts as {}. */
 void upstream_learn(upstream *self, const mcp_revision *revision, bay_str capabilities);
+/* What it tells clients to know of it; what is too long counts as nothing. */
+void upstream_learn_instructions(upstream *self, bay_str text);
 /* upstream_watch.c: tells every mirror; for owners. */
 void upstream_publish_state(upstream *self);
 void upstream_publish_change(upstream *self, mcp_change change);

@@ -32,8 +32,9 @@ struct report {
     bool is_settled;
     const mcp_revision *revision;
     char error[UPSTREAM_ERROR_BYTES];
+    size_t capability_bytes; /* of `bytes`; what follows are the instructions */
     size_t len;
-    char bytes[]; /* capabilities, or a URI */
+    char bytes[]; /* capabilities and instructions, or a URI */
 };
 
 static void state_arrives(mirror *self, const report *news)
@@ -43,7 +44,9 @@ static void state_arrives(mirror *self, const report *news)
     base->process_id = news->process_id;
     base->is_settled = news->is_settled;
     if (news->revision != NULL) {
-        upstream_learn(base, news->revision, (bay_str){news->bytes, news->len});
+        bay_str all = {news->bytes, news->len};
+        upstream_learn_instructions(base, str_from(all, news->capability_bytes));
+        upstream_learn(base, news->revision, str_head(all, news->capability_bytes));
     }
     snprintf(base->error, sizeof(base->error), "%s", news->error);
     base->state = news->state; /* the owner's table has checked the step */
@@ -131,9 +134,19 @@ void upstream_publish_state(upstream *self)
                    .restarts = self->restarts,
                    .process_id = self->process_id,
                    .is_settled = self->is_settled,
-                   .revision = self->revision};
+                   .revision = self->revision,
+                   .capability_bytes = self->capabilities.len};
     snprintf(like.error, sizeof(like.error), "%s", self->error);
-    report_all(self, &like, buf_view(&self->capabilities));
+    buf both;
+    buf_init(&both, UPSTREAM_CAPABILITIES_BYTES + UPSTREAM_INSTRUCTIONS_BYTES);
+    buf_str(&both, buf_view(&self->capabilities));
+    buf_str(&both, buf_view(&self->instructions));
+    if (both.err != BAY_OK) { /* the state itself must not be lost */
+        buf_clear(&both);
+        like.capability_bytes = 0;
+    }
+    report_all(self, &like, buf_view(&both));
+    buf_fini(&both);
 }
 
 void upstream_publish_change(upstream *self, mcp_change change)

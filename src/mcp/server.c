@@ -230,6 +230,22 @@ void server_write_capabilities(mcp_server *self, const mcp_revision *revision, j
     json_close_object(out);
 }
 
+void server_write_instructions(mcp_server *self, buf *out)
+{
+    buf text;
+    buf_init(&text, self->out.max);
+    if (self->service->instructions != NULL) {
+        self->service->instructions(self->user, &text);
+    }
+    bay_str told =
+        text.err == BAY_OK && text.len > 0 ? buf_view(&text) : self->options.instructions;
+    if (told.len > 0) {
+        buf_lit(out, ",\"instructions\":");
+        json_quote(out, told);
+    }
+    buf_fini(&text);
+}
+
 static bool has_capability(json_val declared_ones, bay_str path, mcp_revision_id revision)
 {
     if (path.len == 0) {

@@ -146,6 +146,9 @@ typedef struct mcp_service {
     /* A notification of the client that is not the engine's own (roots/list_changed …). May be
      * NULL. */
     void (*notified)(void *self, mcp_session *session, const rpc_message *message);
+    /* Appends what clients are told as `instructions`, in the place of the option's; nothing: that
+     * one. May be NULL. */
+    void (*instructions)(void *self, buf *out);
     /* A legacy session began or ended. May be NULL. */
     void (*session_changed)(void *self, mcp_session *session, bool is_open);
 } mcp_service;

@@ -39,10 +39,7 @@ static void answer_initialize(request *self, const mcp_revision *revision)
     server_write_capabilities(server, revision, &writer);
     json_key_lit(&writer, "serverInfo");
     json_put_raw(&writer, server_info(server, revision));
-    if (server->options.instructions.len > 0) {
-        json_key_lit(&writer, "instructions");
-        json_put_str(&writer, server->options.instructions);
-    }
+    server_write_instructions(server, out);
     json_close_object(&writer);
     buf_char(out, '}');
     request_answer(self, 200);

@@ -242,10 +242,7 @@ static void discover(request *self)
     json_writer writer;
     json_writer_init(&writer, &members);
     server_write_capabilities(server, self->shown.revision, &writer);
-    if (server->options.instructions.len > 0) {
-        buf_lit(&members, ",\"instructions\":");
-        json_quote(&members, server->options.instructions);
-    }
+    server_write_instructions(server, &members);
     if (members.err != BAY_OK) {
         (void)out_of_memory(self);
     } else {

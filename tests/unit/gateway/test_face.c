@@ -2,6 +2,8 @@
  * for, and where subscriptions go when servers change. */
 #include "face_testing.h"
 
+#include "gateway/face_parts.h"
+
 /* What a server says it can, from now on; NULL: it has not been heard of. */
 static void learn(stage *self, fake *server, const char *capabilities)
 {
@@ -80,6 +82,55 @@ static void who_came_before_a_capability_is_told_of_its_lists(void **state)
     say(&early, LEGACY("2", "prompts/list", "'x':1"));
     assert_heard_part(&early, "'b.new'");
     mcp_connection_close(early.connection);
+    close_stage(&self);
+}
+
+static void assert_instructs(face *of, const char *wanted)
+{
+    peer one;
+    peer_open(&one, of);
+    say(&one, MODERN("1", "server/discover", "'x':1"));
+    assert_int_equal(one.count, 1);
+    const char *found = strstr(one.lines[0], "\"instructions\":");
+    char *text = wanted != NULL ? testing_quotes(wanted) : NULL;
+    if ((found != NULL) != (text != NULL) ||
+        (text != NULL && strncmp(found + 15, text, strlen(text)) != 0)) {
+        print_error("is: %.300s\nwanted: %s\n", found, text);
+        fail();
+    }
+    mem_free(text);
+    forget(&one);
+    mcp_connection_close(one.connection);
+}
+
+static void instructions_are_joined_each_under_its_name(void **state)
+{
+    (void)state;
+    stage self;
+    open_stage(&self);
+    assert_instructs(self.face, NULL);
+    upstream_learn_instructions(&self.b->base, STR("Say \"please\"."));
+    assert_instructs(self.face, "'# b\\n\\nSay \\'please\\'.'");
+    upstream_learn_instructions(&self.a->base, STR("Ask a."));
+    assert_instructs(self.face, "'# a\\n\\nAsk a.\\n\\n# b\\n\\nSay \\'please\\'.'");
+    face_options options = {.config = self.config, .only = STR("b")};
+    face *own;
+    assert_int_equal(face_new(&options, &own), BAY_OK);
+    assert_int_equal(face_set_sources(own, self.config, &self.sources[1], 1), BAY_OK);
+    assert_instructs(own, "'Say \\'please\\'.'"); /* byte for byte */
+    face_free(own);
+    char *large = mem_alloc(UPSTREAM_INSTRUCTIONS_BYTES + 1);
+    assert_non_null(large);
+    memset(large, 'x', UPSTREAM_INSTRUCTIONS_BYTES + 1);
+    upstream_learn_instructions(&self.b->base, (bay_str){large, UPSTREAM_INSTRUCTIONS_BYTES + 1});
+    assert_int_equal(upstream_instructions(&self.b->base).len, 0);
+    upstream_learn_instructions(&self.b->base, (bay_str){large, UPSTREAM_INSTRUCTIONS_BYTES});
+    buf out;
+    buf_init(&out, 1 << 20);
+    face_instructions(self.face, &out);
+    assert_true(out.len > 8000 && out.len < 9000); /* one server does not crowd out the others */
+    buf_fini(&out);
+    mem_free(large);
     close_stage(&self);
 }
 
@@ -324,6 +375,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(capabilities_are_those_of_the_servers),
         cmocka_unit_test(who_came_before_a_capability_is_told_of_its_lists),
+        cmocka_unit_test(instructions_are_joined_each_under_its_name),
         cmocka_unit_test(what_is_hidden_cannot_be_called_or_read),
         cmocka_unit_test(what_would_be_hidden_is_not_called_before_its_list_is_known),
         cmocka_unit_test(a_profile_shows_its_part),

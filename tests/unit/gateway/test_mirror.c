@@ -209,6 +209,7 @@ static void the_mirror_learns_what_the_owner_knows(void **state)
 
 static void break_owner(stage *self)
 {
+    upstream_learn_instructions(self->owner, STR("Mind the gap."));
     upstream_set_state(self->owner, UPSTREAM_BACKOFF, "it broke");
     upstream_publish_change(self->owner, MCP_CHANGE_TOOLS);
     upstream_publish_update(self->owner, STR("f:///x"));
@@ -224,6 +225,8 @@ static void the_mirror_hears_what_changes(void **state)
     turn_until(self.here, self.updates > 0);
     assert_int_equal(upstream_state_of(self.mirror), UPSTREAM_BACKOFF);
     assert_string_equal(upstream_error(self.mirror), "it broke");
+    assert_text(upstream_instructions(self.mirror), "Mind the gap.");
+    assert_true(upstream_has(self.mirror, STR("tools")));
     assert_int_equal(self.changes, MCP_CHANGE_TOOLS);
     assert_int_equal(self.updates, 1);
     close_stage(&self);
