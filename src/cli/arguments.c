@@ -98,6 +98,9 @@ static bay_err take_option(parser *self, const cli_option *option, const char *v
     case OPTION_LISTEN:
         out->listen = value;
         return BAY_OK;
+    case OPTION_PROFILE:
+        out->profile = value;
+        return BAY_OK;
     case OPTION_ARGUMENTS:
         out->json_arguments = value;
         return BAY_OK;

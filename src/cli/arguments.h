@@ -45,6 +45,7 @@ typedef struct cli_arguments {
     size_t pair_count;
     const char *config_file;          /* NULL: not given */
     const char *listen;               /* NULL: not given */
+    const char *profile;              /* NULL: not given */
     const char *json_arguments;       /* --arguments, as written; NULL: not given */
     const char *headers[CLI_HEADERS]; /* as written: cli_header_read */
     size_t header_count;

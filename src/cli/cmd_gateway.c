@@ -66,6 +66,7 @@ static int run(const cli_arguments *arguments, bool on_stdio)
     cli_log_open(level_of(arguments, settings), settings->log.format);
     options.config = settings;
     options.listen = str_of(arguments->listen);
+    options.profile = str_of(arguments->profile);
     options.told = on_stdio ? NULL : tell;
     bay_err err = gateway_new(&options, &running, &diag);
     config_free(settings);

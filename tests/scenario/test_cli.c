@@ -235,6 +235,33 @@ static void a_name_needs_its_configuration(void **state)
     unlink(path);
 }
 
+static void a_profile_is_served_over_stdio(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/patchbay-cli-XXXXXX";
+    char text[10000];
+    int file = mkstemp(path);
+    int len = snprintf(text, sizeof(text),
+                       "profiles: {some: {tools: [one.a]}, few: {mode: search}}\n"
+                       "mcpServers:\n  one:\n    command: %s\n    args: [--serve, well]\n"
+                       "  two:\n    command: %s\n    args: [--serve, well]\n",
+                       self_path, self_path);
+    assert_int_equal(write(file, text, (size_t)len), len);
+    close(file);
+    PATCHBAY("list", "--json", "--", binary, "stdio", "-c", path, "-P", "some");
+    assert_int_equal(result.code, 0);
+    assert_has(result.out, "\"name\":\"one.a\"");
+    assert_null(strstr(result.out, "\"name\":\"one.b\""));
+    assert_null(strstr(result.out, "\"name\":\"two.a\""));
+    PATCHBAY("list", "--json", "--", binary, "stdio", "-c", path, "--profile", "few");
+    assert_int_equal(result.code, 0);
+    assert_has(result.out, "\"name\":\"call_tool\"");
+    PATCHBAY("stdio", "-c", path, "--profile", "none");
+    assert_int_equal(result.code != 0, 1);
+    assert_has(result.err, "the configuration has no profile \"none\"");
+    unlink(path);
+}
+
 /* ---- list -------------------------------------------------------------------------------------*/
 
 static void lists_of_every_kind_and_page(void **state)
@@ -590,6 +617,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_server_that_speaks_something_else),
         cmocka_unit_test(a_server_that_leaves_during_a_call),
         cmocka_unit_test(a_name_needs_its_configuration),
+        cmocka_unit_test(a_profile_is_served_over_stdio),
         cmocka_unit_test(lists_of_every_kind_and_page),
         cmocka_unit_test(lists_for_programs),
         cmocka_unit_test(a_modern_server_lists_too),
