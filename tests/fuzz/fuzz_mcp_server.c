@@ -1,7 +1,8 @@
 /* Bytes become what clients do to a server engine: HTTP requests with whatever header fields and
  * bodies, lines on duplex connections, exchanges that break, time that passes; and what its service
- * does: answers now, later or in pieces. Checked: no exchange is answered twice, nothing is sent to
- * one that is gone, every ask is answered once, nothing leaks.
+ * does: answers now, later or in pieces; and what a keeper of sessions does: has streams wait,
+ * moves a session to another engine, brings one that nobody wrote. Checked: no exchange is answered
+ * twice, nothing is sent to one that is gone, every ask is answered once, nothing leaks.
  *
  * An input is a run of commands: a byte that says which, then its text up to a NUL. In texts, the
  * byte 1 stands for the modern _meta and 2 for the id of the newest session, so that the fuzzer
@@ -12,9 +13,10 @@
 
 #include "base/check.h"
 #include "base/mem.h"
+#include "mcp/keeper.h"
 #include "mcp/server.h"
 
-enum { WIRES = 4, LINES = 2, HELD = 16, MAX_COMMANDS = 64 };
+enum { WIRES = 4, LINES = 2, HELD = 16, MAX_COMMANDS = 64, LOGGED = 64 };
 
 typedef struct wire {
     mcp_carrier carrier; /* first */
@@ -36,6 +38,10 @@ typedef struct world {
     char event[32]; /* id of the last event sent */
     size_t event_len;
     uint64_t now_ms;
+    mcp_session *kept; /* the one that changed last; NULL: it ended */
+    int names;
+    mcp_kept_event logged[LOGGED]; /* of all sessions: one is enough to be confused with */
+    int logged_count;
     bool is_ending;
     long asked;
     long answered;
@@ -323,6 +329,157 @@ static void line(world *self, wire *through, bay_str text)
     buf_fini(&message);
 }
 
+/* ---- the keeper */
+
+static bay_err keeper_name(void *user, const mcp_revision *revision, bay_str principal, buf *out)
+{
+    world *self = user;
+    (void)revision;
+    (void)principal;
+    mcp_session_prefix(0, out);
+    buf_printf(out, "kept-%d", ++self->names);
+    return out->err;
+}
+
+static bool keeper_changed(void *user, mcp_session *session, mcp_keep how)
+{
+    world *self = user;
+    self->kept = session;
+    return how == MCP_KEEP_AWAITED && (self->mood & 128) != 0;
+}
+
+static void keeper_logged(void *user, mcp_session *session, uint32_t stream, uint32_t seq,
+                          bool is_last, bay_str text)
+{
+    world *self = user;
+    (void)session;
+    char *copy = malloc(text.len + 1);
+    if (self->logged_count == LOGGED || copy == NULL) {
+        free(copy);
+        return;
+    }
+    memcpy(copy, text.len > 0 ? text.at : "", text.len);
+    self->logged[self->logged_count++] = (mcp_kept_event){stream, seq, is_last, {copy, text.len}};
+}
+
+static void keeper_ended(void *user, mcp_session *session, bool is_for_good)
+{
+    world *self = user;
+    (void)is_for_good;
+    self->kept = self->kept == session ? NULL : self->kept;
+}
+
+static void keeper_lost(void *user, bay_str id, bay_str method, buf *out)
+{
+    (void)user;
+    rpc_write_error(out, id, -1, method, STR(""));
+}
+
+static const mcp_keeper keeper = {keeper_name, keeper_changed, keeper_logged, keeper_ended,
+                                  keeper_lost};
+
+static void restore(world *self, bay_str id, bay_str written)
+{
+    bay_err err = mcp_session_restore(self->server, id, STR(""), written, self->logged,
+                                      (size_t)self->logged_count, NULL, self->now_ms);
+    CHECK(err == BAY_OK || err == BAY_SYNTAX || err == BAY_BUSY || err == BAY_LIMIT);
+    CHECK(mcp_server_holds(self->server, id) == (err == BAY_OK));
+    if (err == BAY_OK && id.len < sizeof(self->session)) {
+        memcpy(self->session, id.at, id.len);
+        self->session_len = id.len;
+    }
+}
+
+static void open_server(world *self)
+{
+    mcp_server_options options = {.name = STR("f"),
+                                  .version = STR("1"),
+                                  .oldest = MCP_REV_2024_11_05,
+                                  .newest = MCP_REV_2026_07_28,
+                                  .max_sessions = 4,
+                                  .max_requests = 8,
+                                  .max_subscriptions = 4,
+                                  .log_bytes = 2048,
+                                  .log_events = 8,
+                                  .keeper = &keeper,
+                                  .keeper_user = self,
+                                  .json = {1 << 16, 32, 4096}};
+    if (mcp_server_new(&options, &service, self, &self->server) != BAY_OK) {
+        abort();
+    }
+}
+
+static void close_server(world *self)
+{
+    self->is_ending = true;
+    mcp_server_free(self->server);
+    self->is_ending = false;
+    for (int i = 0; i < WIRES; i++) {
+        CHECK(!self->wires[i].is_open || self->wires[i].is_done);
+    }
+    for (int i = 0; i < LINES; i++) {
+        self->lines[i].connection = NULL;
+        self->lines[i].is_open = false;
+    }
+    while (self->held_count > 0) {
+        finish(self->held[--self->held_count], 0);
+    }
+}
+
+/* The engine goes, another takes the session up. */
+static void move(world *self)
+{
+    buf written;
+    buf id;
+    buf_init(&written, 1 << 20);
+    buf_init(&id, MCP_SESSION_ID_BYTES);
+    bool has_one = self->kept != NULL;
+    if (has_one) {
+        mcp_session_write(self->kept, &written);
+        buf_str(&id, mcp_session_id(self->kept));
+    }
+    close_server(self);
+    open_server(self);
+    if (has_one) {
+        restore(self, buf_view(&id), buf_view(&written));
+    }
+    buf_fini(&written);
+    buf_fini(&id);
+}
+
+static void keep(world *self, wire *through, bay_str text)
+{
+    bool is_there = through->is_open && !through->is_done;
+    switch (text.len > 0 ? text.at[0] : 0) {
+    case 'c':
+        mcp_server_close_streams(self->server);
+        break;
+    case 'k':
+        if (self->kept != NULL) {
+            mcp_session_kept(self->kept, mcp_session_last_stream(self->kept));
+        }
+        break;
+    case 'q':
+        if (is_there) {
+            mcp_server_quiet(self->server, &through->carrier, self->now_ms);
+        }
+        break;
+    case 'x':
+        if (is_there) {
+            mcp_server_end_stream(self->server, &through->carrier, self->now_ms);
+        }
+        break;
+    case 'm':
+        move(self);
+        break;
+    case 'r':
+        restore(self, STR("0-made-up"), str_from(text, 1));
+        break;
+    default:
+        break;
+    }
+}
+
 static void leave(world *self, unsigned which)
 {
     wire *one = which < WIRES ? &self->wires[which] : &self->lines[which % LINES];
@@ -382,9 +539,7 @@ static void command(world *self, unsigned char what, bay_str text)
         mcp_server_resource_updated(self->server, text);
         break;
     case 14:
-        if (first == 'c') {
-            mcp_server_close_streams(self->server);
-        }
+        keep(self, through, text);
         break;
     default:
         if (through->is_open && !through->is_done) {
@@ -399,19 +554,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
     world self = {.now_ms = 1};
     the_world = &self;
-    mcp_server_options options = {.name = STR("f"),
-                                  .version = STR("1"),
-                                  .oldest = MCP_REV_2024_11_05,
-                                  .newest = MCP_REV_2026_07_28,
-                                  .max_sessions = 4,
-                                  .max_requests = 8,
-                                  .max_subscriptions = 4,
-                                  .log_bytes = 2048,
-                                  .log_events = 8,
-                                  .json = {1 << 16, 32, 4096}};
-    if (mcp_server_new(&options, &service, &self, &self.server) != BAY_OK) {
-        abort();
-    }
+    open_server(&self);
     bay_str rest = {(const char *)bytes, len};
     for (int i = 0; i < MAX_COMMANDS && rest.len > 0; i++) {
         unsigned char what = (unsigned char)rest.at[0];
@@ -423,13 +566,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     for (unsigned which = WIRES; (rest.len & 1) == 0 && which < WIRES + LINES; which++) {
         leave(&self, which);
     }
-    self.is_ending = true;
-    mcp_server_free(self.server);
-    for (int i = 0; i < WIRES; i++) {
-        CHECK(!self.wires[i].is_open || self.wires[i].is_done);
-    }
-    while (self.held_count > 0) {
-        finish(self.held[--self.held_count], 0);
+    close_server(&self);
+    for (int i = 0; i < self.logged_count; i++) {
+        free((char *)self.logged[i].text.at);
     }
     CHECK(self.asked == self.answered);
     return 0;
