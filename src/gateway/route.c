@@ -44,7 +44,7 @@ bool route_reply(route *self, bay_str id, bay_str result, int code, bay_str mess
 {
     route_guard guard;
     route_guard_enter(&guard, self);
-    upstream_call_answer(&self->call, id, result, code, message);
+    upstream_call_answer(&self->call, id, task_answer(self, result), code, message);
     return route_guard_leave(&guard);
 }
 

@@ -36,6 +36,9 @@ void task_request(struct face *self, mcp_request *request);
 /* Before a tools/call goes to `to`: makes its plan, if it needs one. 0, or the code of the JSON-RPC
  * error that refuses it; `out_text` says why. */
 int task_admit(struct route *way, upstream *to, const catalog_entry *entry, bay_str *out_text);
+/* An answer to the server's question, which names the task as the server does; `result` raw, and as
+ * it is where the route waits for no task. The view lives as long as the route. */
+bay_str task_answer(struct route *way, bay_str result);
 /* The route ends, and its plan with it: a task that ran for this client alone is cancelled. NULL
  * plans are fine. */
 void task_end(struct route *way);

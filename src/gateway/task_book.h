@@ -27,6 +27,7 @@ enum {
     TASK_HOLDERS = 10000,          /* of a face: a further task shows no questions */
     TASK_QUESTIONS = 64,           /* open at once, of one task; further ones are refused */
     TASK_QUESTION_BYTES = 4 << 20, /* of one task's open questions */
+    TASK_ANSWER_BYTES = 64 << 20,  /* of one answer: the server hears that it is too long */
     TASK_FAREWELLS = 1024,         /* cancels on their way to servers */
     TASK_TICK_MS = 1000,
 };

@@ -292,14 +292,21 @@ void task_holder_answer(task_holder *self, json_val responses)
     }
     upstream_call *call = &self->call;
     list_link *link;
+    buf text;
+    buf_init(&text, TASK_ANSWER_BYTES);
     while ((link = list_pop(&answered)) != NULL) {
         task_question *question = CONTAINER_OF(link, task_question, link);
         self->question_count--;
         self->question_bytes -= question->params.len;
-        upstream_call_answer(call, question->id, json_raw(json_get(responses, question->key)), 0,
-                             (bay_str){NULL, 0});
+        /* mcp 2025-11-25 tasks, Related Task Metadata */
+        buf_clear(&text);
+        task_write_result(&text, json_get(responses, question->key), call->task);
+        upstream_call_answer(call, question->id,
+                             text.err == BAY_OK ? buf_view(&text) : (bay_str){NULL, 0},
+                             RPC_INTERNAL_ERROR, STR("The answer does not fit into memory"));
         mem_free(question);
     }
+    buf_fini(&text);
     (void)holder_let_go(self);
 }
 

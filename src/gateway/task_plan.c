@@ -236,6 +236,27 @@ static void plan_asked(void *user, const rpc_message *request)
     arena_fini(&memory);
 }
 
+/* mcp 2025-11-25 tasks, Related Task Metadata: answers name their task, too. */
+bay_str task_answer(route *way, bay_str result)
+{
+    task_plan *self = way->task;
+    json_val answer;
+    buf text;
+    bay_str named = result;
+    if (self == NULL || self->id.len == 0 || result.len == 0) {
+        return result;
+    }
+    buf_init(&text, TASK_PLAN_MEMORY);
+    if (parse_into(&self->memory, result, &answer) == BAY_OK) {
+        task_write_result(&text, answer, self->id);
+        if (text.err != BAY_OK || arena_dup(&self->memory, buf_view(&text), &named) != BAY_OK) {
+            named = result; /* better than none */
+        }
+    }
+    buf_fini(&text);
+    return named;
+}
+
 static void plan_withdrawn(void *user, bay_str id)
 {
     route *way = user;

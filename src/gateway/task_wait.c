@@ -108,14 +108,13 @@ static void update(task_plan *self)
     buf_fini(&params);
 }
 
-static void keep_answer(task_plan *self, const task_ask *ask, bay_str answer)
+static void keep_key(task_plan *self, const task_ask *ask)
 {
     if (self->answers.len > 0) {
         buf_char(&self->answers, ',');
     }
     buf_append(&self->answers, ask->key, ask->key_len);
     buf_char(&self->answers, ':');
-    buf_str(&self->answers, answer);
 }
 
 static void ask_answered(void *user, bay_err err, const rpc_message *response)
@@ -136,9 +135,11 @@ static void ask_answered(void *user, bay_err err, const rpc_message *response)
         task_error(self, &outcome, RPC_INTERNAL_ERROR, "The client is gone");
         task_plan_finish(self, &outcome);
     } else if (is_result) {
-        keep_answer(self, ask, json_raw(response->result));
+        keep_key(self, ask);
+        task_write_result(&self->answers, response->result, (bay_str){NULL, 0});
     } else if (is_form) {
-        keep_answer(self, ask, STR("{\"action\":\"cancel\"}"));
+        keep_key(self, ask);
+        buf_lit(&self->answers, "{\"action\":\"cancel\"}");
     }
     mem_free(ask);
     if (is_gone) {

@@ -294,8 +294,14 @@ static void the_core_passes_with_other_names(void **state)
                     "'message':'name?','requestedSchema':{},'_meta':{'io.modelcontextprotocol/"
                     "related-task':{'taskId':'%s'}}}}",
                     token);
-    say(&self.legacy, "{'jsonrpc':'2.0','id':'bay-1','result':{'action':'accept'}}");
-    assert_text(str_of(self.a->answer), "\"s\" {\"action\":\"accept\"}");
+    ask_for(&self.legacy,
+            "{'jsonrpc':'2.0','id':'bay-1','result':{'action':'accept','_meta':{"
+            "'io.modelcontextprotocol/related-task':{'taskId':'%s'}}}}",
+            token);
+    assert_text(str_of(self.a->answer),
+                "\"s\" "
+                "{\"action\":\"accept\",\"_meta\":{\"io.modelcontextprotocol/"
+                "related-task\":{\"taskId\":\"up/1\"}}}");
     fake_result(self.a, "{'content':[],'_meta':{'io.modelcontextprotocol/related-task':{'taskId':"
                         "'up/1'},'k':1.0}}");
     assert_heard_of(&self.legacy,
@@ -462,7 +468,10 @@ static void a_question_waits_for_tasks_update(void **state)
     (void)snprintf(text, sizeof(text), "{'%s':{'action':'accept','content':{'n':1.0}}}", key);
     update(&self, token, text);
     assert_heard_part(&self.modern, "'id':9,'result'");
-    assert_text(str_of(self.a->answer), "\"s1\" {\"action\":\"accept\",\"content\":{\"n\":1.0}}");
+    assert_text(str_of(self.a->answer),
+                "\"s1\" "
+                "{\"action\":\"accept\",\"content\":{\"n\":1.0},\"_meta\":{\"io."
+                "modelcontextprotocol/related-task\":{\"taskId\":\"up/1\"}}}");
     update(&self, token, text); /* a second time */
     assert_heard_part(&self.modern, "'id':9,'result'");
     assert_int_equal(self.a->answers, 1);

@@ -112,7 +112,8 @@ static void a_session_is_asked_on_the_stream_of_tasks_result(void **state)
     forget(&self.legacy);
     say(&self.legacy, "{'jsonrpc':'2.0','id':'bay-2','result':{'role':'assistant','n':1.0}}");
     assert_int_equal(self.a->held_count, 0);
-    say(&self.legacy, "{'jsonrpc':'2.0','id':'bay-1','result':{'action':'accept'}}");
+    say(&self.legacy, "{'jsonrpc':'2.0','id':'bay-1','result':{'action':'accept','_meta':{"
+                      "'io.modelcontextprotocol/related-task':{'taskId':'x'}}}}");
     assert_params(self.a, "tasks/update",
                   "{'taskId':'up/1','inputResponses':{'k2':{'role':'assistant','n':1.0},'k\\u0031':"
                   "{'action':'accept'}}}");
@@ -294,7 +295,10 @@ static void the_gateway_runs_what_must_be_a_task(void **state)
                  "{'jsonrpc':'2.0','id':'bay-1','method':'elicitation/create','params':{"
                  "'message':'name?','requestedSchema':{}}}");
     say(&self.legacy, "{'jsonrpc':'2.0','id':'bay-1','result':{'action':'decline'}}");
-    assert_text(str_of(self.a->answer), "\"s1\" {\"action\":\"decline\"}");
+    assert_text(str_of(self.a->answer),
+                "\"s1\" "
+                "{\"action\":\"decline\",\"_meta\":{\"io.modelcontextprotocol/"
+                "related-task\":{\"taskId\":\"up/1\"}}}");
     fake_result(self.a, "{'content':[],'_meta':{'io.modelcontextprotocol/related-task':{'taskId':"
                         "'up/1'}}}");
     assert_heard(&self.legacy, "{'jsonrpc':'2.0','id':1,'result':{'content':[]}}");
