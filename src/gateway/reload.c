@@ -325,6 +325,13 @@ static void start_new(reload *self, worker *on)
     worker_start_servers(on);
 }
 
+static void warn_of_store(const config *old, const config *next)
+{
+    if (!str_eq(old->store, next->store)) {
+        LOG(LOG_WARN, "gateway", "store: another file is used from the next start on");
+    }
+}
+
 static bool same_keys(const config *a, const config *b)
 {
     bool is_same = a->keys.count == b->keys.count;
@@ -391,6 +398,7 @@ void gateway_reload(gateway *self)
         LOG(LOG_ERROR, "gateway", "out of memory: the configuration was not reloaded");
         return;
     }
+    warn_of_store(self->config, self->reload->next);
     if (!same_keys(self->config, self->reload->next)) {
         bay_diag diag;
         err = session_keys_open(self->reload->next, &self->reload->ring, &diag);

@@ -10,6 +10,7 @@
 
 enum {
     LATER_MS = 1000,
+    COMPLAINT_MS = 60000,
     TURN_MS = 20,
     HEADER_BYTES = 9, /* of a stored event: stream, sequence (big endian), is it the last */
     READ_EVENTS = STORE_READ_ROWS,
@@ -31,7 +32,7 @@ struct session_store {
     uint32_t idle_ms;
     uint32_t log_events;
     size_t log_bytes;
-    bool has_complained;
+    uint64_t quiet_until_ms; /* complaints are rare, whatever is wrong */
 };
 
 typedef struct name {
@@ -55,12 +56,11 @@ static uint64_t expiry(const session_store *self)
 
 static void complain(session_store *self, bay_err err)
 {
-    if (err != BAY_OK && err != BAY_CANCELLED && err != BAY_CLOSED && !self->has_complained) {
-        self->has_complained = true;
+    bool is_trouble = err != BAY_OK && err != BAY_CANCELLED && err != BAY_CLOSED;
+    if (is_trouble && loop_time_ms() >= self->quiet_until_ms) {
+        self->quiet_until_ms = loop_time_ms() + COMPLAINT_MS;
         LOG(LOG_ERROR, "sessions",
-            "the store takes no more (%s): sessions may not survive a restart", bay_err_text(err));
-    } else if (err == BAY_OK) {
-        self->has_complained = false;
+            "the store does not take everything (%s): sessions may not survive", bay_err_text(err));
     }
 }
 

@@ -408,14 +408,14 @@ static void keys_rotate(void **state)
     assert_int_equal(status_of(&self, "/mcp", new), 200);
     end(&self, SIGTERM);
     /* the same without a restart */
-    write_config(&self, 1, "keys: [" OLD ", " NEW "]");
+    write_config(&self, 3, "keys: [" OLD ", " NEW "]");
     start(&self);
     begin(&self, "2025-11-25", old);
-    reload(&self, 1, "keys: [" NEW "]");
+    reload(&self, 3, "keys: [" NEW "]");
     assert_int_equal(status_of(&self, "/mcp", old), 404);
     assert_int_equal(status_of(&self, "/mcp", new), 200);
     begin(&self, "2025-11-25", old);
-    reload(&self, 1, "");
+    reload(&self, 3, "");
     assert_int_equal(status_of(&self, "/mcp", old), 404); /* the store's own key seals now */
     end(&self, SIGTERM);
     struct stat about;
