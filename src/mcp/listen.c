@@ -173,6 +173,19 @@ static void write_acknowledgement(buf *out, const listen_stream *self)
     buf_lit(out, "}}");
 }
 
+/* mcp tasks extension, Task Status Notifications: whoever wants them has declared the extension.
+ * (Of single tasks nothing is told here, as the acknowledgement says: a client looks for itself.)
+ */
+static bool lacks_tasks(const request *from, json_val filter)
+{
+    const declared *has = server_declared(from->shown.server, from->shown.revision);
+    return !json_is(json_get(filter, STR("taskIds")), JSON_MISSING) && has != NULL &&
+           (has->methods >> MCP_TASKS_GET & 1) != 0 &&
+           !json_is(mcp_capability(from->shown.client_capabilities,
+                                   STR("extensions." MCP_EXTENSION_TASKS)),
+                    JSON_OBJECT);
+}
+
 void listen_open(request *from)
 {
     mcp_server *server = from->shown.server;
@@ -180,6 +193,12 @@ void listen_open(request *from)
     if (!is_filter(filter)) {
         request_refuse(from, 400, RPC_INVALID_PARAMS, "notifications is not a valid filter",
                        STR(""));
+        return;
+    }
+    if (lacks_tasks(from, filter)) {
+        request_refuse(
+            from, 400, MCP_MISSING_CAPABILITY, "Missing required client capability",
+            STR("{\"requiredCapabilities\":{\"extensions\":{\"" MCP_EXTENSION_TASKS "\":{}}}}"));
         return;
     }
     mcp_connection *connection = from->outlet->connection;

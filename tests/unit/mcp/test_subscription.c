@@ -33,6 +33,34 @@ static void filters_are_checked(void **state)
     }
 }
 
+/* Word of single tasks is for clients of the extension; where a server has none, the wish means
+ * nothing. */
+static void word_of_tasks_is_for_who_declared_them(void **state)
+{
+    (void)state;
+    static const char wish[] =
+        LISTEN("1", ",\"notifications\":{\"taskIds\":[\"t\"],\"toolsListChanged\":true}");
+    static const char with[] =
+        "{\"tools\":{\"listChanged\":true},\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}";
+    bench self;
+    bench_init(&self);
+    wire through;
+    bench_http(&self, &through, "POST", listen_fields, wish);
+    assert_has(through.event[0], "\"notifications\":{\"toolsListChanged\":true}");
+    wire_fini(&through);
+    bench_fini(&self);
+    bench_init(&self);
+    self.capabilities = with;
+    mcp_server_changed(self.server, 0);
+    bench_http(&self, &through, "POST", listen_fields, wish);
+    assert_int_equal(through.status, 400);
+    assert_has(through.body, "-32021");
+    assert_has(through.body, "\"requiredCapabilities\":{\"extensions\":{"
+                             "\"io.modelcontextprotocol/tasks\":{}}}");
+    wire_fini(&through);
+    bench_fini(&self);
+}
+
 static void a_listen_hears_what_it_was_granted(void **state)
 {
     (void)state;
@@ -225,6 +253,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(filters_are_checked),
+        cmocka_unit_test(word_of_tasks_is_for_who_declared_them),
         cmocka_unit_test(a_listen_hears_what_it_was_granted),
         cmocka_unit_test(what_is_not_declared_is_not_granted),
         cmocka_unit_test(a_graceful_end_is_a_result),
