@@ -64,13 +64,19 @@ static const upstream_call_events client_events = {.notified = probe_notified,
                                                    .withdrawn = client_withdrawn,
                                                    .done = probe_done};
 
-static inline void client_send(client *self, stage *on, const char *tool, unsigned inputs,
-                               const char *identity)
+static inline void client_prepare(client *self, const char *tool, unsigned inputs,
+                                  const char *identity)
 {
     *self = (client){.is_holding = self->is_holding};
     probe_init(&self->probe, tool);
     self->probe.call.events = &client_events;
     self->probe.call.affinity = (upstream_affinity){inputs, str_of(identity)};
+}
+
+static inline void client_send(client *self, stage *on, const char *tool, unsigned inputs,
+                               const char *identity)
+{
+    client_prepare(self, tool, inputs, identity);
     probe_send(&self->probe, on->server);
 }
 

@@ -472,10 +472,8 @@ static void a_repeatable_call_is_tried_once_more(void **state)
     for (unsigned inputs = 0; inputs <= FORM; inputs += FORM) {
         client_call(&one, &self, "say", inputs, "a");
         int pid = pid_of(&one);
-        one = (client){.is_holding = true};
-        probe_init(&one.probe, "ask");
-        one.probe.call.events = &client_events;
-        one.probe.call.affinity = (upstream_affinity){inputs, STR("a")};
+        one.is_holding = true;
+        client_prepare(&one, "ask", inputs, "a");
         one.probe.call.is_repeatable = true;
         probe_send(&one.probe, self.server);
         turn_until(self.loop, one.asked == 1);
@@ -487,9 +485,7 @@ static void a_repeatable_call_is_tried_once_more(void **state)
         assert_good(&one.probe);
         assert_int_not_equal(pid_of(&one), pid);
 
-        one = (client){0};
-        probe_init(&one.probe, "exit"); /* once more, and not twice */
-        one.probe.call.affinity = (upstream_affinity){inputs, STR("a")};
+        client_prepare(&one, "exit", inputs, "a"); /* once more, and not twice */
         one.probe.call.is_repeatable = true;
         probe_send(&one.probe, self.server);
         client_wait(&one, &self);
