@@ -43,7 +43,7 @@ static void say(const char *format, ...)
 static void list_many(const char *line)
 {
     const char *cursor = strstr(line, "\"cursor\":\"");
-    int from = cursor != NULL ? atoi(cursor + 10) : 0;
+    int from = cursor != NULL ? (int)strtol(cursor + 10, NULL, 10) : 0;
     for (int i = from; i < from + PAGE && i < MANY; i++) {
         say("%s{\"name\":\"t%d\",\"inputSchema\":{\"type\":\"object\"}}", i > from ? "," : "", i);
     }
