@@ -393,7 +393,9 @@ const catalog_entry *catalog_view_match(const catalog_view *self, bay_str addres
     for (size_t i = 0; shown != NULL && i < shown->count; i++) {
         const catalog_segment *segment = shown->parts[i].segment;
         for (size_t k = 0; k < segment->count; k++) {
-            if (uri_template_matches(segment->entries[k].shown, address)) {
+            bay_str template = segment->entries[k].shown;
+            bay_str literal = str_head(template, str_find(template, '{')); /* rules most out */
+            if (str_starts(address, literal) && uri_template_matches(template, address)) {
                 return &segment->entries[k];
             }
         }

@@ -37,8 +37,7 @@ static const catalog_source *source_by_prefix(const face *self, listing_kind kin
     if (self->only == NULL) {
         source = catalog_roster_split(&self->roster, self->config->separator, name, &rest);
     }
-    if (source == NULL || rest.len == 0 ||
-        !filter_admits(self->views[kind].options.profile, kind, name)) {
+    if (source == NULL || rest.len == 0 || !filter_admits(self->part, kind, name)) {
         return NULL;
     }
     const config_server *server = upstream_config(source->upstream);
@@ -102,7 +101,7 @@ upstream *face_owner_by_list(const face *self, bay_str address)
 
 upstream *face_owner_of_resource(const face *self, bay_str address)
 {
-    const config_profile *profile = self->views[LISTING_RESOURCES].options.profile;
+    const config_profile *profile = self->part;
     if (!filter_admits(profile, LISTING_RESOURCES, address)) {
         return NULL;
     }

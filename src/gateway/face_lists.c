@@ -186,6 +186,32 @@ static catalog_source *known_source(const face *self, const catalog_source *like
     return known != NULL && known->upstream == like->upstream ? known : NULL;
 }
 
+static void set_config(face *self, const config *settings)
+{
+    self->config = settings;
+    self->part =
+        self->profile != NULL ? config_profile_find(settings, str_of(self->profile)) : NULL;
+}
+
+static catalog_options options_of(const face *self)
+{
+    return (catalog_options){
+        .separator = self->only != NULL ? (bay_str){NULL, 0} : self->config->separator,
+        .bare_names = self->config->bare_names,
+        .profile = self->part,
+    };
+}
+
+/* A view that could not be built when the servers became others is built now. */
+static bay_err bring_up_to_date(face *self, catalog_view *view, size_t index)
+{
+    if (view->roster != NULL) {
+        return catalog_view_refresh(view, index, face_now_ms(self));
+    }
+    catalog_options options = options_of(self);
+    return catalog_view_reset(view, &self->roster, &options, face_now_ms(self));
+}
+
 void face_refresh(face *self, listing_kind kind, const catalog_source *sources, size_t count)
 {
     catalog_view *view = &self->views[kind];
@@ -197,8 +223,7 @@ void face_refresh(face *self, listing_kind kind, const catalog_source *sources, 
         }
         known->listings[kind] = sources[i].listings[kind];
         known->fresh_until_ms[kind] = sources[i].fresh_until_ms[kind];
-        bay_err err =
-            catalog_view_refresh(view, (size_t)(known - self->roster.sources), face_now_ms(self));
+        bay_err err = bring_up_to_date(self, view, (size_t)(known - self->roster.sources));
         if (err != BAY_OK) {
             say_stays(kind, err);
         }
@@ -224,7 +249,7 @@ void face_forget_sources(face *self, const config *settings)
         catalog_view_fini(&self->views[kind]);
     }
     catalog_roster_fini(&self->roster);
-    self->config = settings;
+    set_config(self, settings);
     face_server_changed(self, NULL);
 }
 
@@ -252,13 +277,8 @@ bay_err face_set_sources(face *self, const config *settings, const catalog_sourc
     }
     catalog_roster old = self->roster;
     self->roster = next;
-    self->config = settings;
-    catalog_options options = {
-        .separator = self->only != NULL ? (bay_str){NULL, 0} : settings->separator,
-        .bare_names = settings->bare_names,
-        .profile =
-            self->profile != NULL ? config_profile_find(settings, str_of(self->profile)) : NULL,
-    };
+    set_config(self, settings);
+    catalog_options options = options_of(self);
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
         uint64_t before = catalog_view_id(&self->views[kind]);
         bay_err kind_err =
@@ -273,7 +293,7 @@ bay_err face_set_sources(face *self, const config *settings, const catalog_sourc
         }
     }
     catalog_roster_fini(&old);
-    set_mode(self, options.profile);
+    set_mode(self, self->part);
     face_server_changed(self, NULL);
     face_wishes_move(self);
     return err;

@@ -10,8 +10,9 @@
 
 struct face {
     const config *config;
-    char *only;    /* NULL: not of one server */
-    char *profile; /* NULL: not of one profile */
+    char *only;                 /* NULL: not of one server */
+    char *profile;              /* NULL: not of one profile */
+    const config_profile *part; /* what the configuration says of it; NULL: everything */
     loop *loop;
     uint32_t worker;
     const seal_ring *ring;

@@ -2,7 +2,9 @@
  * if they had been made directly. */
 #include "face_testing.h"
 
+#include "base/err.h"
 #include "gateway/face_parts.h"
+#include "support/failing_memory.h"
 
 static uint32_t score(const char *query, const char *name, const char *title,
                       const char *description)
@@ -367,6 +369,59 @@ static void searches_are_cancelled_and_bounded(void **state)
     close_stage(&self); /* ends the others */
 }
 
+/* ---- lack of memory
+ * ------------------------------------------------------------------------------ */
+
+static void every_failing_allocation_is_survived(void **state)
+{
+    (void)state;
+    static const char *const said[] = {
+        "{'jsonrpc':'2.0','id':0,'method':'initialize','params':{'protocolVersion':'2025-06-18',"
+        "'capabilities':{},'clientInfo':{'name':'c','version':'1'}}}",
+        "{'jsonrpc':'2.0','method':'notifications/initialized'}",
+        LEGACY("1", "tools/list", "'x':1"),
+        LEGACY("2", "prompts/list", "'x':1"),
+        LEGACY("3", "tools/call", "'name':'search_tools','arguments':{'query':'echo'}"),
+        LEGACY("4", "tools/call", "'name':'describe_tool','arguments':{'name':'a.echo'}"),
+        LEGACY("5", "tools/call", "'name':'call_tool','arguments':{'name':'a.nobody'}"),
+        LEGACY("6", "resources/subscribe", "'uri':'f:///a'"),
+        LEGACY("7", "resources/unsubscribe", "'uri':'f:///a'"),
+    };
+    stage self;
+    char *texts[ARRAY_LEN(said)];
+    open_with(&self, "toolMode: search", "");
+    for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+        texts[i] = testing_quotes(said[i]);
+    }
+    upstream_learn_instructions(&self.a->base, STR("Ask a."));
+    size_t at = 0;
+    for (; failing_memory_start(at); at++) {
+        face *made = NULL;
+        face_options options = {.config = self.config};
+        if (face_new(&options, &made) == BAY_OK) {
+            peer one = {.carrier.ops = &peer_ops};
+            err_ignore(face_set_sources(made, self.config, self.sources, 2));
+            face_settle(made);
+            face_refresh(made, LISTING_TOOLS, self.sources, 2);
+            if (mcp_connection_open(face_engine(made), &one.carrier, &one.connection) == BAY_OK) {
+                for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+                    mcp_connection_receive(one.connection, str_of(texts[i]), 1000);
+                }
+                mcp_connection_close(one.connection);
+            }
+            forget(&one);
+            face_free(made);
+        }
+        failing_memory_check();
+    }
+    assert_true(at > 100);
+    assert_int_equal(self.a->subscribes, self.a->unsubscribes);
+    for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+        mem_free(texts[i]);
+    }
+    close_stage(&self);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -384,6 +439,7 @@ int main(void)
         cmocka_unit_test(a_change_of_mode_is_told),
         cmocka_unit_test(a_long_search_lets_others_pass),
         cmocka_unit_test(searches_are_cancelled_and_bounded),
+        cmocka_unit_test(every_failing_allocation_is_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
