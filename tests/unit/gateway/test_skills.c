@@ -1,6 +1,6 @@
 /* Skills of several servers on one face: a list page by page over the servers, and URIs that find
  * whose they are. */
-#include "face_testing.h"
+#include "starving.h"
 
 #define WHO "'protocolVersion':'2025-11-25','capabilities':{}"
 #define SKILLS "{\"resources\":{},\"extensions\":{\"io.modelcontextprotocol/skills\":{}}}"
@@ -140,6 +140,33 @@ static void a_uri_finds_whose_it_is(void **state)
     close_stage(&self);
 }
 
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    size_t at = 0;
+    do {
+        stage self;
+        char cursor[CURSOR] = "";
+        open_skills(&self, true, true);
+        starved_begin(at++);
+        starved_say(&self.modern, MODERN("1", "skills/list", "'x':1%s"), "");
+        starved_result(&self, "{'skills':[],'nextCursor':'up'}");
+        if (self.modern.count > 0 && self.modern.lines[0] != NULL) {
+            take_cursor(&self.modern, cursor);
+        }
+        forget(&self.modern);
+        starved_say(&self.modern, MODERN("2", "skills/list", "'cursor':'%s'"), cursor);
+        starved_result(&self, "{'skills':[]}");
+        starved_say(&self.modern, MODERN("3", "skills/get", "'uri':'skill://x%s'"), "");
+        starved_result(&self, "{'skill':{}}");
+        starved_settle(&self);
+        assert_int_equal(self.b->held_count, 0);
+        assert_int_equal(mcp_connection_pending(self.modern.connection), 0);
+        close_stage(&self);
+    } while (starved_has_failed);
+    assert_true(at > 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +174,7 @@ int main(void)
         cmocka_unit_test(the_list_goes_on_at_the_next_server),
         cmocka_unit_test(a_server_that_fails_leaves_the_others),
         cmocka_unit_test(a_uri_finds_whose_it_is),
+        cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,8 @@
 /* Each allocation of tasks fails in turn: nothing crashes or leaks, and whoever asked is answered.
  */
-#include "face_testing.h"
+#include "starving.h"
 
 #include "gateway/face_parts.h"
-#include "support/failing_memory.h"
 
 enum { TOKEN = 512 };
 
@@ -19,55 +18,6 @@ enum { TOKEN = 512 };
 #define ASK                                                                                        \
     "{'jsonrpc':'2.0','id':'s','method':'elicitation/create','params':{'message':'?',"             \
     "'requestedSchema':{},'_meta':{'io.modelcontextprotocol/related-task':{'taskId':'up/1'}}}}"
-
-/* One allocation of all that happen between hungry and fed fails. */
-static size_t budget;
-static bool has_failed;
-
-static void hungry(void)
-{
-    failing_memory.is_running = false;
-    (void)failing_memory_start_single(budget);
-}
-
-static void fed(void)
-{
-    has_failed = has_failed || failing_memory.has_failed;
-    budget = failing_memory.has_failed ? SIZE_MAX / 2 : failing_memory.allowed;
-    failing_memory_stop();
-}
-
-static void starved_say(peer *self, const char *format, const char *token)
-{
-    char text[3000];
-    (void)snprintf(text, sizeof(text), format, token);
-    char *quoted = testing_quotes(text);
-    hungry();
-    mcp_connection_receive(self->connection, str_of(quoted), 1000);
-    fed();
-    mem_free(quoted);
-}
-
-static void starved_result(stage *self, const char *json)
-{
-    if (self->a->held_count == 0) {
-        return;
-    }
-    char *quoted = testing_quotes(json);
-    upstream_call *call = fake_take(self->a);
-    mcp_outcome outcome = {.kind = MCP_OUTCOME_RESULT};
-    arena memory;
-    json_doc doc;
-    arena_init(&memory, 1 << 20);
-    assert_int_equal(json_parse(&doc, str_of(quoted), NULL, &memory, NULL), BAY_OK);
-    outcome.result = json_root(&doc);
-    upstream_call_end(call);
-    hungry();
-    call->events->done(call->user, &outcome);
-    fed();
-    arena_fini(&memory);
-    mem_free(quoted);
-}
 
 static void starved_ask(stage *self)
 {
@@ -206,19 +156,14 @@ static void play_starved(size_t index, size_t at)
                    str_of(plays[index].capabilities));
     face_refresh(self.face, LISTING_TOOLS, self.sources, 2);
     forget(&self.legacy);
-    budget = at;
-    has_failed = false;
+    starved_begin(at);
     plays[index].play(&self);
     /* whatever went wrong, what the servers still owe is answered, and so is everybody */
-    while (self.a->held_count > 0) {
-        fake_fail(self.a, BAY_EXITED, true, "it died");
-    }
+    starved_settle(&self);
     if (self.face->tasks != NULL) {
         task_holders_expire(self.face->tasks, UINT64_MAX);
     }
-    while (self.a->held_count > 0) {
-        fake_fail(self.a, BAY_EXITED, true, "it died");
-    }
+    starved_settle(&self);
     assert_int_equal(mcp_connection_pending(self.modern.connection), 0);
     close_stage(&self);
 }
@@ -230,7 +175,7 @@ static void every_allocation_may_fail(void **state)
         size_t at = 0;
         do {
             play_starved(i, at++);
-        } while (has_failed);
+        } while (starved_has_failed);
         assert_true(at > 20);
     }
 }
