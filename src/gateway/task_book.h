@@ -18,7 +18,7 @@
 enum {
     TASK_NOTES = 10000,           /* of a face: a further task is not listed, a result not kept */
     TASK_NOTES_EACH = 256,        /* of one identity: its oldest goes */
-    TASK_NOTE_BYTES = 16 * 1024,  /* of a task as it is listed; a longer one is not */
+    TASK_NOTE_BYTES = 8 * 1024,   /* of a task as it is listed; a longer one is not */
     TASK_KEPT_BYTES = 64 << 20,   /* results kept, of a face */
     TASK_KEPT_EACH = 16 << 20,    /* of one identity: its oldest goes */
     TASK_TTL_MS = 60 * 60 * 1000, /* of a note whose task names none … */
