@@ -164,6 +164,38 @@ static void a_gateway_that_ends_with_calls_parked(void **state)
     rig_close(&self);
 }
 
+static void reload(gateway_rig *self, const char *settings)
+{
+    int before = atomic_load(&self->reloaded);
+    rig_configure(self, settings);
+    rig_ask_reload(self);
+    wait_until(atomic_load(&self->reloaded) == before + 1);
+}
+
+/* The old process is kept for what is parked with it, as long as the configuration lets it. */
+static void a_reload_with_calls_parked(void **state)
+{
+    (void)state;
+    gateway_rig self;
+    char token[STATE];
+    start(&self, TOP RIG_SERVER("a", "stdio", "good", "") "}}", 2);
+    call_parked(&self, "a.asks", token);
+    reload(&self, TOP RIG_SERVER("a", "stdio", "good", ",'env':{'OTHER':'1'}") "}}");
+    expect_call(&self, "a.echo", "good"); /* of the new one */
+    expect_retry(&self, "a.asks", token, "{'action':'accept','content':{}}",
+                 "\"answer\":{\"action\":\"accept\"");
+    call_parked(&self, "a.asks", token);
+    reload(
+        &self,
+        "{'timeouts':{'drain':'50ms','terminate':'50ms','kill':'50ms'},'mcpServers':{" RIG_SERVER(
+            "a", "stdio", "good", ",'env':{'OTHER':'2'}") "}}");
+    expect_call(&self, "a.echo", "good");
+    wait_until(rig_log_count("a: ready -> closed") >= 2);
+    expect_retry(&self, "a.asks", token, "{'action':'accept','content':{}}",
+                 "the server is leaving the gateway");
+    rig_close(&self);
+}
+
 static void a_call_given_up_is_cancelled_there(void **state)
 {
     (void)state;
@@ -265,6 +297,7 @@ int main(void)
         cmocka_unit_test(over_http_too),
         cmocka_unit_test(a_server_that_dies_while_its_call_is_parked),
         cmocka_unit_test(a_gateway_that_ends_with_calls_parked),
+        cmocka_unit_test(a_reload_with_calls_parked),
         cmocka_unit_test(a_call_given_up_is_cancelled_there),
         cmocka_unit_test(clients_that_leave_when_they_have_answered),
         cmocka_unit_test(a_session_is_asked_on_the_calls_stream),

@@ -252,6 +252,33 @@ static void what_the_client_did_not_declare_is_refused(void **state)
     close_stage(&self);
 }
 
+/* A gateway behind this one makes states that look like ours. */
+static void a_state_of_the_servers_own_goes_to_it(void **state)
+{
+    (void)state;
+    stage self;
+    char own[STATE];
+    open_parking(&self, "workers: 1");
+    park_one(&self, own);
+    upstream_learn(&self.a->base, mcp_revision_of(MCP_LATEST), STR("{\"tools\":{}}"));
+    static const char *const others[] = {"theirs", "pb5.AAAA", "pb0.", ""};
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        char wanted[500];
+        retry(&self, "2", others[i], "{'k' : {'action':'accept'}}");
+        assert_int_equal(self.a->held_count, 2);
+        (void)snprintf(
+            wanted, sizeof(wanted),
+            "\"requestState\":\"%s\",\"inputResponses\":{\"k\" : {\"action\":\"accept\"}}",
+            others[i]);
+        assert_true(str_contains(json_raw(self.a->held[1]->spec.params), wanted));
+        say(&self.modern,
+            "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':2}}");
+        assert_int_equal(self.modern.count, 0);
+    }
+    assert_still_good(&self, own); /* whatever the server is by now */
+    close_stage(&self);
+}
+
 /* ---- what goes out, and what comes back ------------------------------------------------------ */
 
 static void what_is_asked_in_one_turn_goes_out_together(void **state)
@@ -818,6 +845,7 @@ int main(void)
         cmocka_unit_test(a_state_belongs_to_one_principal),
         cmocka_unit_test(a_state_is_good_once),
         cmocka_unit_test(what_the_client_did_not_declare_is_refused),
+        cmocka_unit_test(a_state_of_the_servers_own_goes_to_it),
         cmocka_unit_test(what_is_asked_in_one_turn_goes_out_together),
         cmocka_unit_test(what_was_not_answered_is_asked_again),
         cmocka_unit_test(an_answer_of_the_wrong_shape_is_asked_for_again),
