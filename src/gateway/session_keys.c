@@ -46,7 +46,7 @@ static bool read_hex(bay_str text, unsigned char *out)
 
 static bool read_base64(bay_str text, base64_form form, unsigned char *out)
 {
-    char bytes[DECODED_BYTES];
+    char bytes[DECODED_BYTES] = {0};
     buf decoded = {.at = bytes, .cap = sizeof(bytes), .max = sizeof(bytes)};
     bool is_key = base64_decode(&decoded, text, form) == BAY_OK && decoded.len == SEAL_KEY_BYTES;
     if (is_key) {

@@ -225,7 +225,7 @@ static void on_row(void *user, const store_result *result)
 static bay_err put_row(kept_session *self, store_done done, void *user)
 {
     session_store *home = self->store;
-    name key;
+    name key = {0};
     buf_clear(&home->row);
     mcp_session_write(self->session, &home->row);
     if (home->row.err != BAY_OK) {
@@ -293,7 +293,7 @@ static void count(session_store *self, bay_err started)
 /* A store's stream has no end of its own: an event that is gone at once takes the others' place. */
 static void forget_events(kept_session *self)
 {
-    name text;
+    name text = {0};
     store_append_request request = {.stream = name_of(&text, "session:", self->number),
                                     .value = STR("-"),
                                     .expires_at_ms = loop_time_ms() + GONE_MS,
@@ -305,7 +305,7 @@ static void forget_events(kept_session *self)
 void kept_session_end(kept_session *self, bool is_for_good)
 {
     session_store *home = self->store;
-    name key;
+    name key = {0};
     bool is_due = list_holds(&self->link);
     list_remove(&self->link);
     if (is_for_good) {
@@ -345,7 +345,7 @@ void kept_session_logged(kept_session *self, uint32_t stream, uint32_t seq, bool
                          bay_str text)
 {
     session_store *home = self->store;
-    name stream_name;
+    name stream_name = {0};
     buf_clear(&home->row);
     char header[HEADER_BYTES];
     put_number(header, stream);
@@ -435,7 +435,7 @@ static void on_events(void *user, const store_result *result)
 
 static bay_err read_events(search *self, uint64_t after)
 {
-    name stream;
+    name stream = {0};
     bay_err err = store_read(self->store->file, name_of(&stream, "session:", self->number), after,
                              READ_EVENTS, on_events, self);
     self->store->pending += err == BAY_OK;
@@ -462,7 +462,7 @@ static void on_found(void *user, const store_result *result)
 
 bay_err session_store_find(session_store *self, uint64_t number, session_found done, void *user)
 {
-    name key;
+    name key = {0};
     search *made = mem_zalloc(sizeof(*made));
     if (made == NULL) {
         return BAY_NOMEM;

@@ -60,7 +60,7 @@ static size_t count_of(void *context, bay_str name)
 static relay_port *owner_of(const http_face *self, const http_exchange *exchange,
                             bay_str session_id)
 {
-    uint32_t worker;
+    uint32_t worker = 0;
     bool is_known = false;
     if (session_id.len > 0) {
         is_known = mcp_session_worker(session_id, &worker);
