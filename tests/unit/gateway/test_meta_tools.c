@@ -271,6 +271,41 @@ static void a_call_is_the_target_s_own(void **state)
     close_stage(&self);
 }
 
+#define WRAPPED(id, more)                                                                          \
+    "{'jsonrpc':'2.0','id':" id                                                                    \
+    ",'method':'tools/call','params':{'name':'call_tool','arguments':{"                            \
+    "'name':'a.echo','arguments':{'n':1.0}}" more "," META_OF("{'elicitation':{'form':{}}}") "}}}"
+
+static void a_question_during_a_call_is_asked_as_ever(void **state)
+{
+    (void)state;
+    char text[4000];
+    char sealed[1000];
+    stage self;
+    open_on_loop(&self, "toolMode: search", "'protocolVersion':'2025-11-25','capabilities':{}");
+    upstream_learn(&self.a->base, mcp_revision_of(MCP_REV_2025_11_25), STR("{\"tools\":{}}"));
+    say(&self.modern, WRAPPED("1", ""));
+    assert_int_equal(self.a->held_count, 1);
+    fake_ask_during(self.a->held[0],
+                    "{'jsonrpc':'2.0','id':'s1','method':'elicitation/create','params':{"
+                    "'message':'name?','requestedSchema':{'type':'object','properties':{}}}}");
+    loop_turn(self.loop, 0);
+    assert_int_equal(self.modern.count, 1);
+    const char *at = strstr(self.modern.lines[0], "\"requestState\":\"");
+    assert_non_null(at);
+    (void)snprintf(sealed, sizeof(sealed), "%.*s", (int)strcspn(at + 16, "\""), at + 16);
+    forget(&self.modern);
+    (void)snprintf(
+        text, sizeof(text),
+        WRAPPED("2", ",'requestState':'%s','inputResponses':{'q1':{'action':'decline'}}"), sealed);
+    say(&self.modern, text);
+    assert_int_equal(self.modern.count, 0);
+    assert_text(str_of(self.a->answer), "\"s1\" {\"action\":\"decline\"}");
+    fake_result(self.a, "{'content':[]}");
+    assert_heard_part(&self.modern, "'id':2,'result':{'resultType':'complete','content':[]");
+    close_stage(&self);
+}
+
 static void before_the_servers_were_heard_of_they_wait(void **state)
 {
     (void)state;
@@ -435,6 +470,7 @@ int main(void)
         cmocka_unit_test(what_is_asked_wrongly_is_a_tool_s_error),
         cmocka_unit_test(definitions_come_byte_for_byte),
         cmocka_unit_test(a_call_is_the_target_s_own),
+        cmocka_unit_test(a_question_during_a_call_is_asked_as_ever),
         cmocka_unit_test(before_the_servers_were_heard_of_they_wait),
         cmocka_unit_test(a_change_of_mode_is_told),
         cmocka_unit_test(a_long_search_lets_others_pass),
