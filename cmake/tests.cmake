@@ -54,7 +54,7 @@ if(CMOCKA)
         endif()
         add_test(NAME ${room}/${short} COMMAND ${target} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
         set(patience 120)
-        if(short MATCHES "^sweep_") # thousands of sessions
+        if(short MATCHES "^(sweep_|chaos$)") # thousands of sessions, many seconds
             set(patience 400)
         endif()
         set_tests_properties(${room}/${short} PROPERTIES TIMEOUT ${patience})
