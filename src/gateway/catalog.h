@@ -59,6 +59,7 @@ typedef struct catalog_options {
     bay_str separator; /* empty: names are shown as they are (a face of one server) */
     bool bare_names;   /* with a separator: the bare name instead where only one server has it */
     const config_profile *profile; /* NULL: everything; read as long as the view lasts */
+    uint32_t page_size;            /* lists that fit on one page need not be kept; 0: all are */
 } catalog_options;
 
 typedef struct catalog_part {
@@ -72,6 +73,7 @@ typedef struct catalog_snapshot {
     uint64_t until_ms;
     size_t stale_bytes; /* once replaced: of segments that the next one does not show */
     size_t total;       /* items */
+    size_t bytes;       /* of their text */
     size_t count;       /* parts, none of them empty */
     catalog_part parts[];
 } catalog_snapshot;

@@ -40,6 +40,7 @@ catalog_snapshot *catalog_snapshot_new(const catalog_view *view)
         if (segment != NULL && segment->count > 0) {
             self->parts[self->count++] = (catalog_part){catalog_segment_ref(segment), self->total};
             self->total += segment->count;
+            self->bytes += segment->text.len;
             self->id = mix(self->id, segment->hash);
         }
     }
@@ -68,12 +69,18 @@ static size_t stale_bytes_of(const catalog_view *view)
     return sum;
 }
 
+/* Nobody can be half-way through it. */
+static bool is_one_page(const catalog_view *view, const catalog_snapshot *of)
+{
+    return of->total <= view->options.page_size && of->bytes <= CATALOG_PAGE_BYTES;
+}
+
 void catalog_snapshot_swap(catalog_view *view, catalog_snapshot *next, size_t stale_bytes,
                            uint64_t now_ms)
 {
     catalog_snapshot *old = view->current;
     view->current = next;
-    if (old == NULL || old->id == next->id) {
+    if (old == NULL || old->id == next->id || is_one_page(view, old)) {
         catalog_snapshot_free(old);
         return;
     }

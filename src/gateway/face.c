@@ -150,6 +150,10 @@ static void face_request(void *user, mcp_request *request)
     }
     switch (request->method != NULL ? request->method->id : MCP_METHOD_COUNT) {
     case MCP_TOOLS_LIST:
+        if (self->is_searched || !face_park(self, request)) { /* the three are there at once */
+            face_answer_list(self, request);
+        }
+        return;
     case MCP_RESOURCES_LIST:
     case MCP_RESOURCES_TEMPLATES_LIST:
     case MCP_PROMPTS_LIST:

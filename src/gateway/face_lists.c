@@ -199,6 +199,7 @@ static catalog_options options_of(const face *self)
         .separator = self->only != NULL ? (bay_str){NULL, 0} : self->config->separator,
         .bare_names = self->config->bare_names,
         .profile = self->part,
+        .page_size = self->config->limits.page_size,
     };
 }
 

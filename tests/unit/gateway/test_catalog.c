@@ -457,6 +457,20 @@ static void so_many_older_lists_are_kept_and_no_more(void **state)
     clear(&self);
 }
 
+static void a_list_of_one_page_is_not_kept(void **state)
+{
+    (void)state;
+    static const catalog_options two = {.separator = STR_INIT("."), .page_size = 2};
+    stage self = {0};
+    add(&self, "a", LISTING_TOOLS, "[{\"name\":\"1\"},{\"name\":\"2\"}]");
+    build(&self, LISTING_TOOLS, &two);
+    refresh(&self, 0, THREE);
+    assert_int_equal(self.view.older_count, 0);
+    refresh(&self, 0, "[]");
+    assert_int_equal(self.view.older_count, 1);
+    clear(&self);
+}
+
 static char *big_item(size_t bytes, char fill)
 {
     char *text = mem_alloc(bytes + 64);
@@ -794,6 +808,7 @@ int main(void)
         cmocka_unit_test(who_pages_sees_one_list),
         cmocka_unit_test(the_list_that_is_gone_goes_on_in_the_newer_one),
         cmocka_unit_test(so_many_older_lists_are_kept_and_no_more),
+        cmocka_unit_test(a_list_of_one_page_is_not_kept),
         cmocka_unit_test(older_lists_are_bounded_in_bytes),
         cmocka_unit_test(a_page_of_large_items_ends_early),
         cmocka_unit_test(sealed_cursors_are_good_for_one_only),

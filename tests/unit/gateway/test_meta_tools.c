@@ -311,6 +311,8 @@ static void before_the_servers_were_heard_of_they_wait(void **state)
     (void)state;
     stage self;
     open_with(&self, "toolMode: search", "");
+    say(&self.legacy, LEGACY("9", "tools/list", "'x':1"));
+    assert_heard_part(&self.legacy, "'name':'search_tools'"); /* these are there */
     say(&self.legacy, LEGACY("1", "tools/call", "'name':'search_tools','arguments':{'query':'x'}"));
     say(&self.legacy,
         LEGACY("2", "tools/call", "'name':'describe_tool','arguments':{'name':'a.late'}"));
