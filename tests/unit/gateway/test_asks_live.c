@@ -9,6 +9,8 @@
     "'io.modelcontextprotocol/clientCapabilities':{'elicitation':{}}}"
 #define TOP "{'timeouts':{'drain':'5s','terminate':'200ms','kill':'200ms'},'mcpServers':{"
 
+#define HASTY "{'timeouts':{'drain':'50ms','terminate':'50ms','kill':'50ms'},'mcpServers':{"
+
 enum { STATE = 600, MANY = 24 };
 
 static void start(gateway_rig *self, const char *settings, uint32_t workers)
@@ -164,15 +166,8 @@ static void a_gateway_that_ends_with_calls_parked(void **state)
     rig_close(&self);
 }
 
-static void reload(gateway_rig *self, const char *settings)
-{
-    int before = atomic_load(&self->reloaded);
-    rig_configure(self, settings);
-    rig_ask_reload(self);
-    wait_until(atomic_load(&self->reloaded) == before + 1);
-}
-
-/* The old process is kept for what is parked with it, as long as the configuration lets it. */
+/* The old process is kept for what is parked with it, as long as the configuration lets it; before
+ * that a reload is not over. */
 static void a_reload_with_calls_parked(void **state)
 {
     (void)state;
@@ -180,19 +175,21 @@ static void a_reload_with_calls_parked(void **state)
     char token[STATE];
     start(&self, TOP RIG_SERVER("a", "stdio", "good", "") "}}", 2);
     call_parked(&self, "a.asks", token);
-    reload(&self, TOP RIG_SERVER("a", "stdio", "good", ",'env':{'OTHER':'1'}") "}}");
-    expect_call(&self, "a.echo", "good"); /* of the new one */
+    wait_until(rig_log_count("a: starting -> ready") == 1);
+    rig_configure(&self, TOP RIG_SERVER("a", "stdio", "good", ",'env':{'OTHER':'1'}") "}}");
+    rig_ask_reload(&self);
+    wait_until(rig_log_count("a: starting -> ready") == 2);
     expect_retry(&self, "a.asks", token, "{'action':'accept','content':{}}",
                  "\"answer\":{\"action\":\"accept\"");
+    wait_until(atomic_load(&self.reloaded) == 1);
     call_parked(&self, "a.asks", token);
-    reload(
-        &self,
-        "{'timeouts':{'drain':'50ms','terminate':'50ms','kill':'50ms'},'mcpServers':{" RIG_SERVER(
-            "a", "stdio", "good", ",'env':{'OTHER':'2'}") "}}");
-    expect_call(&self, "a.echo", "good");
-    wait_until(rig_log_count("a: ready -> closed") >= 2);
+    rig_configure(&self, HASTY RIG_SERVER("a", "stdio", "good", ",'env':{'OTHER':'2'}") "}}");
+    rig_ask_reload(&self);
+    wait_until(atomic_load(&self.reloaded) == 2);
+    wait_until(rig_log_count("a: ready -> closed") == 2);
     expect_retry(&self, "a.asks", token, "{'action':'accept','content':{}}",
                  "the server is leaving the gateway");
+    expect_call(&self, "a.echo", "good");
     rig_close(&self);
 }
 
