@@ -157,13 +157,13 @@ static unsigned inputs_of(const face *self, const mcp_request *request)
 
 /* The capabilities of a session's client in the words of the stateless era: what it can be asked,
  * and what has no meaning to the gateway. */
-static bay_err write_capabilities(const mcp_request *request, bay_str *out)
+static bay_err write_capabilities(face *self, const mcp_request *request, bay_str *out)
 {
     static const char *const others[] = {"experimental", "extensions"};
-    buf text;
     json_writer writer;
-    buf_init(&text, 1 << 20);
-    json_writer_init(&writer, &text);
+    buf *text = &self->scratch;
+    buf_clear(text);
+    json_writer_init(&writer, text);
     json_open_object(&writer);
     mcp_inputs_write(mcp_inputs_of(request->revision, request->client_capabilities),
                      mcp_revision_of(MCP_LATEST), &writer);
@@ -175,9 +175,7 @@ static bay_err write_capabilities(const mcp_request *request, bay_str *out)
         }
     }
     json_close_object(&writer);
-    bay_err err = text.err == BAY_OK ? arena_dup(request->memory, buf_view(&text), out) : text.err;
-    buf_fini(&text);
-    return err;
+    return text->err == BAY_OK ? arena_dup(request->memory, buf_view(text), out) : text->err;
 }
 
 static bay_err route_describe(route *self)
@@ -201,7 +199,7 @@ static bay_err route_describe(route *self)
         spec->capabilities = json_raw(request->client_capabilities);
         return err;
     }
-    return err == BAY_OK ? write_capabilities(request, &spec->capabilities) : err;
+    return err == BAY_OK ? write_capabilities(self->face, request, &spec->capabilities) : err;
 }
 
 route *route_new(face *self, mcp_request *request)
