@@ -201,12 +201,19 @@ static int set_up(void **state)
     return 0;
 }
 
-static int set_up_impatient(void **state)
+static int set_up_alive(void **state)
 {
     near_alive_ms = 10;
-    near_total_ms = 200;
     int result = set_up(state);
-    near_alive_ms = near_total_ms = 0;
+    near_alive_ms = 0;
+    return result;
+}
+
+static int set_up_short(void **state)
+{
+    near_total_ms = 100;
+    int result = set_up(state);
+    near_total_ms = 0;
     return result;
 }
 
@@ -615,7 +622,6 @@ static void the_exchange_may_vanish_first(void **state)
 int main(void)
 {
 #define CASE(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-#define IMPATIENT(function) cmocka_unit_test_setup_teardown(function, set_up_impatient, tear_down)
     const struct CMUnitTest tests[] = {
         CASE(a_session_that_is_not_there_is_not_found),
         CASE(an_answer_comes_back),
@@ -629,8 +635,10 @@ int main(void)
         CASE(what_comes_back_goes_to_the_loop_it_names),
         CASE(a_session_says_more_than_what_it_carries),
         CASE(a_session_is_looked_for_at_its_home),
-        IMPATIENT(a_far_call_that_waits_becomes_a_stream),
-        IMPATIENT(a_far_stream_does_not_last_for_ever),
+        cmocka_unit_test_setup_teardown(a_far_call_that_waits_becomes_a_stream, set_up_alive,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_far_stream_does_not_last_for_ever, set_up_short,
+                                        tear_down),
         CASE(a_peer_that_left_is_told_to_the_far_engine),
         CASE(a_session_is_deleted_through_the_relay),
         CASE(messages_of_an_sse_connection_are_relayed),
