@@ -1,5 +1,7 @@
 #include "gateway/task_plan.h"
 
+#include <string.h>
+
 #include "base/mem.h"
 #include "base/str.h"
 #include "mcp/inputs.h"
@@ -268,23 +270,33 @@ static void plan_withdrawn(void *user, bay_str id)
 static const upstream_call_events plan_events = {
     .notified = plan_notified, .asked = plan_asked, .withdrawn = plan_withdrawn, .done = plan_done};
 
+static bay_str put(char **at, bay_str text)
+{
+    bay_str copy = {*at, text.len};
+    if (text.len > 0) {
+        memcpy(*at, text.at, text.len);
+    }
+    *at += text.len;
+    return copy;
+}
+
 task_plan *task_plan_new(route *way, bay_str server)
 {
-    task_plan *self = mem_zalloc(sizeof(*self));
+    const mcp_request *request = way->request;
+    bay_str principal = request->principal;
+    bay_str identity = way->call.affinity.identity;
+    /* one block: many a plan only watches a call that makes no task */
+    task_plan *self = mem_zalloc(sizeof(*self) + server.len + principal.len + identity.len);
     if (self == NULL) {
         return NULL;
     }
+    char *at = (char *)(self + 1);
+    self->server = put(&at, server);
+    self->principal = put(&at, principal);
+    self->identity = put(&at, identity);
+    self->is_session = request->revision->era == MCP_LEGACY;
     arena_init(&self->memory, TASK_PLAN_MEMORY);
     arena_init(&self->sent, SENT_MEMORY);
-    const mcp_request *request = way->request;
-    self->is_session = request->revision->era == MCP_LEGACY;
-    if (arena_dup(&self->memory, server, &self->server) != BAY_OK ||
-        arena_dup(&self->memory, request->principal, &self->principal) != BAY_OK ||
-        arena_dup(&self->memory, way->call.affinity.identity, &self->identity) != BAY_OK) {
-        arena_fini(&self->memory);
-        mem_free(self);
-        return NULL;
-    }
     self->way = way;
     self->face = way->face;
     self->pace_ms = TASK_PACE_MS;
