@@ -130,10 +130,8 @@ void face_notified(void *user, mcp_session *session, const rpc_message *message)
         return;
     }
     for (size_t i = 0; i < self->roster.count; i++) {
-        upstream *server = self->roster.sources[i].upstream;
-        if (upstream_state_of(server) == UPSTREAM_READY) {
-            upstream_tell(server, identity, message->method, json_raw(message->params));
-        }
+        upstream_tell(self->roster.sources[i].upstream, identity, message->method,
+                      json_raw(message->params));
     }
 }
 

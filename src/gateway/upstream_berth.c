@@ -71,7 +71,9 @@ static void berth_broken(void *user, bay_err err, const char *text)
         owner->berth_after_ms =
             loop_now_ms(owner->base.loop) + owner->base.server->restart.min_delay_ms;
     }
-    local_count_crash(owner);
+    if (err != BAY_LIMIT) { /* ended by us, for what it said */
+        local_count_crash(owner);
+    }
     loop_defer(owner->base.loop, &owner->settle);
 }
 
@@ -165,7 +167,10 @@ void berth_rest(berth *self)
 
 void berth_loosen(berth *self, bay_str identity)
 {
-    self->has_loose_ends = true;
+    const config *settings = self->owner->base.config;
+    uint32_t own = self->owner->base.server->timeout_ms;
+    self->loose_until_ms =
+        loop_now_ms(self->owner->base.loop) + (own > 0 ? own : settings->timeouts.call_ms);
     if (self->is_lent && self->identity == NULL && !set_identity(self, identity)) {
         self->is_doomed = true; /* nobody else may be asked what that call asks yet */
     }

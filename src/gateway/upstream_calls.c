@@ -116,6 +116,8 @@ static void call_done(void *user, mcp_call *engine_call, const mcp_outcome *outc
         note_failure(at, outcome->err);
     } else {
         berth_loosen(at, call->affinity.identity);
+        /* nobody else waits for this process, and it may hang for ever */
+        at->is_doomed = at->is_doomed || (at->is_lent && outcome->err == BAY_TIMEOUT);
     }
     bool is_again = is_failure && call_may_retry(call, at, outcome->err, outcome->was_sent);
     if (is_again) {

@@ -83,7 +83,9 @@ static void local_break(local *self, bay_err err, const char *text)
     self->failures++;
     snprintf(self->base.last_break, sizeof(self->base.last_break), "%s",
              text != NULL && text[0] != '\0' ? text : bay_err_text(err));
-    local_count_crash(self);
+    if (err != BAY_LIMIT) { /* ended by us, for what it said */
+        local_count_crash(self);
+    }
     bool is_open = !circuit_may_start(&self->circuit, now);
     uint64_t delay = back_off_ms(self);
     if (is_open && self->circuit.trial_at_ms > now + delay) {
@@ -110,7 +112,8 @@ static void main_reap(local *self)
     if (at->is_broken) {
         mcp_link *old = at->connection;
         at->connection = NULL;
-        at->is_broken = at->is_leaving = at->is_ready = at->has_loose_ends = false;
+        at->is_broken = at->is_leaving = at->is_ready = false;
+        at->loose_until_ms = 0;
         mcp_link_free(old);
     }
 }

@@ -47,11 +47,11 @@ typedef struct berth {
     loop_timer idle;
     bool is_lent; /* to one call at a time */
     bool is_ready;
-    bool is_broken;      /* to be freed outside its callbacks */
-    bool is_leaving;     /* asked to end */
-    bool is_unwritable;  /* the process reads no more */
-    bool is_doomed;      /* takes no more calls, ends with its last */
-    bool has_loose_ends; /* the server may still be busy with a call that is not waited for */
+    bool is_broken;          /* to be freed outside its callbacks */
+    bool is_leaving;         /* asked to end */
+    bool is_unwritable;      /* the process reads no more */
+    bool is_doomed;          /* takes no more calls, ends with its last */
+    uint64_t loose_until_ms; /* the server may still ask for a call that is not waited for */
 } berth;
 
 typedef struct local {

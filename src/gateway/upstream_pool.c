@@ -136,10 +136,11 @@ static size_t count_leaving(const local *self)
     return count;
 }
 
+/* The most recently used one that serves it, so that the others may idle away. */
 static berth *find(const local *self, const share_key *key, bay_str identity)
 {
-    LIST_EACH(link, &self->berths)
-    {
+    const list_link *end = &self->berths.head;
+    for (list_link *link = end->prev; link != end; link = link->prev) {
         berth *at = CONTAINER_OF(link, berth, link);
         if (berth_serves(at, key, identity)) {
             return at;

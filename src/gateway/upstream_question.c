@@ -121,7 +121,8 @@ static bool asked_untied(berth *at, const rpc_message *request)
     if (is_http && only != NULL && at != &self->main && !at->is_lent && at->identity == NULL) {
         self->asks_untied = true; /* from now on its sessions are lent, not shared */
     }
-    if (only != NULL && (at->is_lent || at->identity != NULL || !at->has_loose_ends)) {
+    bool is_loose = loop_now_ms(self->base.loop) < at->loose_until_ms;
+    if (only != NULL && (at->is_lent || at->identity != NULL || !is_loose)) {
         return question_pass(at, only, request);
     }
     if (at->identity != NULL) {

@@ -207,6 +207,25 @@ static void share_always_refuses_what_may_be_anybodys(void **state)
     close_stage(&self);
 }
 
+/* Also while only one call is open: the server may ask for one that was given up a moment ago. */
+static void share_always_asks_nobody_for_a_call_that_was_given_up(void **state)
+{
+    (void)state;
+    stage self;
+    client one = {0};
+    client two = {0};
+    open_stage(&self, ",'share':'always'");
+    client_call(&two, &self, "say", FORM, "b");
+    client_send(&one, &self, "ask_all", FORM, "a"); /* held over there */
+    upstream_call_cancel(&one.probe.call, STR("no more"));
+    probe_fini(&one.probe);
+    client_call(&two, &self, "ask_all", FORM, "b"); /* now it asks for the first */
+    client_call(&two, &self, "say", FORM, "b");
+    assert_int_equal(one.asked + two.asked, 0);
+    assert_int_equal(upstream_count_of(self.server).refused_questions, 1);
+    close_stage(&self);
+}
+
 /* ---- questions ------------------------------------------------------------------------------- */
 
 static void a_question_that_is_taken_back(void **state)
@@ -270,6 +289,19 @@ static void what_a_cancelled_call_asks_later_reaches_nobody_else(void **state)
     probe_fini(&one.probe);
     client_call(&two, &self, "ask_all", FORM, "b");
     assert_int_equal(two.asked, 0);
+    close_stage(&self);
+}
+
+static void a_lent_process_that_hangs_is_ended(void **state)
+{
+    (void)state;
+    stage self;
+    client one = {0};
+    open_stage(&self, ",'timeout':'400ms'");
+    client_call(&one, &self, "hang", FORM, "a");
+    assert_failed(&one.probe, BAY_TIMEOUT, true, "");
+    turn_until(self.loop, local_part(&self)->berth_count == 0);
+    assert_int_equal(upstream_state_of(self.server), UPSTREAM_READY);
     close_stage(&self);
 }
 
@@ -602,10 +634,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_session_that_is_in_use_ends_after_its_last_call),
         cmocka_unit_test(share_session_pins_a_client_to_its_own),
         cmocka_unit_test(share_always_refuses_what_may_be_anybodys),
+        cmocka_unit_test(share_always_asks_nobody_for_a_call_that_was_given_up),
         cmocka_unit_test(a_question_that_is_taken_back),
         cmocka_unit_test(a_question_after_its_call_is_nobodys),
         cmocka_unit_test(a_cancelled_call_gives_its_questions_back),
         cmocka_unit_test(what_a_cancelled_call_asks_later_reaches_nobody_else),
+        cmocka_unit_test(a_lent_process_that_hangs_is_ended),
         cmocka_unit_test(further_calls_wait_for_a_link),
         cmocka_unit_test(the_least_recently_used_makes_room),
         cmocka_unit_test(who_waits_too_long_is_told),
