@@ -347,18 +347,6 @@ bay_err catalog_view_reset(catalog_view *self, const catalog_roster *roster,
     return BAY_OK;
 }
 
-const catalog_entry *catalog_view_at(const catalog_view *self, size_t index)
-{
-    const catalog_snapshot *shown = self->current;
-    for (size_t i = 0; shown != NULL && i < shown->count; i++) {
-        const catalog_part *part = &shown->parts[i];
-        if (index - part->before < part->segment->count) {
-            return &part->segment->entries[index - part->before];
-        }
-    }
-    return NULL;
-}
-
 static const catalog_entry *entry_of(const catalog_view *self, const catalog_claim *claim)
 {
     const catalog_segment *segment = self->places[claim->of->order].segment;

@@ -227,6 +227,16 @@ static size_t part_at(const catalog_snapshot *from, size_t position)
     return low;
 }
 
+const catalog_entry *catalog_view_at(const catalog_view *self, size_t index)
+{
+    const catalog_snapshot *shown = self->current;
+    if (shown == NULL || index >= shown->total) {
+        return NULL;
+    }
+    const catalog_part *part = &shown->parts[part_at(shown, index)];
+    return &part->segment->entries[index - part->before];
+}
+
 /* As many of the part's items from `first` on as fit, one at least while the page is empty. */
 static size_t count_fitting(const catalog_segment *segment, size_t first, size_t most, size_t room)
 {

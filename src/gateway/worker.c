@@ -53,8 +53,9 @@ static mcp_server *worker_engine(void *user, bay_str path)
         return NULL;
     }
     bay_str name = str_from(path, 5);
-    if (str_starts(name, STR("@"))) {
-        face *of = worker_profile(self, str_from(name, 1));
+    bool is_escaped = str_starts(name, STR("%40"));
+    if (is_escaped || str_starts(name, STR("@"))) {
+        face *of = worker_profile(self, str_from(name, is_escaped ? 3 : 1));
         return of != NULL ? face_engine(of) : NULL;
     }
     for (size_t i = 0; i < self->slot_count; i++) {

@@ -71,9 +71,9 @@ static void lists_nobody_tells_of_are_read_anew(void **state)
     }
 }
 
-static void open_session(client *one, char *session, size_t size)
+static void open_session(client *one, const char *path, char *session, size_t size)
 {
-    client_post(one, "/mcp", "",
+    client_post(one, path, "",
                 "{'jsonrpc':'2.0','id':1,'method':'initialize','params':{"
                 "'protocolVersion':'2025-06-18','capabilities':{},"
                 "'clientInfo':{'name':'c','version':'1'}}}");
@@ -105,7 +105,7 @@ static void a_change_reaches_every_client(void **state)
     start(&self, TOP "'mcpServers':{" LISTS("a", "told", "") "}}", 2);
     for (size_t i = 0; i < 2; i++) {
         client_open(&sessions[i], &self);
-        open_session(&sessions[i], session, sizeof(session));
+        open_session(&sessions[i], "/mcp", session, sizeof(session));
         listen_in(&sessions[i], session);
     }
     client_open(&listener, &self);
@@ -225,6 +225,45 @@ static void profiles_come_and_go(void **state)
     }
 }
 
+static int ask_in(const gateway_rig *self, const char *session, const char *part)
+{
+    char fields[600];
+    client one;
+    client_open(&one, self);
+    (void)snprintf(fields, sizeof(fields),
+                   "Mcp-Session-Id: %s\r\nMCP-Protocol-Version: 2025-06-18\r\n", session);
+    client_post(&one, "/mcp/@one", fields, "{'jsonrpc':'2.0','id':2,'method':'tools/list'}");
+    int status = client_reply(&one);
+    if (status == 200) {
+        assert_non_null(client_find(&one, part));
+        assert_null(client_find(&one, "\"b.n"));
+    }
+    client_close(&one);
+    return status;
+}
+
+static void sessions_of_a_profile_are_its_own(void **state)
+{
+    (void)state;
+    gateway_rig self;
+    client one;
+    char session[300];
+    start(&self, TOP "'profiles':{'one':{'servers':['a']}}," SERVERS, 3);
+    client_open(&one, &self);
+    open_session(&one, "/mcp/@one", session, sizeof(session));
+    client_close(&one);
+    for (int i = 0; i < 12; i++) { /* each connection may land on another worker */
+        assert_int_equal(ask_in(&self, session, "\"a.n"), 200);
+    }
+    assert_int_equal(status_of(&self, "/mcp/%40one"), 200);
+    assert_int_equal(status_of(&self, "/mcp/%40two"), 404);
+    reload(&self, TOP SERVERS);
+    assert_int_equal(ask_in(&self, session, ""), 404);
+    reload(&self, TOP "'profiles':{'one':{'servers':['a']}}," SERVERS);
+    assert_int_equal(ask_in(&self, session, ""), 404); /* the profile is another one */
+    rig_close(&self);
+}
+
 static void what_is_exposed_changes_without_a_restart(void **state)
 {
     (void)state;
@@ -251,6 +290,7 @@ int main(void)
         cmocka_unit_test(a_storm_of_changes_is_gathered),
         cmocka_unit_test(lists_that_lie_are_bounded_and_others_unharmed),
         cmocka_unit_test(profiles_come_and_go),
+        cmocka_unit_test(sessions_of_a_profile_are_its_own),
         cmocka_unit_test(what_is_exposed_changes_without_a_restart),
     };
     loop *warm = NULL; /* what libuv opens once is open before anything is counted */
