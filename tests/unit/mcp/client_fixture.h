@@ -172,6 +172,11 @@ static inline bool fx_asked(void *user, const rpc_message *request)
     return self->takes_asks;
 }
 
+static inline void fx_elicited(void *user, json_val params)
+{
+    fx_log(user, "elicited %.*s\n", BAY_STR(json_raw(params)));
+}
+
 static inline void fx_withdrawn(void *user, bay_str id)
 {
     fx_log(user, "withdrawn %.*s\n", BAY_STR(id));
@@ -297,7 +302,8 @@ static inline bay_err fx_try_new(fixture *self)
                                              .updated = fx_updated,
                                              .logged = fx_logged,
                                              .asked = fx_asked,
-                                             .withdrawn = fx_withdrawn};
+                                             .withdrawn = fx_withdrawn,
+                                             .elicited = fx_elicited};
     mcp_link_ops ops = {.send = fx_send,
                         .abandon = fx_abandon,
                         .listen = fx_listen,

@@ -479,6 +479,28 @@ static void test_a_question_stops_the_idle_clock(void **state)
     fx_fini(&fx);
 }
 
+/* It may be of a call long over, and of another client's than the one whose stream it comes on. */
+static void test_a_url_is_done_with(void **state)
+{
+    (void)state;
+    static const mcp_link_kind kinds[] = {MCP_LINK_HTTP, MCP_LINK_DUPLEX};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        fx_init(&fx, kinds[i]);
+        fx_open_legacy(&fx, "");
+        fx_name call = {.text = "call"};
+        fx_call(&fx, &call, "tools/call", "{'name':'a'}");
+        uint64_t at = fx_next(&fx)->exchange;
+        at = kinds[i] == MCP_LINK_HTTP ? at : 0;
+        fx_message(&fx, at, 0,
+                   "{'jsonrpc':'2.0','method':'notifications/elicitation/complete','params':{"
+                   "'elicitationId' : 'e\\u0041'}}");
+        fx_saw(&fx, "elicited {'elicitationId' : 'e\\u0041'}\n");
+        fx_message(&fx, at, 0, "{'jsonrpc':'2.0','method':'notifications/elicitation/complete'}");
+        fx_saw(&fx, "elicited \n");
+        fx_fini(&fx);
+    }
+}
+
 /* On streams of their own, one call's question gives no other call more time. */
 static void test_a_question_stops_its_own_calls_clock(void **state)
 {
@@ -702,6 +724,7 @@ int main(void)
         cmocka_unit_test(test_stream_that_never_was),
         cmocka_unit_test(test_requests),
         cmocka_unit_test(test_a_question_stops_the_idle_clock),
+        cmocka_unit_test(test_a_url_is_done_with),
         cmocka_unit_test(test_a_question_stops_its_own_calls_clock),
         cmocka_unit_test(test_an_answer_gives_the_server_its_time_again),
         cmocka_unit_test(test_requests_before_ready),
