@@ -23,6 +23,8 @@ freshness_plan freshness_plan_of(const freshness_facts *facts, uint64_t dice)
     } else if (!facts->tells) {
         every_ms = facts->every_ms;
         plan.fresh_ms = every_ms;
+    } else if (facts->may_miss) {
+        every_ms = facts->every_ms;
     }
     if (every_ms > 0 && !(facts->may_idle && facts->is_good)) {
         every_ms = within(every_ms, FRESHNESS_LEAST_MS, FRESHNESS_MOST_MS);

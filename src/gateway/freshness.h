@@ -21,6 +21,7 @@ typedef struct freshness_facts {
     bool is_good;
     bool has_kind;     /* the server has such lists at all */
     bool tells;        /* it tells of changes */
+    bool may_miss;     /* what it tells may get lost on the way: a stream over HTTP breaks */
     uint32_t ttl_ms;   /* 0: it gave none */
     uint32_t every_ms; /* as configured; 0: never */
     bool may_idle;     /* it is stopped when it idles: nothing is read unasked */

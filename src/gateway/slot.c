@@ -55,6 +55,7 @@ static freshness_facts facts_of(const slot *self, const listing_fetch *fetch)
     return (freshness_facts){
         .is_good = fetch->is_good,
         .has_kind = upstream_has(self->upstream, capabilities[fetch->kind].kind),
+        .may_miss = server->url.len > 0,
         .tells = upstream_admits(self->upstream, capabilities[fetch->kind].tells),
         .ttl_ms = fetch->ttl_ms,
         .every_ms = server->refresh_ms,

@@ -73,6 +73,18 @@ static void without_it_every_so_often(void **state)
     assert_int_equal(fresh_of(usual), 300000);
 }
 
+static void what_may_get_lost_is_read_all_the_same(void **state)
+{
+    (void)state;
+    freshness_facts facts = usual;
+    facts.tells = true;
+    facts.may_miss = true;
+    assert_again(facts, 270000, 330000);
+    assert_int_equal(fresh_of(facts), 0); /* it may change any moment */
+    facts.every_ms = 0;
+    assert_again(facts, 0, 0);
+}
+
 static void a_reading_that_failed_is_tried_again(void **state)
 {
     (void)state;
@@ -157,6 +169,7 @@ int main(void)
         cmocka_unit_test(nobody_reads_what_is_told_or_not_there),
         cmocka_unit_test(the_server_s_own_time_goes_first),
         cmocka_unit_test(without_it_every_so_often),
+        cmocka_unit_test(what_may_get_lost_is_read_all_the_same),
         cmocka_unit_test(a_reading_that_failed_is_tried_again),
         cmocka_unit_test(a_storm_of_changes_is_read_once_and_once_more),
         cmocka_unit_test(what_is_due_is_read_by_itself),
