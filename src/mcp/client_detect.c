@@ -101,6 +101,7 @@ void mcp_client_detect_probe(mcp_client *self, const mcp_revision *version)
     }
     mcp_client_set_state(self, MCP_CLIENT_PROBING);
     self->has_probed = true;
+    self->is_probe_unheard = false;
     self->probes++;
     self->probed_version = version;
     bay_err err;
@@ -134,18 +135,15 @@ static void begin_legacy(mcp_client *self)
 void mcp_client_detect_begin(mcp_client *self)
 {
     const mcp_revision *known = self->remembered;
-    self->has_probed = false;
+    self->has_probed = self->is_probe_unheard = false;
     self->is_confirmed = false;
     self->probes = self->proposals = 0;
     if (known != NULL && (known->id < self->oldest || known->id > self->newest)) {
         known = NULL;
     }
     if (self->kind == MCP_LINK_SSE_2024) {
-        if (self->oldest > MCP_REV_2024_11_05) {
-            no_version(self, "HTTP+SSE is the transport of 2024-11-05", JSON_NONE);
-            return;
-        }
-        mcp_client_legacy_initialize(self, mcp_revision_of(MCP_REV_2024_11_05));
+        /* the transport of 2024-11-05, kept by servers that speak later revisions on it */
+        begin_legacy(self);
     } else if (known != NULL && known->era == MCP_MODERN) {
         become_modern(self, known);
     } else if (known != NULL || self->fears_probe || !may_speak(self, MCP_MODERN)) {
@@ -215,6 +213,7 @@ static void probed_failure(mcp_client *self, const mcp_call *call, const mcp_out
     bool is_other =
         call->status != 0 && (outcome->err == BAY_PROTOCOL || outcome->err == BAY_CLOSED);
     if (is_silence || is_other) {
+        self->is_probe_unheard = is_silence && outcome->err == BAY_TIMEOUT;
         begin_legacy(self);
         return;
     }
@@ -248,10 +247,13 @@ void mcp_client_detect_probed(mcp_client *self, mcp_call *call, const mcp_outcom
 
 /* ---- what initialize brought ----------------------------------------------------------------- */
 
-/* The server may have been upgraded since we last met: true when it is asked. */
+/* The server may have been upgraded since we last met, or it was slow to start: one of both eras
+ * that read our late probe first refuses a handshake for good. True when it is asked. */
 static bool probe_instead(mcp_client *self)
 {
-    if (self->has_probed || self->kind == MCP_LINK_SSE_2024 || !may_speak(self, MCP_MODERN)) {
+    bool has_heard = self->has_probed && !self->is_probe_unheard;
+    if (has_heard || self->probes >= CLIENT_MAX_PROBES || self->kind == MCP_LINK_SSE_2024 ||
+        !may_speak(self, MCP_MODERN)) {
         return false;
     }
     mcp_client_detect_probe(self, newest_of(self, MCP_MODERN));

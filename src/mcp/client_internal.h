@@ -151,6 +151,7 @@ struct mcp_client {
     const mcp_revision *revision; /* spoken; meaningful from INITIALIZING on */
     bool is_confirmed;            /* the server itself showed its era */
     bool has_probed;              /* in this detection */
+    bool is_probe_unheard;        /* it was not answered in time */
     bool fears_probe;             /* a server on a duplex link died of it */
     uint32_t probes;
     uint32_t proposals; /* initialize, in this detection */

@@ -312,7 +312,7 @@ static void test_detection(void **state)
         call(&self, &out, "progress", "{}");
         finish(&self, &out, MCP_OUTCOME_RESULT);
         bool is_old = by == WAY_SSE_2024 || by == WAY_FALL_BACK;
-        assert_string_equal(self.on.revision, is_old ? "2024-11-05" : "2026-07-28");
+        assert_string_equal(self.on.revision, is_old ? "2025-11-25" : "2026-07-28");
         answer_fini(&out);
         close_both(&self);
     }

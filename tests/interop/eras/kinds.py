@@ -114,7 +114,7 @@ class Server:
             entry = {"command": target[0], "args": target[1:]}
         else:
             entry = {"url": target[0], **({"type": "sse"} if self.transport == "sse" else {})}
-        is_open = self.is_ours or self.transport == "sse"
+        is_open = self.is_ours
         return {**entry, **({} if is_open else {"protocol": self.revision})}
 
     def stop(self):

@@ -120,14 +120,29 @@ static const server_kind rows[] = {
      "broken PROTOCOL"},
     {"mute", LINE, ALL, -1, {{0}}, DI, "broken TIMEOUT"},
     {"mute over HTTP", HTTP, ALL, -1, {{0}}, "server/discover ", "broken TIMEOUT"},
-    {"SSE of 2024 not wanted",
+    {"HTTP+SSE, and nothing with a handshake wanted",
      MCP_LINK_SSE_2024,
-     MCP_REV_2025_03_26,
+     MCP_REV_2026_07_28,
      MCP_LATEST,
      -1,
      {{0}},
      "",
      "broken VERSION"},
+    {"HTTP+SSE, older than wanted",
+     MCP_LINK_SSE_2024,
+     MCP_REV_2025_03_26,
+     MCP_LATEST,
+     -1,
+     {{I, 200, FX_INITIALIZED("2024-11-05", "{}")}},
+     "initialize ",
+     "broken VERSION"},
+    {"silent to both, and refuses each handshake",
+     LINE,
+     ALL,
+     -1,
+     {{I, 200, FX_ERROR("-32600")}},
+     "server/discover initialize server/discover initialize server/discover initialize ",
+     "broken PROTOCOL"},
     /* modern */
     {"modern", HTTP, ALL, -1, {{D, 200, MODERN_OK}}, "server/discover ", "ready 2026-07-28\n"},
     {"modern lines",
@@ -426,6 +441,24 @@ static void test_late_probe_answer_is_ignored(void **state)
     fx_fini(&fx);
 }
 
+/* A server of both eras that was slow to start read server/discover first: it is modern for good.
+ */
+static void test_late_start_is_asked_again(void **state)
+{
+    (void)state;
+    fx_init(&fx, LINE);
+    fx_open(&fx);
+    uint64_t probe = fx_expect(&fx, "'method':'server/discover'")->exchange;
+    fx_pass(&fx, 3000);
+    uint64_t handshake = fx_expect(&fx, "'method':'initialize'")->exchange;
+    fx_line(&fx, probe, MODERN_OK);
+    fx_line(&fx, handshake, FX_ERROR("-32022"));
+    fx_line(&fx, fx_expect(&fx, "'method':'server/discover'")->exchange, MODERN_OK);
+    fx_saw(&fx, "ready 2026-07-28\n");
+    fx_quiet(&fx);
+    fx_fini(&fx);
+}
+
 static void test_fall_back_to_sse(void **state)
 {
     (void)state;
@@ -440,7 +473,7 @@ static void test_fall_back_to_sse(void **state)
         fx_next_kind(&fx, 'F');
         assert_int_equal(mcp_client_state_of(fx.client), MCP_CLIENT_OPENING);
         mcp_client_relinked(fx.client, MCP_LINK_SSE_2024, fx.now);
-        fx_record *request = fx_expect(&fx, "'protocolVersion':'2024-11-05'");
+        fx_record *request = fx_expect(&fx, "'protocolVersion':'2025-11-25'");
         fx_line(&fx, request->exchange, FX_INITIALIZED("2024-11-05", "{}"));
         fx_expect(&fx, "notifications/initialized");
         request = fx_expect(&fx, "{'jsonrpc':'2.0','id':#,'method':'tools/list'}");
@@ -637,6 +670,7 @@ int main(void)
         cmocka_unit_test(test_slow_start_of_a_modern_server),
         cmocka_unit_test(test_version_rejected_once),
         cmocka_unit_test(test_late_probe_answer_is_ignored),
+        cmocka_unit_test(test_late_start_is_asked_again),
         cmocka_unit_test(test_fall_back_to_sse),
         cmocka_unit_test(test_fall_back_fails),
         cmocka_unit_test(test_denied_text_says_what_to_do),

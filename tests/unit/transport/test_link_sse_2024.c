@@ -43,7 +43,7 @@ static void shake_hands(peer *self, const peer_request *stream)
     assert_true(strncmp(request.head, "POST /messages?session=1 HTTP/1.1\r\n", 35) == 0);
     assert_string_equal(peer_field(&request, "Authorization"), "Bearer s3cret");
     assert_non_null(strstr(request.body, "\"initialize\""));
-    assert_non_null(strstr(request.body, "2024-11-05"));
+    assert_non_null(strstr(request.body, "2025-11-25"));
     peer_reply(self, &request, "202 Accepted", "", "Accepted");
     tell(self, stream, request.id, INITIALIZED);
     PEER_REQUEST(self, &request);
