@@ -16,6 +16,7 @@ enum {
     READ_EVENTS = STORE_READ_ROWS,
     NAME_BYTES = 32,
     GONE_MS = 1,
+    MOST_UNWRITTEN = 1024, /* of a worker; beyond that, answers alone are logged */
 };
 
 static const bay_str session_table = STR_INIT("sessions");
@@ -345,6 +346,9 @@ void kept_session_logged(kept_session *self, uint32_t stream, uint32_t seq, bool
                          bay_str text)
 {
     session_store *home = self->store;
+    if (!is_last && home->pending >= MOST_UNWRITTEN) {
+        return;
+    }
     name stream_name = {0};
     buf_clear(&home->row);
     char header[HEADER_BYTES];

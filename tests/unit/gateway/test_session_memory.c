@@ -1,6 +1,6 @@
-/* Every allocation of a session's way into the store and back fails in turn: nobody crashes, hangs
- * or leaks, and what cannot be kept is simply not kept. The store is one in memory: nothing runs
- * beside this thread. */
+/* A session's way into the store and back. Every allocation of it fails in turn: nobody crashes,
+ * hangs or leaks, and what cannot be kept is simply not kept. And when more is said than can be
+ * written, answers are. The store is one in memory: nothing runs beside this thread. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,6 +16,13 @@
 
 enum { ROUNDS = 400 };
 
+#define INITIALIZE                                                                                 \
+    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":"     \
+    "\"2025-11-25\",\"capabilities\":{},\"clientInfo\":{\"name\":\"c\",\"version\":\"1\"}}}"
+#define CALL                                                                                       \
+    "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"t\","          \
+    "\"_meta\":{\"progressToken\":1}}}"
+
 typedef struct world {
     loop *loop;
     session_store *store;
@@ -26,6 +33,7 @@ typedef struct world {
 typedef struct wire {
     mcp_carrier carrier; /* first */
     char session[MCP_SESSION_ID_BYTES + 1];
+    char last_id[32];
     int events;
     bool is_over;
 } wire;
@@ -48,9 +56,11 @@ static bay_err on_event(mcp_carrier *carrier, bay_str json, bay_str id)
 {
     wire *self = (wire *)carrier;
     (void)json;
-    (void)id;
     assert_false(self->is_over);
     self->events++;
+    assert_true(id.len < sizeof(self->last_id));
+    memcpy(self->last_id, id.len > 0 ? id.at : "", id.len);
+    self->last_id[id.len] = '\0';
     return BAY_OK;
 }
 
@@ -64,12 +74,18 @@ static void on_end(mcp_carrier *carrier)
 static const mcp_carrier_ops wire_ops = {.answer = on_answer, .event = on_event, .end = on_end};
 
 static const char *session_named;
+static const char *event_named;
+static int reports = 1; /* more than one: the call is held after them */
+static mcp_request *held;
 
 static bay_str field(void *context, bay_str name)
 {
     (void)context;
     if (str_eq(name, STR("Mcp-Session-Id")) && session_named != NULL) {
         return str_of(session_named);
+    }
+    if (str_eq(name, STR("Last-Event-ID")) && event_named != NULL) {
+        return str_of(event_named);
     }
     return str_eq(name, STR("Content-Type")) ? STR("application/json") : (bay_str){NULL, 0};
 }
@@ -94,7 +110,13 @@ static void say(world *self, wire *through, const char *session, const char *ver
 static void serve(void *user, mcp_request *request)
 {
     (void)user;
-    (void)mcp_request_progress(request, 1, STR("\"progress\":1"));
+    for (int i = 1; i <= reports; i++) {
+        (void)mcp_request_progress(request, i, STR("\"progress\":1"));
+    }
+    if (reports > 1) {
+        held = request;
+        return;
+    }
     mcp_request_result_members(request, STR("\"content\":[]"));
 }
 
@@ -159,16 +181,12 @@ static void live(world *self, const seal_ring *ring)
     wire call;
     wire standing;
     wire back;
-    say(self, &begin, NULL, "POST",
-        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":"
-        "\"2025-11-25\",\"capabilities\":{},\"clientInfo\":{\"name\":\"c\",\"version\":\"1\"}}}");
+    say(self, &begin, NULL, "POST", INITIALIZE);
     assert_true(begin.is_over);
     if (begin.session[0] == '\0') {
         return;
     }
-    say(self, &call, begin.session, "POST",
-        "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"t\","
-        "\"_meta\":{\"progressToken\":1}}}");
+    say(self, &call, begin.session, "POST", CALL);
     settle(self);
     assert_true(call.is_over); /* held no longer than it can be kept, or not at all */
     say(self, &standing, begin.session, "GET", "");
@@ -233,8 +251,64 @@ static void no_lack_of_memory_does_harm(void **state)
     seal_ring_free(ring);
 }
 
+static void answers_are_kept_whatever_else_is_said(void **state)
+{
+    (void)state;
+    seal_ring *ring = NULL;
+    bay_err err = seal_ring_new(&ring);
+    if (err == BAY_UNSUPPORTED) {
+        skip();
+    }
+    assert_int_equal(err, BAY_OK);
+    assert_int_equal(seal_ring_generate(ring), BAY_OK);
+    const config *settings = NULL;
+    config_report *report = calloc(1, sizeof(*report));
+    assert_int_equal(
+        config_load_text(STR("mcpServers: {}\n"), STR("t"), NULL, NULL, &settings, report), BAY_OK);
+    free(report);
+    world self = {0};
+    store *file = NULL;
+    wire begin;
+    wire call;
+    wire back;
+    int found = 0;
+    assert_int_equal(loop_new(&self.loop), BAY_OK);
+    assert_int_equal(store_open_memory(self.loop, NULL, &file), BAY_OK);
+    assert_int_equal(session_store_new(self.loop, settings, file, &self.store), BAY_OK);
+    assert_int_equal(open_engine(&self, ring), BAY_OK);
+    say(&self, &begin, NULL, "POST", INITIALIZE);
+    settle(&self);
+    reports = 20000; /* more than the store takes at once */
+    say(&self, &call, begin.session, "POST", CALL);
+    reports = 1;
+    mcp_server_gone(self.engine, &call.carrier, 1000);
+    mcp_request_result_members(held, STR("\"content\":[]"));
+    settle(&self);
+    close_engine(&self);
+    assert_int_equal(open_engine(&self, ring), BAY_OK);
+    assert_int_equal(session_keeper_recall(self.keeper, self.engine, str_of(begin.session),
+                                           STR("ann"), on_found, &found),
+                     BAY_OK);
+    settle(&self);
+    assert_int_equal(found, 1);
+    event_named = "1-5";
+    say(&self, &back, begin.session, "GET", "");
+    event_named = NULL;
+    assert_true(back.is_over);
+    assert_string_equal(back.last_id, "1-20001-end");
+    settle(&self);
+    close_engine(&self);
+    session_store_free(self.store);
+    loop_free(self.loop);
+    config_free(settings);
+    seal_ring_free(ring);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(no_lack_of_memory_does_harm)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_lack_of_memory_does_harm),
+        cmocka_unit_test(answers_are_kept_whatever_else_is_said),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
