@@ -49,7 +49,7 @@ typedef enum outcome {
 
 typedef struct entry {
     uint8_t outcome;
-    bool may_run_twice, was_resumed;
+    bool may_run_twice, was_resumed, is_modern;
 } entry;
 
 typedef enum stage {
@@ -150,7 +150,11 @@ static void send_call(client *one)
         talk_text_add(&body, one->retry.at, one->retry.len);
         talk_text_free(&one->retry);
     }
-    talk_text_put(&body, "%s}}", one->is_modern ? "," META : "");
+    if (one->is_modern) {
+        talk_text_put(&body, "," META "}}");
+    } else { /* progress makes the answer a stream, which can be resumed */
+        talk_text_put(&body, ",\"_meta\":{\"progressToken\":%u}}}", one->call);
+    }
     one->stage = CALLING;
     one->event_id[0] = '\0';
     talk_request(&one->line, "POST", fields.at, body.at);
@@ -171,6 +175,7 @@ static void begin_call(client *one)
         one->is_over = false;
         one->rounds = 0;
         one->give_up_us = talk_now_us() + PATIENCE_US;
+        self.ledger[one->call].is_modern = one->is_modern;
         self.ledger[one->call].may_run_twice = strcmp(one->tool, "look") == 0;
     }
     send_call(one);
@@ -539,12 +544,14 @@ static int settle(void)
     unsigned unexecuted = 0;
     unsigned dishonest = 0;
     unsigned resumed = 0;
+    unsigned lost_modern = 0;
     for (uint32_t n = 0; n < self.calls; n++) {
         const entry *its = &self.ledger[n];
         uint32_t executed = __atomic_load_n(&self.board->executed[n], __ATOMIC_SEQ_CST);
         bool is_nothing = its->outcome == FAILED;
         sums[its->outcome]++;
         resumed += its->was_resumed ? 1 : 0;
+        lost_modern += its->outcome == LOST && its->is_modern ? 1 : 0;
         twice += executed > 1 && !its->may_run_twice ? 1 : 0;
         unexecuted += its->outcome == ANSWERED && executed == 0 ? 1 : 0;
         dishonest += is_nothing && executed > 0 && !its->may_run_twice ? 1 : 0;
@@ -552,12 +559,13 @@ static int settle(void)
             fprintf(stderr, "clients: call %u was said not to have run, and ran\n", n);
         }
     }
-    printf("calls=%u answered=%u resumed=%u failed=%u uncertain=%u lost=%u dropped=%u "
-           "turned_away=%u sent_again=%u sessions_lost=%u double=%u foreign=%u open=%u twice=%u "
-           "unexecuted=%u dishonest=%u\n",
-           self.calls, sums[ANSWERED], resumed, sums[FAILED], sums[UNCERTAIN], sums[LOST],
-           sums[DROPPED], self.turned_away, self.sent_again, self.sessions_lost, self.doubled,
-           self.foreign, sums[OPEN], twice, unexecuted, dishonest);
+    printf(
+        "calls=%u answered=%u resumed=%u failed=%u uncertain=%u lost=%u lost_modern=%u dropped=%u "
+        "turned_away=%u sent_again=%u sessions_lost=%u double=%u foreign=%u open=%u twice=%u "
+        "unexecuted=%u dishonest=%u\n",
+        self.calls, sums[ANSWERED], resumed, sums[FAILED], sums[UNCERTAIN], sums[LOST], lost_modern,
+        sums[DROPPED], self.turned_away, self.sent_again, self.sessions_lost, self.doubled,
+        self.foreign, sums[OPEN], twice, unexecuted, dishonest);
     return self.doubled + self.foreign + sums[OPEN] + sums[DROPPED] + twice + unexecuted +
                        dishonest >
                    0
