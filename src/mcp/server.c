@@ -400,6 +400,9 @@ static void end_get_stream(mcp_session *session)
     if (session->server->options.keeper == NULL) {
         stream_free(standing);
     } else {
+        if (standing->is_held) {
+            stream_show(standing);
+        }
         (void)stream_release(standing);
     }
 }

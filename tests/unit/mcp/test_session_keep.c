@@ -554,6 +554,25 @@ static void a_standing_stream_goes_on(void **state)
     shelf_fini(&two);
 }
 
+static void a_drain_does_not_wait_for_what_is_held(void **state)
+{
+    (void)state;
+    bench self;
+    shelf one = {.is_slow = true};
+    legacy who;
+    wire standing;
+    open_engine(&self, &one);
+    legacy_begin(&self, &who, INITIALIZE("2025-11-25"));
+    get(&self, &who, &standing, NULL);
+    assert_int_equal(standing.events, 0);
+    mcp_server_close_streams(self.server);
+    assert_string_equal(standing.id[0], "1-0");
+    assert_true(standing.retry_ms > 0);
+    assert_int_equal(standing.ends, 1);
+    wire_fini(&standing);
+    bench_fini(&self);
+}
+
 static void the_keeper_hears_now_and_then_that_somebody_is_there(void **state)
 {
     (void)state;
@@ -678,6 +697,7 @@ int main(void)
         cmocka_unit_test(what_was_answered_is_not_answered_again),
         cmocka_unit_test(each_request_of_a_batch_gets_its_answer),
         cmocka_unit_test(a_standing_stream_goes_on),
+        cmocka_unit_test(a_drain_does_not_wait_for_what_is_held),
         cmocka_unit_test(the_keeper_hears_now_and_then_that_somebody_is_there),
         cmocka_unit_test(a_long_call_begins_its_stream),
         cmocka_unit_test(old_clients_keep_a_stream_they_could_not_find_again),
