@@ -2,7 +2,7 @@
  * `bad_server http MODE` listens on a free port of 127.0.0.1 and prints that port.
  *
  * MODE says what is wrong from the start ("good": nothing, up to the calls):
- *   exit, silent, deaf, noise, endless, still, types, no_tools, slow_list
+ *   exit, silent, deaf, noise, endless, still, types, no_tools, slow_list, newer
  * and the name of the tool that is called says what is wrong with the answer: see `tools`.
  * Every call of a tool adds a byte to the file named by BAD_SERVER_TALLY. The mere string handling
  * is enough for the gateway's own requests, which are compact and begin with the id. */
@@ -123,10 +123,11 @@ static void wait_for_go(void)
 }
 
 static const char *const tools[] = {
-    "wait",    "deafen",        "echo",      "exit",  "kill",      "hang",     "twice", "unknown",
-    "garbage", "long",          "shut",      "types", "null",      "binary",   "ask",   "big",
-    "cut",     "status",        "missing",   "html",  "event",     "progress", "error", "nothing",
-    "partial", "wrong_version", "half_line", "asks",  "asks_exit", "flood",    "huge",  "stall",
+    "wait",      "deafen",   "echo",    "exit",    "kill",          "hang",      "twice",
+    "unknown",   "garbage",  "long",    "shut",    "types",         "null",      "binary",
+    "ask",       "big",      "cut",     "status",  "missing",       "html",      "event",
+    "progress",  "error",    "nothing", "partial", "wrong_version", "half_line", "asks",
+    "asks_exit", "asks_url", "flood",   "huge",    "stall",
 };
 
 static void list_tools(const request *from, char *out)
@@ -159,9 +160,10 @@ static bool answer_plain(const request *from, char *out)
     }
     if (strcmp(from->method, "initialize") == 0) {
         anew(out,
-             "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"protocolVersion\":\"2025-06-18\","
+             "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"protocolVersion\":\"%s\","
              "\"capabilities\":{%s},\"serverInfo\":{\"name\":\"bad\",\"version\":\"1\"}}}",
-             from->id, is_mode("no_tools") ? "" : "\"tools\":{\"listChanged\":true}");
+             from->id, is_mode("newer") ? "2025-11-25" : "2025-06-18",
+             is_mode("no_tools") ? "" : "\"tools\":{\"listChanged\":true}");
     } else if (strcmp(from->method, "tools/list") == 0) {
         if (is_mode("slow_list")) {
             return false;
@@ -185,8 +187,16 @@ static void good_result(const request *from, char *out)
 }
 
 /* Asks and waits for the answer: see line_asks and http_asks. */
-static void question(const char *id, char *out)
+static void question(const char *id, const char *tool, char *out)
 {
+    if (strcmp(tool, "asks_url") == 0) {
+        anew(out,
+             "{\"jsonrpc\":\"2.0\",\"id\":\"%s\",\"method\":\"elicitation/create\",\"params\":{"
+             "\"mode\":\"url\",\"message\":\"look\",\"url\":\"https://example.com/\","
+             "\"elicitationId\":\"%s\"}}",
+             id, id);
+        return;
+    }
     anew(out,
          "{\"jsonrpc\":\"2.0\",\"id\":\"%s\",\"method\":\"elicitation/create\",\"params\":{"
          "\"message\":\"name?\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}}",
@@ -237,7 +247,7 @@ static void line_asks(const request *from)
     char *line = calloc(1, TEXT);
     char *text = calloc(1, TEXT);
     snprintf(id, sizeof(id), "q%d-%u", (int)getpid(), ++serial);
-    question(id, text);
+    question(id, from->tool, text);
     say(1, text);
     say(1, "\n");
     if (strcmp(from->tool, "asks_exit") == 0) {
@@ -252,6 +262,14 @@ static void line_asks(const request *from)
             answered_result(from, line, text);
             say(1, text);
             say(1, "\n");
+            if (strcmp(from->tool, "asks_url") == 0) {
+                wait_for_go();
+                anew(text,
+                     "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/elicitation/complete\","
+                     "\"params\":{\"elicitationId\":\"%s\"}}\n",
+                     id);
+                say(1, text);
+            }
             break;
         }
         bool is_cancel = strcmp(got.method, "notifications/cancelled") == 0;
@@ -416,7 +434,7 @@ static void http_asks(int fd, const request *from, char *out)
     pthread_mutex_unlock(&answers.lock);
     snprintf(quoted, sizeof(quoted), "\"%s\"", id);
     say(fd, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: ");
-    question(id, out);
+    question(id, from->tool, out);
     say(fd, out);
     say(fd, "\n\n");
     if (strcmp(from->tool, "asks_exit") == 0) {

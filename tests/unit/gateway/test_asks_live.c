@@ -244,6 +244,46 @@ static void clients_that_leave_when_they_have_answered(void **state)
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 
+/* A session with these capabilities; `fields` are what its requests carry. */
+static void session_open(client *one, const gateway_rig *to, const char *capabilities,
+                         char fields[400])
+{
+    char body[500];
+    client_open(one, to);
+    (void)snprintf(body, sizeof(body),
+                   "{'jsonrpc':'2.0','id':1,'method':'initialize','params':{'protocolVersion':"
+                   "'2025-11-25','capabilities':%s,'clientInfo':{'name':'c','version':'1'}}}",
+                   capabilities);
+    client_post(one, "/mcp", "", body);
+    assert_int_equal(client_reply(one), 200);
+    const char *at = client_find(one, "Mcp-Session-Id: ");
+    assert_non_null(at);
+    (void)snprintf(fields, 400, "MCP-Protocol-Version: 2025-11-25\r\nMcp-Session-Id: %.*s\r\n",
+                   (int)strcspn(at + 16, "\r"), at + 16);
+    client_forget(one);
+}
+
+/* Calls, is asked on the call's stream, and answers on another connection, perhaps at another loop.
+ */
+static void session_call(client *one, const gateway_rig *to, const char *fields, const char *tool,
+                         const char *asked, const char *result)
+{
+    client two;
+    char text[600];
+    (void)snprintf(text, sizeof(text),
+                   "{'jsonrpc':'2.0','id':2,'method':'tools/call','params':{'name':'%s'}}", tool);
+    client_post(one, "/mcp", fields, text);
+    client_wait_for(one, asked);
+    const char *ask = client_find(one, "\"id\":\"bay-");
+    assert_non_null(ask);
+    (void)snprintf(text, sizeof(text), "{'jsonrpc':'2.0','id':%.*s,'result':%s}",
+                   (int)strcspn(ask + 5, ","), ask + 5, result);
+    client_open(&two, to);
+    client_post(&two, "/mcp", fields, text);
+    assert_int_equal(client_status(&two), 202);
+    client_close(&two);
+}
+
 static void a_session_is_asked_on_the_calls_stream(void **state)
 {
     (void)state;
@@ -251,38 +291,51 @@ static void a_session_is_asked_on_the_calls_stream(void **state)
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
         gateway_rig self;
         client one;
-        client two;
         char fields[400];
-        char id[300];
         start(&self, TOP RIG_SERVER("a", "stdio", "good", "") "}}", numbers[i]);
-        client_open(&one, &self);
-        client_post(&one, "/mcp", "",
-                    "{'jsonrpc':'2.0','id':1,'method':'initialize','params':{'protocolVersion':"
-                    "'2025-11-25','capabilities':{'elicitation':{}},'clientInfo':{'name':'c',"
-                    "'version':'1'}}}");
-        assert_int_equal(client_reply(&one), 200);
-        const char *at = client_find(&one, "Mcp-Session-Id: ");
-        assert_non_null(at);
-        (void)snprintf(id, sizeof(id), "%.*s", (int)strcspn(at + 16, "\r"), at + 16);
-        (void)snprintf(fields, sizeof(fields),
-                       "MCP-Protocol-Version: 2025-11-25\r\nMcp-Session-Id: %s\r\n", id);
-        client_forget(&one);
-        client_post(&one, "/mcp", fields,
-                    "{'jsonrpc':'2.0','id':2,'method':'tools/call','params':{'name':'a.asks'}}");
-        client_wait_for(&one,
-                        "\"method\":\"elicitation/create\",\"params\":{\"message\":\"name?\"");
-        const char *ask = client_find(&one, "\"id\":\"bay-");
-        assert_non_null(ask);
-        char answer[300];
-        (void)snprintf(answer, sizeof(answer),
-                       "{'jsonrpc':'2.0','id':%.*s,'result':{'action' : 'decline','x':1.0}}",
-                       (int)strcspn(ask + 5, ","), ask + 5);
-        client_open(&two, &self); /* perhaps at another loop */
-        client_post(&two, "/mcp", fields, answer);
-        assert_int_equal(client_status(&two), 202);
+        session_open(&one, &self, "{'elicitation':{}}", fields);
+        session_call(&one, &self, fields, "a.asks",
+                     "\"method\":\"elicitation/create\",\"params\":{\"message\":\"name?\"",
+                     "{'action' : 'decline','x':1.0}");
         client_wait_for(&one, "\"answer\":{\"action\" : \"decline\",\"x\":1.0}");
         client_close(&one);
-        client_close(&two);
+        rig_close(&self);
+    }
+}
+
+/* After its call, from another loop's process: to the client that was asked, and to no other. */
+static void a_session_hears_that_its_url_is_done_with(void **state)
+{
+    (void)state;
+    static const uint32_t numbers[] = {1, 3};
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        gateway_rig self;
+        client one;
+        client listening[2];
+        char fields[2][400];
+        char get[600];
+        start(&self, TOP RIG_SERVER("a", "stdio", "newer", "") "}}", numbers[i]);
+        for (int k = 0; k < 2; k++) {
+            session_open(&one, &self, "{'elicitation':{'url':{}}}", fields[k]);
+            client_close(&one);
+            client_open(&listening[k], &self);
+            (void)snprintf(get, sizeof(get),
+                           "GET /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n"
+                           "%s\r\n",
+                           fields[k]);
+            assert_true(client_send(&listening[k], get));
+            assert_int_equal(client_status(&listening[k]), 200);
+        }
+        client_open(&one, &self);
+        session_call(&one, &self, fields[0], "a.asks_url", "\"mode\":\"url\"",
+                     "{'action':'accept'}");
+        client_wait_for(&one, "\"answer\":{\"action\":\"accept\"}");
+        go(&self);
+        client_wait_for(&listening[0], "notifications/elicitation/complete");
+        assert_null(client_find(&listening[1], "elicitation"));
+        client_close(&one);
+        client_close(&listening[0]);
+        client_close(&listening[1]);
         rig_close(&self);
     }
 }
@@ -298,6 +351,7 @@ int main(void)
         cmocka_unit_test(a_call_given_up_is_cancelled_there),
         cmocka_unit_test(clients_that_leave_when_they_have_answered),
         cmocka_unit_test(a_session_is_asked_on_the_calls_stream),
+        cmocka_unit_test(a_session_hears_that_its_url_is_done_with),
     };
     loop *warm = NULL; /* what libuv opens once is open before anything is counted */
     if (loop_new(&warm) != BAY_OK) {
