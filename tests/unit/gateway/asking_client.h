@@ -99,7 +99,7 @@ static inline int pid_of(const client *self)
     if (at == NULL) {
         fail_msg("no pid: %s", self->probe.text);
     }
-    return at != NULL ? atoi(at + 6) : 0;
+    return at != NULL ? (int)strtol(at + 6, NULL, 10) : 0;
 }
 
 static inline void assert_says(const client *self, const char *part)
