@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "gateway/catalog_parts.h"
+#include "gateway/filter.h"
 #include "wire/uri.h"
 
 enum { HIDDEN_COMPLAINTS = 5 };
@@ -282,7 +283,9 @@ bay_err catalog_view_refresh(catalog_view *self, size_t index, uint64_t now_ms)
         mark_touched(self, place->offer);
         mark_touched(self, offer);
         err = render_dirty(self, now_ms);
-        if (err != BAY_OK) {
+        if (err == BAY_OK) {
+            place->upstream = self->roster->sources[index].upstream;
+        } else {
             place->next_offer = NULL;
             catalog_offer_unlink(self, offer);
         }
@@ -303,6 +306,7 @@ static bay_err fill(catalog_view *self, uint64_t now_ms)
         const catalog_source *source = &self->roster->sources[i];
         const listing *from = source->listings[self->kind];
         catalog_place *place = &self->places[i];
+        place->upstream = source->upstream;
         size_t count = from != NULL ? from->count : 0;
         if (count + self->claims > CATALOG_MAX_ITEMS) {
             LOG(LOG_ERROR, "catalog", "%s is left out: more than %d items of %.*s in all",
@@ -314,20 +318,21 @@ static bay_err fill(catalog_view *self, uint64_t now_ms)
             if (err != BAY_OK) {
                 return err;
             }
-            self->claims += count;
+            self->claims += place->offer->count;
             place->is_dirty = true;
         }
     }
     return render_dirty(self, now_ms);
 }
 
-bay_err catalog_view_reset(catalog_view *self, const catalog_roster *roster,
-                           const catalog_options *options, uint64_t now_ms)
+static bay_err build_anew(catalog_view *self, const catalog_roster *roster,
+                          const catalog_options *options, uint64_t now_ms)
 {
     catalog_view next;
     catalog_view_init(&next, self->kind);
     next.options = *options;
     next.roster = roster;
+    next.part = filter_part(options->profile);
     next.places = mem_array(roster->count + 1, sizeof(*next.places));
     next.place_count = next.places != NULL ? roster->count : 0;
     bay_err err = next.places != NULL ? fill(&next, now_ms) : BAY_NOMEM;
@@ -345,6 +350,50 @@ bay_err catalog_view_reset(catalog_view *self, const catalog_roster *roster,
     *self = next;
     catalog_snapshot_swap(self, current, stale_bytes, now_ms);
     return BAY_OK;
+}
+
+/* The same servers by name, in the same order, under the same rules for names. */
+static bool is_same_shape(const catalog_view *self, const catalog_roster *roster,
+                          const catalog_options *options)
+{
+    if (self->roster == NULL || self->place_count != roster->count ||
+        !str_eq(self->options.separator, options->separator) ||
+        self->options.bare_names != options->bare_names ||
+        self->part != filter_part(options->profile)) {
+        return false;
+    }
+    for (size_t i = 0; i < roster->count; i++) {
+        if (!str_eq(upstream_name(self->places[i].upstream),
+                    upstream_name(roster->sources[i].upstream))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_as_it_was(const catalog_view *self, const catalog_source *now,
+                         const catalog_place *place)
+{
+    const listing *shown = place->offer != NULL ? place->offer->from : NULL;
+    return place->upstream == now->upstream && shown == now->listings[self->kind] &&
+           (shown == NULL || place->offer->rules == filter_rules(upstream_config(now->upstream)));
+}
+
+bay_err catalog_view_reset(catalog_view *self, const catalog_roster *roster,
+                           const catalog_options *options, uint64_t now_ms)
+{
+    if (!is_same_shape(self, roster, options)) {
+        return build_anew(self, roster, options, now_ms);
+    }
+    bay_err err = BAY_OK;
+    self->roster = roster;
+    self->options = *options;
+    for (size_t i = 0; err == BAY_OK && i < roster->count; i++) {
+        if (!is_as_it_was(self, &roster->sources[i], &self->places[i])) {
+            err = catalog_view_refresh(self, i, now_ms);
+        }
+    }
+    return err == BAY_OK ? BAY_OK : build_anew(self, roster, options, now_ms);
 }
 
 static const catalog_entry *entry_of(const catalog_view *self, const catalog_claim *claim)

@@ -82,6 +82,7 @@ typedef struct catalog_view {
     listing_kind kind;
     catalog_options options;
     const catalog_roster *roster;
+    uint64_t part;                /* filter_part of the options' profile */
     struct catalog_place *places; /* one a server */
     size_t place_count;
     map by_full; /* claims by the name with its server's, the first of each name */
@@ -98,8 +99,10 @@ typedef struct catalog_view {
 void catalog_view_init(catalog_view *self, listing_kind kind);
 void catalog_view_fini(catalog_view *self);
 
-/* Builds the view of all servers anew; it borrows the roster. A server that would be too much is
- * left out, and the log says so. On failure the view is as it was.
+/* The servers or their settings became others. With the same servers in the same order only those
+ * that changed are taken up again, else the view is built anew. It borrows the roster; the one
+ * before must still be there. A server that would be too much is left out, and the log says so. On
+ * failure the view is as it was, or shows some of the changes.
  * Owns: references to the listings. Errors: BAY_NOMEM. Units: ms. Threads: the face's loop.
  * Source: none. */
 bay_err catalog_view_reset(catalog_view *self, const catalog_roster *roster,

@@ -83,6 +83,7 @@ bay_err catalog_offer_new(const catalog_view *view, size_t index, catalog_offer 
     arena_init(&self->memory, LISTING_MAX_BYTES);
     self->order = index;
     self->from = listing_ref(from);
+    self->rules = filter_rules(upstream_config(source->upstream));
     self->claims = mem_array(from->count + 1, sizeof(*self->claims));
     bay_err err = self->claims != NULL ? BAY_OK : BAY_NOMEM;
     for (size_t i = 0; err == BAY_OK && i < from->count; i++) {

@@ -21,13 +21,15 @@ typedef struct catalog_offer {
     size_t order; /* of the server */
     bool is_leaving;
     listing *from;
-    arena memory; /* names */
+    uint64_t rules; /* filter_rules of its server */
+    arena memory;   /* names */
     catalog_claim *claims;
     size_t count;
 } catalog_offer;
 
 /* A server's place in a view. Invariant: offer and segment belong together, or are both NULL. */
 typedef struct catalog_place {
+    upstream *upstream; /* whose it was when it was last taken up */
     catalog_offer *offer;
     catalog_segment *segment;
     catalog_offer *next_offer; /* while a refresh is under way */

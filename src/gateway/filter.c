@@ -139,3 +139,38 @@ bool filter_has_server(const config_profile *profile, bay_str server)
     }
     return false;
 }
+
+static uint64_t mix_list(uint64_t seed, const config_list *texts)
+{
+    seed = str_hash(texts->at != NULL ? STR("list") : STR("none"), seed);
+    for (size_t i = 0; i < texts->count; i++) {
+        seed = str_hash(texts->at[i], seed);
+    }
+    return seed;
+}
+
+static uint64_t mix_map(uint64_t seed, const config_map *pairs)
+{
+    seed = str_hash(STR("map"), seed);
+    for (size_t i = 0; i < pairs->count; i++) {
+        seed = str_hash(pairs->at[i].value, str_hash(pairs->at[i].name, seed));
+    }
+    return seed;
+}
+
+uint64_t filter_rules(const config_server *server)
+{
+    uint64_t seed = mix_list(0, &server->expose.tools);
+    seed = mix_list(seed, &server->expose.resources);
+    seed = mix_list(seed, &server->expose.prompts);
+    seed = mix_list(seed, &server->expose.hide);
+    seed = mix_list(seed, &server->include_tools);
+    seed = mix_list(seed, &server->exclude_tools);
+    seed = mix_map(seed, &server->rename);
+    return mix_map(seed, &server->describe);
+}
+
+uint64_t filter_part(const config_profile *profile)
+{
+    return profile != NULL ? mix_list(mix_list(1, &profile->tools), &profile->hide) : 0;
+}

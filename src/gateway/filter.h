@@ -24,4 +24,9 @@ bay_str filter_description(const config_server *server, listing_kind kind, bay_s
 bool filter_admits(const config_profile *profile, listing_kind kind, bay_str shown);
 bool filter_has_server(const config_profile *profile, bay_str server);
 
+/* Numbers that differ where the functions above may answer otherwise: for a reload that looks for
+ * what has changed. */
+uint64_t filter_rules(const config_server *server);
+uint64_t filter_part(const config_profile *profile);
+
 #endif

@@ -582,6 +582,33 @@ static void a_refresh_leaves_the_segments_of_others(void **state)
     clear(&self);
 }
 
+static void a_reload_leaves_what_did_not_change(void **state)
+{
+    (void)state;
+    catalog_roster next;
+    stage self = {0};
+    add(&self, "a", LISTING_TOOLS, THREE);
+    add(&self, "b", LISTING_TOOLS, THREE);
+    listing *lists[] = {listing_ref(self.sources[0].listings[LISTING_TOOLS]),
+                        listing_ref(self.sources[1].listings[LISTING_TOOLS])};
+    build(&self, LISTING_TOOLS, &dotted);
+    const catalog_entry *a1 = catalog_view_find(&self.view, STR("a.1"));
+    const catalog_entry *b1 = catalog_view_find(&self.view, STR("b.1"));
+    static const config_pair rename = {STR_INIT("1"), STR_INIT("one")};
+    self.servers[0]->server.rename = (config_map){&rename, 1};
+    self.sources[0].listings[LISTING_TOOLS] = lists[0];
+    self.sources[1].listings[LISTING_TOOLS] = lists[1];
+    assert_int_equal(catalog_roster_init(&next, self.sources, 2), BAY_OK);
+    assert_int_equal(catalog_view_reset(&self.view, &next, &dotted, 0), BAY_OK);
+    assert_ptr_equal(catalog_view_find(&self.view, STR("b.1")), b1);
+    assert_null(catalog_view_find(&self.view, STR("a.1")));
+    assert_non_null(catalog_view_find(&self.view, STR("a.one")));
+    assert_ptr_not_equal(catalog_view_find(&self.view, STR("a.one")), a1);
+    let_go(&self);
+    clear(&self);
+    catalog_roster_fini(&next);
+}
+
 static void what_the_first_gives_up_the_second_shows(void **state)
 {
     (void)state;
@@ -690,6 +717,25 @@ static void assert_same_view(stage *self, const catalog_options *options)
     buf_fini(&wanted);
 }
 
+/* What a reload does: another roster of the same servers, some under other rules. */
+static void reset_to(stage *self, catalog_roster *next, const catalog_options *options)
+{
+    static const bay_str globs[] = {STR_INIT("x"), STR_INIT("?.x"), STR_INIT("*y")};
+    static const config_pair renames[] = {{STR_INIT("x"), STR_INIT("y")},
+                                          {STR_INIT("b"), STR_INIT("b.x")}};
+    for (size_t i = 0; i < self->count; i++) {
+        config_server *server = &self->servers[i]->server;
+        if (dice(3) == 0) {
+            server->expose.hide = (config_list){globs, dice(4)};
+            server->rename = (config_map){renames, dice(3)};
+        }
+    }
+    assert_int_equal(catalog_roster_init(next, self->roster.sources, self->count), BAY_OK);
+    assert_int_equal(catalog_view_reset(&self->view, next, options, 0), BAY_OK);
+    catalog_roster_fini(&self->roster);
+    self->roster = *next; /* for whoever looks; the view reads the other */
+}
+
 static void random_changes_end_where_a_build_from_scratch_does(void **state)
 {
     (void)state;
@@ -705,6 +751,8 @@ static void random_changes_end_where_a_build_from_scratch_does(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         stage self = {0};
         listing *held[4] = {0};
+        catalog_roster rosters[2] = {0};
+        int live = 0;
         buf items;
         buf_init(&items, 1 << 16);
         dice_state = (uint32_t)i + 1;
@@ -720,7 +768,12 @@ static void random_changes_end_where_a_build_from_scratch_does(void **state)
                 made = listing_of(self.servers[which], cases[i].kind, items.at);
             }
             self.roster.sources[which].listings[cases[i].kind] = made;
-            assert_int_equal(catalog_view_refresh(&self.view, which, 0), BAY_OK);
+            if (dice(3) == 0) {
+                live ^= 1;
+                reset_to(&self, &rosters[live], cases[i].options);
+            } else {
+                assert_int_equal(catalog_view_refresh(&self.view, which, 0), BAY_OK);
+            }
             listing_unref(held[which]);
             held[which] = made;
             assert_same_view(&self, cases[i].options);
@@ -813,6 +866,7 @@ int main(void)
         cmocka_unit_test(a_page_of_large_items_ends_early),
         cmocka_unit_test(sealed_cursors_are_good_for_one_only),
         cmocka_unit_test(a_refresh_leaves_the_segments_of_others),
+        cmocka_unit_test(a_reload_leaves_what_did_not_change),
         cmocka_unit_test(what_the_first_gives_up_the_second_shows),
         cmocka_unit_test(a_bare_name_becomes_full_and_bare_again),
         cmocka_unit_test(names_that_meet_across_servers),
