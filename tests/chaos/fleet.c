@@ -22,7 +22,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
 #include <strings.h>
@@ -32,6 +31,7 @@
 #include <time.h>
 
 #include "board.h"
+#include "talk.h"
 
 enum {
     SERVERS = 4096,
@@ -44,19 +44,13 @@ enum {
 
 typedef enum era { LEGACY, MODERN } era;
 
-/* A growing text. */
-typedef struct text {
-    char *at;
-    size_t len, size;
-} text;
-
 typedef struct line {
     int fd, out_fd;
     bool is_pipe, is_stream, is_announcer; /* is_announcer: changes of `server` are told here */
     era era;
     unsigned server;
     char listen_id[NAME]; /* of the modern era's subscription */
-    text in, out;
+    talk_text in, out;
     unsigned late; /* answers under way */
     bool is_dead;
     struct line *next_dead;
@@ -111,43 +105,13 @@ static board_server *row_of(unsigned server)
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-static void text_room(text *out, size_t more)
-{
-    if (out->size - out->len < more + 1) {
-        out->size = (out->len + more + 1) * 2;
-        out->at = realloc(out->at, out->size);
-        if (out->at == NULL) {
-            perror("fleet");
-            exit(1);
-        }
-    }
-}
-
-static void text_add(text *out, const char *at, size_t len)
-{
-    text_room(out, len);
-    memcpy(out->at + out->len, at, len);
-    out->len += len;
-    out->at[out->len] = '\0';
-}
-
-__attribute__((format(printf, 2, 3))) static void text_put(text *out, const char *format, ...)
-{
-    char bytes[2048];
-    va_list list;
-    va_start(list, format);
-    int len = vsnprintf(bytes, sizeof(bytes), format, list);
-    va_end(list);
-    text_add(out, bytes, len < (int)sizeof(bytes) ? (size_t)len : sizeof(bytes) - 1);
-}
-
-static void text_cut(text *out, size_t len)
+static void text_cut(talk_text *out, size_t len)
 {
     out->len -= len;
     memmove(out->at, out->at + len, out->len);
     if (out->len == 0) {
         free(out->at);
-        *out = (text){0};
+        *out = (talk_text){0};
     }
 }
 
@@ -187,8 +151,12 @@ static request read_request(const char *at)
 
 /* ---- answers that wait ----------------------------------------------------------------------- */
 
+/* The slot; LATE_MAX when nobody is there any more. */
 static size_t late_keep(line *on, const request *from, uint64_t due_ms, bool is_asked)
 {
+    if (on->is_dead) {
+        return LATE_MAX;
+    }
     size_t slot = self.late_free;
     while (slot < self.late_end && self.late[slot].is_used) {
         slot++;
@@ -274,7 +242,7 @@ static void line_send(line *one, const char *at, size_t len)
     ssize_t put = one->out.len == 0 ? write(one->out_fd, at, len) : 0;
     put = put > 0 ? put : 0;
     if ((size_t)put < len) {
-        text_add(&one->out, at + put, len - (size_t)put);
+        talk_text_add(&one->out, at + put, len - (size_t)put);
         line_flush(one);
     }
 }
@@ -290,16 +258,16 @@ static void line_stream(line *one)
     }
 }
 
-static void line_event(line *one, const text *message)
+static void line_event(line *one, const talk_text *message)
 {
-    text bytes = {0};
+    talk_text bytes = {0};
     if (one->is_pipe) {
-        text_add(&bytes, message->at, message->len);
-        text_add(&bytes, "\n", 1);
+        talk_text_add(&bytes, message->at, message->len);
+        talk_text_add(&bytes, "\n", 1);
     } else {
-        text_put(&bytes, "%zx\r\ndata: ", message->len + 8);
-        text_add(&bytes, message->at, message->len);
-        text_add(&bytes, "\n\n\r\n", 4);
+        talk_text_put(&bytes, "%zx\r\ndata: ", message->len + 8);
+        talk_text_add(&bytes, message->at, message->len);
+        talk_text_add(&bytes, "\n\n\r\n", 4);
     }
     line_send(one, bytes.at, bytes.len);
     free(bytes.at);
@@ -314,9 +282,9 @@ static bool take_cut(const line *one)
 }
 
 /* The last message of an exchange, whatever it came as. */
-static void line_answer(line *one, const text *message, const char *fields)
+static void line_answer(line *one, const talk_text *message, const char *fields)
 {
-    text bytes = {0};
+    talk_text bytes = {0};
     if (one->is_pipe || one->is_stream) {
         line_event(one, message);
         if (one->is_stream) {
@@ -325,16 +293,17 @@ static void line_answer(line *one, const text *message, const char *fields)
         }
         return;
     }
-    text_put(&bytes,
-             "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n%sContent-Length: %zu\r\n\r\n",
-             fields, message->len);
-    text_add(&bytes, message->at, message->len);
+    talk_text_put(
+        &bytes,
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n%sContent-Length: %zu\r\n\r\n",
+        fields, message->len);
+    talk_text_add(&bytes, message->at, message->len);
     line_send(one, bytes.at, bytes.len);
     free(bytes.at);
 }
 
 /* The same, of a call; a cut one ends in its middle, and its connection or process with it. */
-static void line_answer_call(line *one, text *message)
+static void line_answer_call(line *one, talk_text *message)
 {
     if (take_cut(one)) {
         line_stream(one);
@@ -348,18 +317,18 @@ static void line_answer_call(line *one, text *message)
 
 static void line_status(line *one, int status)
 {
-    text bytes = {0};
-    text_put(&bytes, "HTTP/1.1 %d x\r\nContent-Length: 0\r\n\r\n", status);
+    talk_text bytes = {0};
+    talk_text_put(&bytes, "HTTP/1.1 %d x\r\nContent-Length: 0\r\n\r\n", status);
     line_send(one, bytes.at, bytes.len);
     free(bytes.at);
 }
 
 /* ---- methods --------------------------------------------------------------------------------- */
 
-static void open_result(text *out, const line *one, const char *id)
+static void open_result(talk_text *out, const line *one, const char *id)
 {
-    text_put(out, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{%s", id,
-             one->era == MODERN ? "\"resultType\":\"complete\"," : "");
+    talk_text_put(out, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{%s", id,
+                  one->era == MODERN ? "\"resultType\":\"complete\"," : "");
 }
 
 static const char *hints_of(const line *one)
@@ -371,17 +340,18 @@ static void answer_hello(line *one, const request *from)
 {
     static unsigned sessions;
     char field[NAME] = "";
-    text out = {0};
+    talk_text out = {0};
     open_result(&out, one, from->id);
     if (one->era == MODERN) {
-        text_put(&out, "\"supportedVersions\":[\"2026-07-28\"]%s", hints_of(one));
+        talk_text_put(&out, "\"supportedVersions\":[\"2026-07-28\"]%s", hints_of(one));
     } else {
-        text_put(&out, "\"protocolVersion\":\"2025-11-25\"");
+        talk_text_put(&out, "\"protocolVersion\":\"2025-11-25\"");
         (void)snprintf(field, sizeof(field), "Mcp-Session-Id: %d-%u\r\n", (int)getpid(),
                        ++sessions);
     }
-    text_put(&out, ",\"capabilities\":{\"tools\":{\"listChanged\":true}},\"serverInfo\":{\"name\":"
-                   "\"fleet\",\"version\":\"1\"}}}");
+    talk_text_put(&out,
+                  ",\"capabilities\":{\"tools\":{\"listChanged\":true}},\"serverInfo\":{\"name\":"
+                  "\"fleet\",\"version\":\"1\"}}}");
     line_answer(one, &out, field);
     free(out.at);
 }
@@ -391,21 +361,22 @@ static void answer_tools(line *one, const request *from)
     static const char *const special[] = {
         "\"look\",\"annotations\":{\"readOnlyHint\":true,\"idempotentHint\":true}", "\"slow\"",
         "\"ask\""};
-    text out = {0};
+    talk_text out = {0};
     open_result(&out, one, from->id);
-    text_put(&out, "\"tools\":[");
+    talk_text_put(&out, "\"tools\":[");
     for (unsigned i = 0; i < self.tools; i++) {
-        text_put(&out,
-                 "{\"name\":\"tool_%03u\",\"description\":\"Tool %u of server %u, version %u: does "
-                 "what tools of its kind do\",\"inputSchema\":{\"type\":\"object\",\"properties\":{"
-                 "\"n\":{\"type\":\"integer\"},\"note\":{\"type\":\"string\"}}}},",
-                 i, i, one->server, self.versions[one->server]);
+        talk_text_put(
+            &out,
+            "{\"name\":\"tool_%03u\",\"description\":\"Tool %u of server %u, version %u: does "
+            "what tools of its kind do\",\"inputSchema\":{\"type\":\"object\",\"properties\":{"
+            "\"n\":{\"type\":\"integer\"},\"note\":{\"type\":\"string\"}}}},",
+            i, i, one->server, self.versions[one->server]);
     }
     for (size_t i = 0; i < sizeof(special) / sizeof(special[0]); i++) {
-        text_put(&out, "%s{\"name\":%s,\"inputSchema\":{\"type\":\"object\"}}", i > 0 ? "," : "",
-                 special[i]);
+        talk_text_put(&out, "%s{\"name\":%s,\"inputSchema\":{\"type\":\"object\"}}",
+                      i > 0 ? "," : "", special[i]);
     }
-    text_put(&out, "]%s}}", hints_of(one));
+    talk_text_put(&out, "]%s}}", hints_of(one));
     line_answer(one, &out, "");
     free(out.at);
 }
@@ -419,20 +390,21 @@ static void count_execution(const request *from)
 
 static void answer_refused(line *one, const request *from)
 {
-    text out = {0};
+    talk_text out = {0};
     open_result(&out, one, from->id);
-    text_put(&out,
-             "\"content\":[{\"type\":\"text\",\"text\":\"n=%lu of server %u: nobody said who\"}],"
-             "\"isError\":true}}",
-             from->n, one->server);
+    talk_text_put(
+        &out,
+        "\"content\":[{\"type\":\"text\",\"text\":\"n=%lu of server %u: nobody said who\"}],"
+        "\"isError\":true}}",
+        from->n, one->server);
     line_answer_call(one, &out);
 }
 
 static void answer_call(line *one, const request *from)
 {
-    text out = {0};
+    talk_text out = {0};
     open_result(&out, one, from->id);
-    text_put(
+    talk_text_put(
         &out,
         "\"content\":[{\"type\":\"text\",\"text\":\"n=%lu of server %u: 17 degrees and cloudy, "
         "light wind from the west, no rain before tonight\"}],\"isError\":false}}",
@@ -447,24 +419,26 @@ static const char question[] =
 /* The client is asked on the call's stream; the modern one by its answer. */
 static void ask(line *one, const request *from)
 {
-    text out = {0};
+    talk_text out = {0};
     if (one->era == MODERN && strstr(from->all, "\"action\":\"accept\"") != NULL) {
         count_execution(from);
         answer_call(one, from);
         return;
     }
     if (one->era == MODERN) {
-        text_put(&out,
-                 "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"resultType\":\"input_required\","
-                 "\"inputRequests\":{\"who\":{\"method\":\"elicitation/create\",%s},"
-                 "\"requestState\":\"state-%lu\"}}",
-                 from->id, question, from->n);
+        talk_text_put(
+            &out,
+            "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"resultType\":\"input_required\","
+            "\"inputRequests\":{\"who\":{\"method\":\"elicitation/create\",%s},"
+            "\"requestState\":\"state-%lu\"}}",
+            from->id, question, from->n);
         line_answer_call(one, &out);
         return;
     }
     line_stream(one);
-    text_put(&out, "{\"jsonrpc\":\"2.0\",\"id\":\"%zu-%lu\",\"method\":\"elicitation/create\",%s",
-             late_keep(one, from, 0, true), from->n, question);
+    talk_text_put(&out,
+                  "{\"jsonrpc\":\"2.0\",\"id\":\"%zu-%lu\",\"method\":\"elicitation/create\",%s",
+                  late_keep(one, from, 0, true), from->n, question);
     line_event(one, &out);
     free(out.at);
 }
@@ -482,11 +456,11 @@ static void begin_call(line *one, const request *from)
     if (strcmp(from->tool, "slow") == 0) {
         line_stream(one);
         if (from->progress[0] != '\0') {
-            text out = {0};
-            text_put(&out,
-                     "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{"
-                     "\"progressToken\":%s,\"progress\":1}}",
-                     from->progress);
+            talk_text out = {0};
+            talk_text_put(&out,
+                          "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{"
+                          "\"progressToken\":%s,\"progress\":1}}",
+                          from->progress);
             line_event(one, &out);
             free(out.at);
         }
@@ -523,13 +497,14 @@ static void take_answer(line *one, const request *from)
 
 static void announce_to(line *one)
 {
-    text out = {0};
-    text_put(&out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"");
+    talk_text out = {0};
+    talk_text_put(&out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"");
     if (one->listen_id[0] != '\0') {
-        text_put(&out, ",\"params\":{\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":%s}}",
-                 one->listen_id);
+        talk_text_put(&out,
+                      ",\"params\":{\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":%s}}",
+                      one->listen_id);
     }
-    text_put(&out, "}");
+    talk_text_put(&out, "}");
     line_event(one, &out);
     free(out.at);
 }
@@ -559,14 +534,14 @@ static void become_announcer(line *one)
 
 static void listen_modern(line *one, const request *from)
 {
-    text out = {0};
+    talk_text out = {0};
     line_stream(one);
     memcpy(one->listen_id, from->id, sizeof(one->listen_id));
-    text_put(&out,
-             "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\","
-             "\"params\":{\"notifications\":{\"toolsListChanged\":true},\"_meta\":{"
-             "\"io.modelcontextprotocol/subscriptionId\":%s}}}",
-             from->id);
+    talk_text_put(&out,
+                  "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\","
+                  "\"params\":{\"notifications\":{\"toolsListChanged\":true},\"_meta\":{"
+                  "\"io.modelcontextprotocol/subscriptionId\":%s}}}",
+                  from->id);
     line_event(one, &out);
     free(out.at);
     become_announcer(one);
@@ -574,9 +549,10 @@ static void listen_modern(line *one, const request *from)
 
 static void refuse(line *one, const request *from, int code)
 {
-    text out = {0};
-    text_put(&out, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":%d,\"message\":\"no\"}}",
-             from->id, code);
+    talk_text out = {0};
+    talk_text_put(&out,
+                  "{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":%d,\"message\":\"no\"}}",
+                  from->id, code);
     line_answer(one, &out, "");
     free(out.at);
 }
@@ -600,8 +576,8 @@ static void serve(line *one, const char *body)
     } else if (is_modern && strcmp(from.method, "subscriptions/listen") == 0) {
         listen_modern(one, &from);
     } else if (!is_modern && strcmp(from.method, "ping") == 0) {
-        text out = {0};
-        text_put(&out, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{}}", from.id);
+        talk_text out = {0};
+        talk_text_put(&out, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{}}", from.id);
         line_answer(one, &out, "");
         free(out.at);
     } else {
@@ -690,8 +666,8 @@ static void take_lines(line *one)
 
 static void line_read(line *one)
 {
-    text_room(&one->in, READ_BYTES);
-    ssize_t got = read(one->fd, one->in.at + one->in.len, READ_BYTES);
+    static char bytes[READ_BYTES];
+    ssize_t got = read(one->fd, bytes, sizeof(bytes));
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
         return;
     }
@@ -699,12 +675,11 @@ static void line_read(line *one)
         line_drop(one);
         return;
     }
-    one->in.len += (size_t)got;
-    one->in.at[one->in.len] = '\0';
+    talk_text_add(&one->in, bytes, (size_t)got);
     (one->is_pipe ? take_lines : take_http)(one);
     if (one->in.len == 0) {
         free(one->in.at);
-        one->in = (text){0};
+        one->in = (talk_text){0};
     }
 }
 

@@ -1,6 +1,7 @@
-/* Connections of a client to the gateway: one request at a time on each, its reply read as it
- * comes, events one by one. One epoll set, no threads, plain C; it knows HTTP/1.1 as the gateway
- * writes it and nothing of MCP but the session's header field. */
+/* What the programs of a chaos run have in common: growing texts, and connections of a client to
+ * the gateway: one request at a time on each, its reply read as it comes, events one by one. One
+ * epoll set, no threads, plain C; it knows HTTP/1.1 as the gateway writes it and nothing of MCP but
+ * the session's header field. */
 #ifndef CHAOS_TALK_H
 #define CHAOS_TALK_H
 
