@@ -1,4 +1,5 @@
 """Holds what came through the gateway against what comes directly."""
+import re
 import threading
 
 import raw
@@ -39,16 +40,18 @@ class Judge:
         """The direct answer that counts: of the revision that `basis` names, as far as the server has it."""
         if step in tables.ITS_OWN:
             return tables.ITS_OWN[step]
-        basis = tables.BASIS.get((server.family, step)) or tables.BASIS.get(step, "older")
+        basis = (tables.BASIS.get((server.family, step)) or tables.BASIS.get((server.family, server.revision))
+                 or tables.BASIS.get(step, "older"))
         revision = {"client": client.revision, "older": min(client.revision, server.revision),
                     "newer": max(client.revision, server.revision), "server": server.revision}[basis]
         if server.family != "fixture":
             revision = min(revision, server.revision)  # no other can be asked directly
-        wanted = reference(server, revision).get(step)
-        if step in tables.ONLY and server.revision == tables.MODERN:  # there it is a task, and has to be
+        wanted = reference(server, revision).get(tables.MEASURE.get(step, step))
+        if server.family == "fixture" and step in tables.ONLY:
+            if server.revision != tables.MODERN:
+                return tables.NO_TASK
+            # It is a task there, and has to be.
             wanted = wanted.replace('{"outcome":"answer"', '{"outcome":"answer","task":true', 1)
-        elif step in tables.ONLY:
-            wanted = tables.NO_TASK
         return wanted
 
     def compare(self, step, client, server, came, wanted):
@@ -101,6 +104,10 @@ class Judge:
                 if server.family != "fixture" and client.revision < tables.SINCE.get(step, ("",))[0]:
                     yield feature, step, NOTHING, ""
                     continue
+                pattern = tables.pattern(client, server, step)
+                if pattern is not None and re.search(pattern, came.get(step, "")):
+                    yield feature, step, NAMED, ""
+                    continue
                 wanted = self.wanted(step, client, server, reference)
                 yield feature, step, *self.compare(step, client, server, came.get(step), wanted)
         self.take(client, server, came, end, verdicts())
@@ -144,6 +151,11 @@ def print_table(judge, clients, servers):
     print("\nWhat a revision has no words for")
     for step, (since, what) in tables.SINCE.items():
         print(f"  {step}: {what}, since {since}")
+    print("\nAnswers of the gateway's own")
+    for step in tables.ITS_OWN:
+        print(f"  {step}")
+    for (kind, step), (_, text) in tables.PATTERNS.items():
+        print(f"  {step}, {kind}: what matches {text}")
     print("\nFields that may differ")
     print("  names of tools and prompts, for a client on stdio: they carry the server's")
     for steps, _, path, why in tables.FIELDS:

@@ -190,9 +190,13 @@ class Peer(Server):
 
 # ---- the gateway --------------------------------------------------------------------------------
 
+# Pages of its own size; and no list before all servers are there, however slowly they start.
+SETTINGS = {"limits": {"pageSize": 7}, "timeouts": {"settle": "60s"}}
+
+
 class Gateway:
     def __init__(self, servers):
-        config = {"listen": "127.0.0.1:0", "workers": 2, "limits": {"pageSize": 7},
+        config = {"listen": "127.0.0.1:0", "workers": 2, **SETTINGS,
                   "mcpServers": {one.name: one.entry() for one in servers}}
         self.process = Process("gateway", [PATCHBAY, "serve", "-c", file_of("gateway.json", json.dumps(config))])
 
@@ -202,7 +206,7 @@ class Gateway:
     @staticmethod
     def command(server, has_bare_names):
         """A gateway of its own, on stdin and stdout."""
-        config = {"mcpServers": {server.name: server.entry()}, "limits": {"pageSize": 7}, "bareNames": has_bare_names}
+        config = {"mcpServers": {server.name: server.entry()}, "bareNames": has_bare_names, **SETTINGS}
         return [PATCHBAY, "stdio", "-c", file_of(f"stdio-{server.name}-{has_bare_names}.json", json.dumps(config))]
 
 

@@ -13,7 +13,7 @@
  *     mute     TOOL      ARGUMENTS            by a client that can be asked nothing
  *     cancel   TOOL      ARGUMENTS  HEARD     cancelled at its first progress; HEARD says what came
  *     task     TOOL      ARGUMENTS            as a task where the revision has that
- *     older    TOOL                           as a task of 2025-11-25
+ *     older    TOOL      ARGUMENTS            as a task of 2025-11-25
  *     read     URI
  *     prompt   PROMPT    ARGUMENTS
  *     complete REFERENCE ARGUMENT   VALUE
@@ -31,6 +31,7 @@
 enum {
     WAIT_MS = 20,
     WAITS = 500,
+    TRIES = 5,
     IDLE_MS = 20000,
     LINE_BYTES = 8192,
     FIELDS = 5,
@@ -123,12 +124,29 @@ static void note_question(player *self, bay_question *question)
     put(&self->asked, "}", 1);
 }
 
+/* Does the question's form, or what else it says, hold this word in quotes? */
+static bool wants(const bay_question *question, const char *word)
+{
+    bay_str params = bay_question_params(question);
+    size_t len = strlen(word);
+    for (size_t i = 0; i + len + 2 <= params.len; i++) {
+        if (params.at[i] == '"' && params.at[i + len + 1] == '"' &&
+            memcmp(params.at + i + 1, word, len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void on_elicited(bay_question *question, void *user)
 {
     note_question(user, question);
     bay_diag diag = {0};
     bool is_page = bay_question_url(question).len > 0;
-    const char *content = is_page ? NULL : "{\"name\":\"Ada \xe2\x98\x83\",\"age\":36}";
+    const char *content = is_page ? NULL
+                          : wants(question, "interpretation")
+                              ? "{\"interpretation\":\"technical\"}"
+                              : "{\"name\":\"Ada \xe2\x98\x83\",\"age\":36}";
     if (bay_question_accept(question, content, &diag) != BAY_OK) {
         bay_question_error(question, -32603, diag.text);
     }
@@ -137,28 +155,23 @@ static void on_elicited(bay_question *question, void *user)
 static void on_sampled(bay_question *question, void *user)
 {
     note_question(user, question);
-    bay_str params = bay_question_params(question);
-    static const char tools[] = "\"tools\":";
-    bool has_tools = false;
-    for (size_t i = 0; i + sizeof(tools) - 1 <= params.len && !has_tools; i++) {
-        has_tools = memcmp(params.at + i, tools, sizeof(tools) - 1) == 0;
-    }
     bay_question_result(
         question,
-        has_tools ? "{\"role\":\"assistant\",\"content\":{\"type\":\"tool_use\",\"id\":\"use-1\","
-                    "\"name\":\"weather\",\"input\":{\"city\":\"Z\\u00fcrich\"}},"
-                    "\"model\":\"none\",\"stopReason\":\"toolUse\"}"
-                  : "{\"role\":\"assistant\",\"content\":{\"type\":\"text\",\"text\":\"sampled "
-                    "\\u2603 words\"},\"model\":\"none\",\"stopReason\":\"endTurn\"}");
+        wants(question, "tools")
+            ? "{\"role\":\"assistant\",\"content\":{\"type\":\"tool_use\",\"id\":\"use-1\","
+              "\"name\":\"weather\",\"input\":{\"city\":\"Z\\u00fcrich\"}},"
+              "\"model\":\"none\",\"stopReason\":\"toolUse\"}"
+            : "{\"role\":\"assistant\",\"content\":{\"type\":\"text\",\"text\":\"sampled "
+              "\\u2603 words\"},\"model\":\"none\",\"stopReason\":\"endTurn\"}");
 }
 
 static void on_updated(bay_client *client, bay_str uri, void *user)
 {
     player *self = user;
     (void)client;
-    next_element(&self->updated);
-    put_string(&self->updated, uri.at, uri.len);
-    self->updates++;
+    if (self->updates++ == 0) {
+        put_string(&self->updated, uri.at, uri.len);
+    }
 }
 
 static void on_changed(bay_client *client, bay_kind kind, void *user)
@@ -525,26 +538,26 @@ static void play_complete(player *self, const step *what)
     bay_reply_free(reply);
 }
 
-static bool has_update(const player *self)
-{
-    return self->updates > 0;
-}
-
+/* A subscription that goes on to another server may begin a moment after it is answered: what is
+ * done before that is not told, so it is done again. */
 static void play_updates(player *self, const step *what)
 {
     char name[256];
     bay_diag diag = {0};
-    bay_reply *reply = NULL;
+    prefixed(self, what->json, name, sizeof(name));
     bay_err err = bay_client_subscribe(self->client, what->word, &diag);
-    if (err == BAY_OK) {
-        err = bay_client_call(self->client, prefixed(self, what->json, name, sizeof(name)), NULL,
-                              &reply, &diag);
+    for (size_t i = 0; i < TRIES && err == BAY_OK && self->updates == 0; i++) {
+        bay_reply *reply = NULL;
+        err = bay_client_call(self->client, name, NULL, &reply, &diag);
+        bay_reply_free(reply);
+        for (size_t waits = 0; err == BAY_OK && waits < WAITS / TRIES && self->updates == 0;
+             waits++) {
+            err = bay_client_wait(self->client, WAIT_MS);
+        }
     }
     if (err == BAY_OK) {
-        await(self, has_update);
         err = bay_client_unsubscribe(self->client, what->word, &diag);
     }
-    bay_reply_free(reply);
     print_outcome(self, what->name, err, NULL, &diag);
 }
 
@@ -611,8 +624,8 @@ static void play_older(player *self, const step *what)
     text params = {0};
     bay_diag diag = {0};
     bay_reply *reply = NULL;
-    putf(&params, "{\"name\":\"%s\",\"arguments\":{},\"task\":{\"ttl\":60000}}",
-         prefixed(self, what->word, name, sizeof(name)));
+    putf(&params, "{\"name\":\"%s\",\"arguments\":%s,\"task\":{\"ttl\":60000}}",
+         prefixed(self, what->word, name, sizeof(name)), what->json[0] != '\0' ? what->json : "{}");
     bay_err err = bay_client_request(self->client, "tools/call", params.at, &reply, &diag);
     bay_str id = err == BAY_OK ? task_id_in(bay_reply_json(reply)) : (bay_str){NULL, 0};
     if (id.len > 0) {
@@ -680,6 +693,9 @@ int main(int argc, char **argv)
         put_string(&out, diag.text, strlen(diag.text));
         printf("%s}\n", out.at);
         free(out.at);
+        if (plan != NULL) {
+            fclose(plan);
+        }
         return 1;
     }
     bay_str revision = bay_client_revision(self.client);

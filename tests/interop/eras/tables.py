@@ -79,6 +79,10 @@ EVERYTHING = (
      '{"url":"https://example.org/sign","message":"Please sign in","elicitationId":"sign-1"}'),
     ("sampling", "sample", "call", "trigger-sampling-request", '{"prompt":"Say something \u2603","maxTokens":100}'),
     ("roots", "roots", "call", "get-roots-list"),
+    ("tasks", "research", "older", "simulate-research-query", '{"topic":"stars"}'),
+    ("tasks", "research-asks", "older", "simulate-research-query", '{"topic":"stars","ambiguous":true}'),
+    ("tasks", "other-research", "task", "simulate-research-query", '{"topic":"stars"}'),
+    ("tasks", "other-research-asks", "task", "simulate-research-query", '{"topic":"stars","ambiguous":true}'),
     ("completion", "completion", "complete", "completable-prompt", "department", "S"),
     ("completion", "completion-template", "complete", "demo://resource/dynamic/text/{resourceId}", "resourceId", "1"),
     ("binary", "image", "call", "get-tiny-image"),
@@ -123,8 +127,8 @@ CASES = {
 
 # ---- features that a kind of server or client has nothing for: the cell is "-" ---------------------
 WITHOUT = {
-    "everything": "it logs at random, is asked nothing of its calls, and sends updates at a pace of its own "
-                  "(tests/interop/notices.test.mjs waits for them); its tasks are 2025-11-25's",
+    "everything": "it logs at random, cannot say what became of a call, and sends updates at a pace of its own "
+                  "(tests/interop/notices.test.mjs waits for them)",
     "peer": "the programs of tests/interop/sdks have no tool for it",
     "a client of another SDK": "the programs of tests/interop/sdks have no case for it",
     "any server but our fixture, where the older revision has no words for it": "they answer all revisions alike",
@@ -143,6 +147,8 @@ SINCE = {
     "at-once": ("2025-06-18", "elicitation"),
     "url": ("2025-11-25", "elicitation by URL"),
     "sample-tools": ("2025-11-25", "sampling with tools"),
+    "research-asks": ("2025-06-18", "elicitation"),
+    "other-research-asks": ("2025-06-18", "elicitation"),
     "task": (MODERN, "the tasks extension"),
     "task-asks": (MODERN, "the tasks extension"),
     "task-fails": (MODERN, "the tasks extension"),
@@ -156,19 +162,28 @@ SINCE_CASES = {
     "several-at-once": SINCE["form"],
 }
 
-# ---- what only clients of one revision have: step -> that revision ---------------------------------
+# ---- what only clients of some revisions have: step -> those revisions -----------------------------
+TASKS_OF_THE_CORE = ("2025-11-25",)
+OTHERS = tuple(one for one in REVISIONS if one not in TASKS_OF_THE_CORE)
 ONLY = {
-    "older-task": "2025-11-25",
-    "older-task-asks": "2025-11-25",
-    "older-task-fails": "2025-11-25",
+    "older-task": TASKS_OF_THE_CORE,
+    "older-task-asks": TASKS_OF_THE_CORE,
+    "older-task-fails": TASKS_OF_THE_CORE,
+    "research": TASKS_OF_THE_CORE,
+    "research-asks": TASKS_OF_THE_CORE,
+    "other-research": OTHERS,
+    "other-research-asks": OTHERS,
 }
+# Only they can ask directly; the measure for the others is what they get.
+MEASURE = {"other-research": "research", "other-research-asks": "research-asks"}
 
 # ---- whose direct answer is the measure ------------------------------------------------------------
 # Else that of the older revision of the two: it is what both can carry.
 BASIS = {
     "older-task": "client", "older-task-asks": "client", "older-task-fails": "client",  # the only one that has them
     "missing": "client",  # the code of a resource that is not there is the client's revision's affair
-    ("peer", "form-mute"): "server",  # a client that cannot be asked gets the server's own answer to that
+    "other-research": "server", "other-research-asks": "server",
+    ("peer", MODERN): "server",  # to sessions they say less than they could
     ("everything", "tools"): "server",  # it shows tools by what its client can be asked; the gateway can be asked all
     "own-error": "newer",  # 2026-07-28 has no room for a server's own codes
 }
@@ -179,6 +194,22 @@ ITS_OWN = {
                     '"progress":[],"logs":[],"asked":[],"updated":[]}',
 }
 
+
+def always(_client, _server):
+    return True
+
+
+# As patterns: (kind, step) -> when, and what has to be in it.
+PATTERNS = {
+    ("peer", "form-mute"): (always, r'("outcome":"error"|"isError":true).*"asked":\[\]'),
+}
+
+
+def pattern(client, server, step):
+    when, text = PATTERNS.get((server.family, step), (None, None))
+    return text if when is not None and when(client.revision, server.revision) else None
+
+
 # To who wants a task of a server that has none, in words of 2025-11-25.
 NO_TASK = ('{"outcome":"error","error":{"code":-32601,"message":"This tool cannot be called as a task"},'
            '"progress":[],"logs":[],"asked":[],"updated":[]}')
@@ -186,11 +217,9 @@ NO_TASK = ('{"outcome":"error","error":{"code":-32601,"message":"This tool canno
 # ---- fields that may differ ------------------------------------------------------------------------
 
 
+TASKS = ("older-task", "older-task-asks", "older-task-fails", "research", "research-asks", "other-research",
+         "other-research-asks")
 LISTS = ("tools", "resources", "templates", "prompts")
-
-
-def always(_client, _server):
-    return True
 
 
 def without_until(revision):
@@ -198,8 +227,8 @@ def without_until(revision):
     return lambda client, _server: client < revision
 
 
-def modern_client(client, _server):
-    return client == MODERN
+def before_tasks(client, _server):
+    return client < "2025-11-25"
 
 
 def modern_server(_client, server):
@@ -214,6 +243,7 @@ WHOLE = "entries go through as their server made them: older clients pass over w
 
 # steps ("*": all; "KIND:", "KIND:STEP": with that kind of server), when (of client's and server's revision), path, why
 FIELDS = [
+    ("*", always, ("diag",), "words of our client, which name its target"),
     ("*", always, ("result", "resultType"),
      "stateless results say their type, others have none; where in the result is the engine's affair"),
     ("*", always, ("result", "_meta", "io.modelcontextprotocol/serverInfo"),
@@ -221,9 +251,14 @@ FIELDS = [
     ("*", always, ("result", "ttlMs"), "how long it may be kept: only stateless results say so"),
     ("*", always, ("result", "cacheScope"), "by whom it may be kept: only stateless results say so"),
     (("everything:",), always, ("logs",), "it tells when it likes that it heard of roots"),
-    (("peer:progress",), modern_client, ("logs",), "stateless clients get the log messages that a request wants"),
-    (("everything:missing", "peer:missing"), modern_on_one_side, ("error", "code"),
-     "a resource that is not there is -32002 in sessions and -32602 in the stateless era"),
+    ("*", without_until("2025-11-25"), ("asked", "*", "params", "mode"), "a form is the only mode before 2025-11-25"),
+    (("everything:form", "everything:other-research-asks"), without_until("2025-11-25"),
+     ("asked", "*", "params", "requestedSchema"), "choices with titles are said as enum and enumNames before 2025-11-25"),
+    (("peer:progress",), always, ("logs",), "a session gets log messages unasked, a stateless request those that it wants"),
+    (("everything:missing", "peer:missing"), always, ("error", "code"),
+     "a resource that is not there is -32002 in sessions and -32602 in the stateless era, whatever a server says"),
+    (("peer:form", "peer:sample", "peer:roots"), always, ("asked", "*", "params", "_meta", "progressToken"),
+     "a number of the connection"),
     (LISTS, without_until("2025-06-18"), ("items", "*", "title"), WHOLE),
     (LISTS, without_until("2025-06-18"), ("items", "*", "outputSchema"), WHOLE),
     (LISTS, without_until("2025-06-18"), ("items", "*", "_meta"), WHOLE),
@@ -237,10 +272,12 @@ FIELDS = [
      "the text that goes with it says the same: older clients pass over what they do not know"),
     (("progress",), without_until("2025-03-26"), ("progress", "*", "message"),
      "progress goes through as its server made it: older clients pass over what they do not know"),
-    (("older-task", "older-task-asks", "older-task-fails"), always,
-     ("result", "_meta", "io.modelcontextprotocol/related-task"), "which task a result is of: of no task, directly"),
-    (("older-task-asks",), always, ("asked", "*", "params", "_meta", "io.modelcontextprotocol/related-task"),
-     "which task a question is of: of no task, directly"),
+    (TASKS, always, ("result", "_meta", "io.modelcontextprotocol/related-task"),
+     "which task a result is of, by its name: names are new each time, and the gateway's"),
+    (TASKS, always, ("asked", "*", "params", "_meta", "io.modelcontextprotocol/related-task"),
+     "which task a question is of, likewise"),
+    (("other-research", "other-research-asks"), before_tasks, ("task",),
+     "the gateway runs the task for a client that knows of none"),
     (("url",), modern_on_one_side, ("asked", "*", "params", "elicitationId"),
      "2026-07-28 knows a page to visit by its request alone"),
 ]
@@ -252,13 +289,22 @@ LEFT_OUT = {
         "that one is not what others see; the kind 'shared' (share: always) has these",
     ("(typescript|python|go|rust)-.*", "conformance-202[45].*-stdio", "subscribe|list-changed"):
         "the same: what a call changes in the process that it is lent is not what others see",
+    ("ours-.*", "(typescript-v[12]|python|go|rust)-2025-11-25-.*", "updates"):
+        "their servers tell of an update in the session in which it was made, and a call whose client can be asked "
+        "something has another one (share: auto) than the one that listens",
+    ("ours-202[45].*", "python-.*", "logs"): "the server does not say that it logs, so no session can set a level",
+    ("ours-2026.*", "python-2025-11-25-.*", "logs"): "the same: the level cannot be set directly",
+    ("ours-.*", "rust-2025-11-25-http", "logs"):
+        "it logs on a stream that belongs to no call: nothing says whose it is, so the gateway's own log gets it",
+    ("ours-.*", "everything-2024-11-05-sse", "(other-)?research.*"):
+        "its session is of 2024-11-05, which has no tasks",
     ("ours-.*", "shared-.*", "cancel"):
         "a call that was given up may still ask, so from then on nobody is asked anything in a process that all share",
 }
 
 
 def is_played(client, step):
-    return ONLY.get(step, client.revision) == client.revision
+    return client.revision in ONLY.get(step, REVISIONS)
 
 
 def left_out(client, server, step):
