@@ -135,6 +135,8 @@ void route_end(route *self);
 /* The call is given up on our side; the client is told why. `text` goes on from "The server … gave
  * no answer: ". */
 void route_give_up(route *self, const char *reason, bay_str text);
+/* The same where its upstream may be gone: `server` is its name. */
+void route_give_up_on(route *self, bay_str server, const char *reason, bay_str text);
 
 /* Sees whether the route ends meanwhile. */
 typedef struct route_guard {

@@ -17,6 +17,7 @@ typedef struct round_ask {
 
 struct rounds {
     route *way;
+    char *server; /* its name: while the client thinks, a reload may take the server away */
     json_val first_params;
     uint32_t number;
     uint32_t quiet; /* rounds in a row in which nothing was asked */
@@ -41,10 +42,15 @@ static void waited(void *argument)
 static rounds *rounds_of(route *way)
 {
     if (way->rounds == NULL) {
+        bay_str server = upstream_name(way->call.upstream);
         rounds *self = mem_zalloc(sizeof(*self));
-        if (self == NULL) {
+        char *name = mem_dup(server.at, server.len);
+        if (self == NULL || name == NULL) {
+            mem_free(name);
+            mem_free(self);
             return NULL;
         }
+        self->server = name;
         self->way = way;
         self->first_params = way->call.spec.params;
         arena_init(&self->memory, 4 * (size_t)ROUNDS_BYTES);
@@ -71,12 +77,23 @@ void rounds_free(rounds *self)
     }
     arena_fini(&self->memory);
     arena_fini(&self->params_memory);
+    mem_free(self->server);
     mem_free(self);
+}
+
+/* No call is under way, and perhaps no server is there any more. */
+static void give_up(rounds *self, const char *reason, bay_str text)
+{
+    route *way = self->way;
+    char *server = self->server;
+    self->server = NULL;
+    route_give_up_on(way, str_of(server), reason, text);
+    mem_free(server);
 }
 
 static void fail_memory(rounds *self)
 {
-    route_give_up(self->way, "server_unavailable", STR("out of memory for what it asks"));
+    give_up(self, "server_unavailable", STR("out of memory for what it asks"));
 }
 
 /* ---- sending again --------------------------------------------------------------------------- */
@@ -111,6 +128,11 @@ static void write_params(rounds *self, buf *out)
 static void send_again(rounds *self)
 {
     route *way = self->way;
+    catalog_source *source = catalog_roster_find(&way->face->roster, str_of(self->server));
+    if (source == NULL) {
+        give_up(self, "server_unavailable", STR("it has left the gateway"));
+        return;
+    }
     buf text;
     bay_str copy;
     buf_init(&text, (size_t)1 << 30);
@@ -126,7 +148,7 @@ static void send_again(rounds *self)
         return;
     }
     way->call.spec.params = json_root(&self->params_doc);
-    route_send(way, way->call.upstream);
+    route_send(way, source->upstream);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -142,7 +164,7 @@ static void client_refused(rounds *self, const round_ask *one, json_val error)
         json_str(json_get(error, STR("message")), &memory, &message)); /* says nothing, then */
     buf_printf(&text, "the client refused to answer %.*s: %.*s", BAY_STR(str_head(one->method, 64)),
                BAY_STR(str_head(message, 1000)));
-    route_give_up(self->way, "client_refused", buf_view(&text));
+    give_up(self, "client_refused", buf_view(&text));
     buf_fini(&text);
     arena_fini(&memory);
 }
@@ -158,9 +180,9 @@ static void client_answered(void *user, bay_err err, const rpc_message *response
     }
     if (err != BAY_OK) {
         bool is_late = err == BAY_TIMEOUT;
-        route_give_up(self->way, is_late ? "timeout" : "client_refused",
-                      is_late ? STR("the client did not answer what it asks in time")
-                              : STR("the client can be asked no more"));
+        give_up(self, is_late ? "timeout" : "client_refused",
+                is_late ? STR("the client did not answer what it asks in time")
+                        : STR("the client can be asked no more"));
     } else if (response->kind != RPC_RESULT) {
         client_refused(self, one, response->error);
     } else if (arena_dup(&self->memory, json_raw(response->result), &one->answer) != BAY_OK) {
@@ -281,8 +303,8 @@ static void ask_all(rounds *self)
     }
     self->is_asking = false;
     if (err != BAY_OK) {
-        route_give_up(way, err == BAY_NOMEM ? "server_unavailable" : "client_refused",
-                      STR("the client could not be asked"));
+        give_up(self, err == BAY_NOMEM ? "server_unavailable" : "client_refused",
+                STR("the client could not be asked"));
     } else if (self->open == 0) {
         send_again(self);
     }
@@ -312,7 +334,7 @@ static void refuse_inputs(rounds *self, unsigned missing)
     buf_str(&text, way->request->revision->text);
     buf_lit(&text, ") does not have: ");
     question_write_inputs(&text, missing);
-    route_give_up(way, "input_not_available", buf_view(&text));
+    give_up(self, "input_not_available", buf_view(&text));
     buf_fini(&text);
 }
 
@@ -325,13 +347,13 @@ void rounds_take(route *of, json_val result)
         return;
     }
     if (self->number++ >= ROUNDS_MOST) {
-        route_give_up(of, "limit", STR("it asked for input too often"));
+        give_up(self, "limit", STR("it asked for input too often"));
         return;
     }
     const char *wrong = read_result(self, result, &needed);
     unsigned missing = needed & ~of->call.affinity.inputs;
     if (wrong != NULL) {
-        route_give_up(of, "invalid_answer", str_of(wrong));
+        give_up(self, "invalid_answer", str_of(wrong));
     } else if (missing != 0) {
         refuse_inputs(self, missing);
     } else if (self->count == 0) {

@@ -48,10 +48,9 @@ bool route_reply(route *self, bay_str id, bay_str result, int code, bay_str mess
     return route_guard_leave(&guard);
 }
 
-void route_give_up(route *self, const char *reason, bay_str text)
+void route_give_up_on(route *self, bay_str server, const char *reason, bay_str text)
 {
     mcp_request *request = self->request;
-    bay_str server = upstream_name(self->call.upstream);
     buf full;
     upstream_call_cancel(&self->call, STR("the gateway gave the call up"));
     buf_init(&full, 8192);
@@ -60,6 +59,11 @@ void route_give_up(route *self, const char *reason, bay_str text)
     route_end(self);
     route_refuse(request, server, reason, RPC_INTERNAL_ERROR, buf_view(&full), true);
     buf_fini(&full);
+}
+
+void route_give_up(route *self, const char *reason, bay_str text)
+{
+    route_give_up_on(self, upstream_name(self->call.upstream), reason, text);
 }
 
 /* Progress keeps all its members but the token, which becomes the client's own. */

@@ -438,9 +438,72 @@ static void who_cannot_open_urls_is_told_so(void **state)
     close_stage(&self);
 }
 
+/* ---- servers that come and go -----------------------------------------------------------------
+ */
+
+/* A reload takes it away while a person thinks. */
+static void replace_server(stage *self, bool is_there)
+{
+    fake *old = self->a;
+    self->a = fake_new("a", true);
+    self->sources[0].upstream = &self->a->base;
+    assert_int_equal(face_set_sources(self->face, self->config,
+                                      is_there ? self->sources : self->sources + 1,
+                                      is_there ? 2 : 1),
+                     BAY_OK);
+    fake_free(old);
+    forget(&self->legacy); /* of changed lists */
+}
+
+static void a_server_that_has_left_is_not_sent_to(void **state)
+{
+    (void)state;
+    stage self;
+    open_rounds(&self, "workers: 1", EVERYTHING);
+    say(&self.legacy, CALL);
+    fake_result(self.a, INPUT("'a':" FORM("m"), ""));
+    replace_server(&self, false);
+    say(&self.legacy, "{'jsonrpc':'2.0','id':'bay-1','result':{'action':'accept'}}");
+    assert_int_equal(self.a->sends, 0);
+    assert_heard_part(&self.legacy, "'id':1,'result':{'content':[{'type':'text','text':'The server "
+                                    "\\\"a\\\" gave no answer: it has left the gateway");
+    close_stage(&self);
+}
+
+static void a_refusal_after_its_server_has_left(void **state)
+{
+    (void)state;
+    stage self;
+    open_rounds(&self, "workers: 1", EVERYTHING);
+    say(&self.legacy, CALL);
+    fake_result(self.a, INPUT("'a':" FORM("m"), ""));
+    replace_server(&self, false);
+    say(&self.legacy, "{'jsonrpc':'2.0','id':'bay-1','error':{'code':-1,'message':'no'}}");
+    assert_heard_part(&self.legacy, "'patchbay/reason':'client_refused','patchbay/server':'a'");
+    close_stage(&self);
+}
+
+static void a_server_that_was_replaced_gets_the_answers(void **state)
+{
+    (void)state;
+    stage self;
+    open_rounds(&self, "workers: 1", EVERYTHING);
+    say(&self.legacy, CALL);
+    fake_result(self.a, INPUT("'a':" FORM("m"), ""));
+    replace_server(&self, true);
+    say(&self.legacy, "{'jsonrpc':'2.0','id':'bay-1','result':{'action':'accept'}}");
+    assert_int_equal(self.a->sends, 1);
+    fake_result(self.a, "{'resultType':'complete','content':[]}");
+    assert_heard(&self.legacy, "{'jsonrpc':'2.0','id':1,'result':{'content':[]}}");
+    close_stage(&self);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_server_that_has_left_is_not_sent_to),
+        cmocka_unit_test(a_refusal_after_its_server_has_left),
+        cmocka_unit_test(a_server_that_was_replaced_gets_the_answers),
         cmocka_unit_test(what_the_client_cannot_do_has_one_outcome),
         cmocka_unit_test(what_is_no_request_for_input_is_refused),
         cmocka_unit_test(where_nothing_may_be_asked_it_is_an_error),
