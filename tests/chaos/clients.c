@@ -10,7 +10,8 @@
  *     double       a call was answered twice
  *     foreign      an answer came that was for somebody else, or said another number
  *     open         a call had neither an answer nor a connection that broke
- *     dropped      its connection broke although the gateway was not killed
+ *     dropped      its connection broke although the gateway was not killed; but a request that
+ *                  met a connection just being closed, and was not executed, only "raced"
  *     twice        a call was executed more often than its answers and hints allow
  *     unexecuted   a call was answered well and never executed
  *     dishonest    a call was said to have failed before it was executed, and was executed */
@@ -49,7 +50,7 @@ typedef enum outcome {
 
 typedef struct entry {
     uint8_t outcome;
-    bool may_run_twice, was_resumed, is_modern;
+    bool may_run_twice, was_resumed, is_modern, had_no_reply;
 } entry;
 
 typedef enum stage {
@@ -431,6 +432,7 @@ static void call_broken(talk_line *line)
         if (lost() == DROPPED) {
             complain("its connection ended", one, "");
         }
+        self.ledger[one->call].had_no_reply = !line->has_head;
         conclude(one, lost(), "");
         go_on(one);
     }
@@ -545,11 +547,14 @@ static int settle(void)
     unsigned dishonest = 0;
     unsigned resumed = 0;
     unsigned lost_modern = 0;
+    unsigned raced = 0;
     for (uint32_t n = 0; n < self.calls; n++) {
         const entry *its = &self.ledger[n];
         uint32_t executed = __atomic_load_n(&self.board->executed[n], __ATOMIC_SEQ_CST);
         bool is_nothing = its->outcome == FAILED;
-        sums[its->outcome]++;
+        bool is_raced = its->outcome == DROPPED && its->had_no_reply && executed == 0;
+        raced += is_raced ? 1 : 0;
+        sums[its->outcome] += is_raced ? 0 : 1;
         resumed += its->was_resumed ? 1 : 0;
         lost_modern += its->outcome == LOST && its->is_modern ? 1 : 0;
         twice += executed > 1 && !its->may_run_twice ? 1 : 0;
@@ -559,13 +564,13 @@ static int settle(void)
             fprintf(stderr, "clients: call %u was said not to have run, and ran\n", n);
         }
     }
-    printf(
-        "calls=%u answered=%u resumed=%u failed=%u uncertain=%u lost=%u lost_modern=%u dropped=%u "
-        "turned_away=%u sent_again=%u sessions_lost=%u double=%u foreign=%u open=%u twice=%u "
-        "unexecuted=%u dishonest=%u\n",
-        self.calls, sums[ANSWERED], resumed, sums[FAILED], sums[UNCERTAIN], sums[LOST], lost_modern,
-        sums[DROPPED], self.turned_away, self.sent_again, self.sessions_lost, self.doubled,
-        self.foreign, sums[OPEN], twice, unexecuted, dishonest);
+    printf("calls=%u answered=%u resumed=%u failed=%u uncertain=%u lost=%u lost_modern=%u raced=%u "
+           "dropped=%u "
+           "turned_away=%u sent_again=%u sessions_lost=%u double=%u foreign=%u open=%u twice=%u "
+           "unexecuted=%u dishonest=%u\n",
+           self.calls, sums[ANSWERED], resumed, sums[FAILED], sums[UNCERTAIN], sums[LOST],
+           lost_modern, raced, sums[DROPPED], self.turned_away, self.sent_again, self.sessions_lost,
+           self.doubled, self.foreign, sums[OPEN], twice, unexecuted, dishonest);
     return self.doubled + self.foreign + sums[OPEN] + sums[DROPPED] + twice + unexecuted +
                        dishonest >
                    0
