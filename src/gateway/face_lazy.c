@@ -19,8 +19,8 @@ bool face_wake(face *self)
     }
     if (is_pending && !self->is_waking) {
         /* without a timer nobody waits: the lists are announced when they are there */
-        self->is_waking = loop_timer_start(self->loop, &self->waking,
-                                           self->config->timeouts.settle_ms) == BAY_OK;
+        self->is_waking =
+            loop_timer_start(self->loop, &self->waking, self->config->timeouts.settle_ms) == BAY_OK;
     }
     return self->is_waking;
 }

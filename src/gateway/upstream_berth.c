@@ -208,22 +208,41 @@ void berth_free(berth *self)
     mem_free(self);
 }
 
-static berth *first_broken(const local *owner)
+static bool is_broken(const berth *self)
+{
+    return self->is_broken;
+}
+
+static bool is_staying(const berth *self)
+{
+    return !self->is_broken && !self->is_leaving;
+}
+
+/* What a call's end causes may move any berth in the list: looked up anew each time. */
+static berth *first_that(const local *owner, bool (*has)(const berth *self))
 {
     LIST_EACH(link, &owner->berths)
     {
         berth *at = CONTAINER_OF(link, berth, link);
-        if (at->is_broken) {
+        if (has(at)) {
             return at;
         }
     }
     return NULL;
 }
 
+void berths_close(local *owner)
+{
+    berth *staying;
+    while ((staying = first_that(owner, is_staying)) != NULL) {
+        berth_close(staying);
+    }
+}
+
 void berths_reap(local *owner)
 {
     berth *broken;
-    while ((broken = first_broken(owner)) != NULL) {
+    while ((broken = first_that(owner, is_broken)) != NULL) {
         berth_free(broken);
     }
     LIST_EACH(link, &owner->berths)

@@ -326,10 +326,7 @@ static void local_close(upstream *base, void (*done)(void *user), void *user)
     if (base->state != UPSTREAM_CLOSED) {
         upstream_set_state(base, UPSTREAM_CLOSED, "");
     }
-    LIST_EACH(link, &self->berths)
-    {
-        berth_close(CONTAINER_OF(link, berth, link));
-    }
+    berths_close(self);
     if (self->main.connection != NULL && !self->main.is_broken) {
         mcp_link_close(self->main.connection, main_left, self);
     }

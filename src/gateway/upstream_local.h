@@ -145,6 +145,7 @@ void berth_loosen(berth *self, bay_str identity);
 void berth_close(berth *self);
 /* At once: its calls fail. */
 void berth_free(berth *self);
+void berths_close(local *owner);
 /* Frees what broke or left. */
 void berths_reap(local *owner);
 void local_tell(upstream *base, bay_str identity, bay_str method, bay_str params);

@@ -102,7 +102,12 @@ static void every_kind_of_value_is_read(void **state)
                               "    env: {A: 1, B: \"${TOKEN}\", C: \"$$x$y${EMPTY:-d}${NO:-}\"}\n"
                               "    cwd: /tmp\n"
                               "    idleStop: 10m\n"
-                              "    restart: {minDelay: 1s, maxDelay: 1m}\n"
+                              "    restart: {minDelay: 1s, maxDelay: 1m, attempts: 0, window: 5m,\n"
+                              "              coolOff: 90s}\n"
+                              "    start: lazy\n"
+                              "    share: session\n"
+                              "    processes: 3\n"
+                              "    sessions: 7\n"
                               "    protocol: 2025-06-18\n"
                               "  web:\n"
                               "    url: https://h.example/mcp\n"
@@ -138,7 +143,21 @@ static void every_kind_of_value_is_read(void **state)
     assert_int_equal(child->protocol, CONFIG_PROTOCOL_FIRST_REVISION + MCP_REV_2025_06_18);
     assert_int_equal(child->restart.max_delay_ms, 60000);
     assert_int_equal(child->idle_stop_ms, 600000);
+    assert_int_equal(child->restart.attempts, 0);
+    assert_int_equal(child->restart.window_ms, 300000);
+    assert_int_equal(child->restart.cool_off_ms, 90000);
+    assert_int_equal(child->start, CONFIG_START_LAZY);
+    assert_int_equal(child->share, CONFIG_SHARE_SESSION);
+    assert_int_equal(child->processes, 3);
+    assert_int_equal(child->sessions, 7);
     const config_server *web = config_server_find(self, STR("web"));
+    assert_int_equal(web->restart.attempts, 5);
+    assert_int_equal(web->restart.window_ms, 60000);
+    assert_int_equal(web->restart.cool_off_ms, 30000);
+    assert_int_equal(web->start, CONFIG_START_EAGER);
+    assert_int_equal(web->share, CONFIG_SHARE_AUTO);
+    assert_int_equal(web->processes, 8);
+    assert_int_equal(web->sessions, 64);
     assert_str(web->headers.at[0].value, "Bearer s3cr3t-t0ken");
     assert_int_equal(web->transport, CONFIG_TRANSPORT_SSE);
     assert_int_equal(web->timeout_ms, 2500);
