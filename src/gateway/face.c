@@ -297,6 +297,7 @@ bay_err face_new(const face_options *options, face **out)
     self->loop = options->loop;
     self->worker = options->worker;
     self->ring = options->ring;
+    self->has_one_client = options->has_one_client;
     list_init(&self->waiting);
     list_init(&self->searches);
     face_wishes_init(self);

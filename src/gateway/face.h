@@ -18,6 +18,7 @@ typedef struct face_options {
     bay_str only;         /* name of the one server it shows; empty: all, with prefixes */
     bay_str profile;      /* name of the part of the catalog it shows; empty: all of it */
     uint32_t worker;
+    bool has_one_client; /* it serves stdin and stdout */
     loop *loop;
     const seal_ring *ring;   /* borrowed; NULL: nothing can be sealed (a build without TLS) */
     session_store *sessions; /* borrowed; NULL: none is kept */

@@ -31,6 +31,7 @@ struct face {
     loop_timer waking; /* servers that slept are waited for no longer than that */
     bool is_waking;
     bool is_settled;
+    bool has_one_client;
     bool is_searched; /* it lists the meta tools in place of its tools */
     list searches;    /* under way */
     unsigned search_count;

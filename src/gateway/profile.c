@@ -112,6 +112,7 @@ static bay_err profile_face(worker *self, const config_profile *profile, face **
     face_options options = {.config = self->config,
                             .profile = profile->name,
                             .worker = self->index,
+                            .has_one_client = self->gateway->options.on_stdio,
                             .loop = self->loop,
                             .ring = self->ring,
                             .sessions = self->sessions};

@@ -222,6 +222,7 @@ route *route_new(face *self, mcp_request *request)
     way->call.events = &route_events;
     way->call.user = way;
     way->call.affinity.inputs = inputs;
+    way->call.affinity.is_stateless = request->session == NULL && !self->has_one_client;
     way->call.is_repeatable = request->method->id != MCP_TOOLS_CALL;
     if (route_describe(way) != BAY_OK) {
         route_end(way);

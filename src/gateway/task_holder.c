@@ -205,6 +205,7 @@ static bay_err holder_fill(task_holder *self, bay_str token, bay_str id,
         return err;
     }
     self->call.affinity.inputs = affinity->inputs;
+    self->call.affinity.is_stateless = affinity->is_stateless;
     self->call.spec = (mcp_call_spec){.method = mcp_method_of(MCP_TASKS_RESULT)->text,
                                       .params = json_root(&self->params_doc),
                                       .log_level = MCP_LOG_NONE,
@@ -388,6 +389,7 @@ void task_farewell_send(task_book *self, upstream *to, bay_str id,
     made->call.user = made;
     made->call.is_repeatable = true;
     made->call.affinity.inputs = affinity->inputs;
+    made->call.affinity.is_stateless = affinity->is_stateless;
     bay_err err = arena_dup(&made->memory, affinity->identity, &made->call.affinity.identity);
     err = err == BAY_OK ? arena_dup(&made->memory, id, &made->call.spec.rename) : err;
     err = err == BAY_OK

@@ -61,8 +61,9 @@ typedef struct upstream_call_events {
  * handshake era learns once per session what its client can be asked, and may keep what it was
  * answered: calls share a session only where that makes no difference. */
 typedef struct upstream_affinity {
-    unsigned inputs;  /* mcp_inputs: what this client can be asked */
-    bay_str identity; /* whose call it is: the client's session, else its principal */
+    unsigned inputs;   /* mcp_inputs: what this client can be asked */
+    bay_str identity;  /* whose call it is: the client's session, else its principal */
+    bool is_stateless; /* the next call of that principal may be another client's */
 } upstream_affinity;
 
 /* One call. The caller gives the memory and keeps it, and every view in `spec` and `affinity`,

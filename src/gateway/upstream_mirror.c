@@ -308,7 +308,8 @@ static bay_err crossing_copy(crossing *self, const upstream_call *call)
     mcp_call_spec *to = &self->call.spec;
     upstream_affinity *owned = &self->call.affinity;
     *to = *from;
-    *owned = (upstream_affinity){.inputs = affinity->inputs};
+    *owned =
+        (upstream_affinity){.inputs = affinity->inputs, .is_stateless = affinity->is_stateless};
     self->call.is_repeatable = call->is_repeatable;
     to->params = JSON_NONE;
     to->meta = JSON_NONE;

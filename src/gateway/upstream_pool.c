@@ -122,7 +122,9 @@ void pool_timer(void *argument)
 static size_t bound_of(const local *self, const share_key *key)
 {
     const config_server *server = self->base.server;
-    return local_is_process(self) || key->kind == SHARE_LENT ? server->processes : server->sessions;
+    bool ties = self->kind == MCP_LINK_HTTP && !self->asks_untied;
+    bool is_scarce = local_is_process(self) || (key->kind == SHARE_LENT && !ties);
+    return is_scarce ? server->processes : server->sessions;
 }
 
 static size_t count_leaving(const local *self)

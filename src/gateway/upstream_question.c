@@ -74,6 +74,11 @@ static bool question_pass(berth *at, upstream_call *call, const rpc_message *req
     list_push(&at->questions, &made->link);
     call->questions = made;
     call->question_count++;
+    /* the server keeps what it is told of roots, and the next call may be another client's */
+    if (at->is_lent && call->affinity.is_stateless &&
+        str_eq(request->method, mcp_method_of(MCP_ROOTS_LIST)->text)) {
+        at->is_doomed = true;
+    }
     call->events->asked(call->user, request);
     return true;
 }

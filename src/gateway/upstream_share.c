@@ -40,5 +40,6 @@ share_key upstream_share_key(const share_server *server, const mcp_call_spec *sp
     }
     /* roots are told once and kept: whose they are matters beyond the call */
     bool has_roots = (affinity->inputs & MCP_INPUT_ROOTS) != 0;
-    return (share_key){server->ties ? SHARE_SHARED : SHARE_LENT, affinity->inputs, has_roots};
+    bool is_shared = server->ties && !(has_roots && affinity->is_stateless);
+    return (share_key){is_shared ? SHARE_SHARED : SHARE_LENT, affinity->inputs, has_roots};
 }

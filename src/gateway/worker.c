@@ -205,6 +205,7 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag
     if (err == BAY_OK) {
         face_options options = {.config = self->config,
                                 .worker = index,
+                                .has_one_client = owner->options.on_stdio,
                                 .loop = self->loop,
                                 .ring = self->ring,
                                 .sessions = self->sessions};

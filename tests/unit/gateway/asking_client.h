@@ -31,6 +31,7 @@ typedef struct client {
     int asked;
     int withdrawn;
     bool is_holding; /* does not answer at once */
+    bool is_stateless;
     char question[40];
     char id[40];
 } client;
@@ -67,10 +68,10 @@ static const upstream_call_events client_events = {.notified = probe_notified,
 static inline void client_prepare(client *self, const char *tool, unsigned inputs,
                                   const char *identity)
 {
-    *self = (client){.is_holding = self->is_holding};
+    *self = (client){.is_holding = self->is_holding, .is_stateless = self->is_stateless};
     probe_init(&self->probe, tool);
     self->probe.call.events = &client_events;
-    self->probe.call.affinity = (upstream_affinity){inputs, str_of(identity)};
+    self->probe.call.affinity = (upstream_affinity){inputs, str_of(identity), self->is_stateless};
 }
 
 static inline void client_send(client *self, stage *on, const char *tool, unsigned inputs,

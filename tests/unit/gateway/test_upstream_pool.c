@@ -140,6 +140,24 @@ static void roots_are_told_to_one_clients_sessions_only(void **state)
     close_stage(&self);
 }
 
+static void roots_of_a_stateless_client_are_told_for_one_call(void **state)
+{
+    (void)state;
+    stage self;
+    client one = {.is_stateless = true};
+    client two = {.is_stateless = true};
+    open_stage(&self, QUICK);
+    client_call(&one, &self, "roots", ROOTS, "a");
+    client_call(&two, &self, "roots", ROOTS, "a"); /* of one principal, and yet another client */
+    assert_int_equal(one.asked, 1);
+    assert_int_equal(two.asked, 1);
+    assert_int_not_equal(pid_of(&one), pid_of(&two));
+    client_call(&one, &self, "say", ROOTS, "a");
+    client_call(&two, &self, "say", ROOTS, "a"); /* it was told nothing: good for the next */
+    assert_int_equal(pid_of(&one), pid_of(&two));
+    close_stage(&self);
+}
+
 static void a_session_that_is_in_use_ends_after_its_last_call(void **state)
 {
     (void)state;
@@ -631,6 +649,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(links_declare_what_their_client_can_be_asked),
         cmocka_unit_test(a_link_is_lent_to_one_call_at_a_time),
         cmocka_unit_test(roots_are_told_to_one_clients_sessions_only),
+        cmocka_unit_test(roots_of_a_stateless_client_are_told_for_one_call),
         cmocka_unit_test(a_session_that_is_in_use_ends_after_its_last_call),
         cmocka_unit_test(share_session_pins_a_client_to_its_own),
         cmocka_unit_test(share_always_refuses_what_may_be_anybodys),

@@ -83,11 +83,18 @@ static const row rows[] = {
     {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, ROOTS, "a", {SHARE_LENT, ROOTS, true}},
 };
 
-static void the_table(void **state)
+static const row stateless[] = {
+    /* a principal without a session may be many clients: none works with the roots of another */
+    {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, ROOTS, "a", {SHARE_LENT, ROOTS, true}},
+    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, ROOTS, "a", {SHARE_LENT, ROOTS, true}},
+    {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, FORM, "a", {SHARE_SHARED, FORM, false}},
+    {CONFIG_SHARE_SESSION, 1, true, CALL, NULL, ROOTS, "a", {SHARE_SHARED, ROOTS, true}},
+};
+
+static void check(const row *table, size_t count, bool is_stateless)
 {
-    (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const row *at = &rows[i];
+    for (size_t i = 0; i < count; i++) {
+        const row *at = &table[i];
         arena memory;
         json_doc doc;
         char *params = at->params != NULL ? testing_quotes(at->params) : NULL;
@@ -101,7 +108,7 @@ static void the_table(void **state)
             .share = at->share,
             .revision = at->revision >= 0 ? mcp_revision_of((mcp_revision_id)at->revision) : NULL,
             .ties = at->ties};
-        upstream_affinity affinity = {at->inputs, str_of(at->identity)};
+        upstream_affinity affinity = {at->inputs, str_of(at->identity), is_stateless};
         share_key is = upstream_share_key(&server, &spec, &affinity);
         if (is.kind != at->wanted.kind || is.inputs != at->wanted.inputs ||
             is.is_personal != at->wanted.is_personal) {
@@ -113,8 +120,21 @@ static void the_table(void **state)
     }
 }
 
+static void the_table(void **state)
+{
+    (void)state;
+    check(rows, sizeof(rows) / sizeof(rows[0]), false);
+}
+
+static void the_table_of_stateless_clients(void **state)
+{
+    (void)state;
+    check(stateless, sizeof(stateless) / sizeof(stateless[0]), true);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_table)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_table),
+                                       cmocka_unit_test(the_table_of_stateless_clients)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
