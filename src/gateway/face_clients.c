@@ -6,11 +6,12 @@
 #include "base/str.h"
 #include "gateway/face_parts.h"
 
-/* A session without an id, of a connection: it has a number, and no later one has the same. */
+/* A session without an id, of a connection: it has a number, and no later one has the same. A
+ * server may stand behind several faces, so the face's own mark goes before it. */
 typedef struct numbered {
     const mcp_session *session; /* the key */
     size_t len;
-    char text[32];
+    char text[64];
 } numbered;
 
 /* A URL that the client of a session was asked to open: whom to tell when it is done. */
@@ -64,7 +65,8 @@ static bay_err number(face *self, const mcp_session *session, bay_str *out)
             return BAY_NOMEM;
         }
         buf text = {.at = one->text, .cap = sizeof(one->text), .max = sizeof(one->text)};
-        buf_printf(&text, "connection %x-", self->worker);
+        buf_printf(&text, "connection %x-%llx-", self->worker,
+                   (unsigned long long)self->parked.instance);
         buf_uint(&text, ++self->last_number);
         one->len = text.len;
         one->session = session;

@@ -42,7 +42,7 @@ typedef struct parked_calls {
     list asking; /* that have something for it */
     loop_task tell;
     loop_timer expire;
-    uint64_t instance;
+    uint64_t instance; /* tells this face from any other */
     uint64_t last_number;
     size_t bytes;
 } parked_calls;

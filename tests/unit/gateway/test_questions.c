@@ -225,6 +225,25 @@ static void an_answer_may_end_the_call(void **state)
 
 /* ---- whose call it is ------------------------------------------------------------------------ */
 
+/* A server may stand behind several faces: an own path, a profile. */
+static void so_is_one_at_another_face(void **state)
+{
+    (void)state;
+    stage faces[2];
+    char first[64];
+    for (size_t i = 0; i < ARRAY_LEN(faces); i++) {
+        open_asking(&faces[i], "workers: 1", "'protocolVersion':'2025-11-25'," EVERYTHING);
+        say(&faces[i].legacy, CALL);
+    }
+    bay_str identity = faces[0].a->held[0]->affinity.identity;
+    (void)snprintf(first, sizeof(first), "%.*s", BAY_STR(identity));
+    assert_false(str_eq(faces[1].a->held[0]->affinity.identity, str_of(first)));
+    for (size_t i = 0; i < ARRAY_LEN(faces); i++) {
+        fake_result(faces[i].a, "{'content':[]}");
+        close_stage(&faces[i]);
+    }
+}
+
 static void each_connection_is_somebody_else(void **state)
 {
     (void)state;
@@ -362,6 +381,7 @@ int main(void)
         cmocka_unit_test(a_client_that_leaves_or_falls_silent),
         cmocka_unit_test(an_answer_may_end_the_call),
         cmocka_unit_test(each_connection_is_somebody_else),
+        cmocka_unit_test(so_is_one_at_another_face),
         cmocka_unit_test(who_opened_a_url_hears_that_it_is_done),
         cmocka_unit_test(only_so_many_urls_are_remembered),
     };
