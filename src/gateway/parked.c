@@ -298,7 +298,9 @@ static void park(parked *self)
     self->due_ms = loop_now_ms(of->loop) + of->config->timeouts.answer_ms;
     list_push(&of->parked.order, &self->order_link);
     arm(&of->parked, of->loop);
-    mcp_request_result(let_go(self), json_root(&doc));
+    mcp_request *request = let_go(self);
+    upstream_call_pause(&way->call, false); /* it was this request's client that read slowly */
+    mcp_request_result(request, json_root(&doc));
 }
 
 static void tell(void *argument)

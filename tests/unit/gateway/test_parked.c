@@ -508,6 +508,28 @@ static void progress_and_messages_go_with_the_request_that_is_there(void **state
     close_stage(&self);
 }
 
+/* A client that reads slowly holds its server back: not when that request is over. */
+static void a_parked_call_is_not_held_back(void **state)
+{
+    (void)state;
+    stage self;
+    char given[STATE];
+    open_parking(&self, "workers: 1");
+    say(&self.modern,
+        "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'a.echo'," META_OF(
+            EVERYTHING) ",'progressToken':1}}}");
+    fake_ask(self.a, FORM("'s1'", "name?"));
+    self.modern.says = BAY_AGAIN;
+    fake_notify(self.a, MCP_N_PROGRESS, "{'progressToken':1,'progress':5}");
+    assert_int_equal(self.a->pauses, 1);
+    forget(&self.modern);
+    turn(&self);
+    (void)state_of(&self.modern, given);
+    assert_int_equal(self.a->resumes, 1);
+    forget(&self.modern);
+    close_stage(&self);
+}
+
 static void a_question_may_be_taken_back(void **state)
 {
     (void)state;
@@ -853,6 +875,7 @@ int main(void)
         cmocka_unit_test(prompts_and_resources_are_parked_too),
         cmocka_unit_test(completions_are_never_parked),
         cmocka_unit_test(progress_and_messages_go_with_the_request_that_is_there),
+        cmocka_unit_test(a_parked_call_is_not_held_back),
         cmocka_unit_test(a_question_may_be_taken_back),
         cmocka_unit_test(an_end_before_the_turns_end_is_the_only_answer),
         cmocka_unit_test(an_answer_may_end_the_call),
