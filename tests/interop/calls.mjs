@@ -71,8 +71,13 @@ export function calls(at, unique) {
     };
 }
 
-// Tools that the clients themselves refuse to call plainly; they are called byte for byte instead.
-export const onlyRaw = { everything: ['simulate-research-query'], filesystem: [], memory: [] };
+// Tools that the clients themselves refuse to call plainly, which are called byte for byte instead; and those
+// that ask, which tests/interop/eras calls.
+export const onlyRaw = {
+    everything: ['simulate-research-query', 'trigger-elicitation-request', 'trigger-url-elicitation', 'trigger-sampling-request',
+        'get-roots-list'],
+    filesystem: [], memory: [],
+};
 
 // What a call came to, as one text: the content as it stands, or the error.
 export async function outcome(client, name, args, tidy = (text) => text) {

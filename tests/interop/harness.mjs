@@ -218,9 +218,11 @@ export async function connect(way, gateway, path) {
     return client;
 }
 
-// Straight to a server, without the gateway.
+// Straight to a server, without the gateway; one that shows tools by what its client can be asked shows all,
+// as it does to the gateway.
 export async function connectDirectly(server) {
-    const client = new LegacyClient(identity, {});
+    const capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
+    const client = new LegacyClient(identity, { capabilities });
     await client.connect(new LegacyStdio(
         { command: server.command, args: server.args, env: { ...environment, ...server.env }, stderr: 'ignore' }));
     return client;

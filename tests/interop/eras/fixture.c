@@ -4,7 +4,6 @@
  *     eras_fixture REVISION [--stdio | --http ADDRESS:PORT]
  *
  * REVISION is one of the five, or "all". Written on the public headers only. */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 
 #include <patchbay/server.h>
 
-enum { PAGE_SIZE = 5, LARGE_BYTES = 8 << 20, MAX_MARKS = 4096, MARK_BYTES = 64, WAIT_TICKS = 3000 };
+enum { PAGE_SIZE = 5, LARGE_BYTES = 8 << 20, PATH_BYTES = 512, WAIT_TICKS = 3000 };
 
 /* One red pixel. */
 static const unsigned char png[] = {
@@ -133,22 +132,33 @@ static void logs(bay_call *call, void *user)
     bay_call_reply(call, "logged");
 }
 
-/* What `hang` heard: a mark each, with what became of it. */
-static struct {
-    pthread_mutex_t lock;
-    size_t count;
-    char names[MAX_MARKS][MARK_BYTES];
-    bool is_cancelled[MAX_MARKS];
-} marks = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static void mark(bay_str name, bool is_cancelled)
+/* What `hang` heard: a file each in the folder ERAS_MARKS, since the call that asks may reach
+ * another process. */
+static void mark_path(bay_str name, const char *what, char *out, size_t room)
 {
-    pthread_mutex_lock(&marks.lock);
-    if (marks.count < MAX_MARKS) {
-        snprintf(marks.names[marks.count], MARK_BYTES, "%.*s", BAY_STR(name));
-        marks.is_cancelled[marks.count++] = is_cancelled;
+    const char *folder = getenv("ERAS_MARKS");
+    snprintf(out, room, "%s/%.*s.%s", folder != NULL ? folder : "/tmp", BAY_STR(name), what);
+}
+
+static void mark(bay_str name, const char *what)
+{
+    char path[PATH_BYTES];
+    mark_path(name, what, path, sizeof(path));
+    FILE *file = fopen(path, "w");
+    if (file != NULL) {
+        fclose(file);
     }
-    pthread_mutex_unlock(&marks.lock);
+}
+
+static bool is_marked(bay_str name, const char *what)
+{
+    char path[PATH_BYTES];
+    mark_path(name, what, path, sizeof(path));
+    FILE *file = fopen(path, "r");
+    if (file != NULL) {
+        fclose(file);
+    }
+    return file != NULL;
 }
 
 /* Ends when it is cancelled, else after half a minute. */
@@ -156,13 +166,13 @@ static void hang(bay_call *call, void *user)
 {
     (void)user;
     bay_str name = bay_call_str(call, "mark");
-    mark(name, false);
+    mark(name, "started");
     bay_call_progress(call, 1, -1, "it hangs");
     for (size_t i = 0; i < WAIT_TICKS && !bay_call_is_cancelled(call); i++) {
         sleep_ms(10);
     }
     if (bay_call_is_cancelled(call)) {
-        mark(name, true);
+        mark(name, "cancelled");
     }
     bay_call_reply(call, "it was left alone");
 }
@@ -171,14 +181,9 @@ static void heard(bay_call *call, void *user)
 {
     (void)user;
     bay_str name = bay_call_str(call, "mark");
-    const char *what = "nothing";
-    pthread_mutex_lock(&marks.lock);
-    for (size_t i = 0; i < marks.count; i++) {
-        if (strlen(marks.names[i]) == name.len && memcmp(marks.names[i], name.at, name.len) == 0) {
-            what = marks.is_cancelled[i] ? "cancelled" : "started";
-        }
-    }
-    pthread_mutex_unlock(&marks.lock);
+    const char *what = is_marked(name, "cancelled") ? "cancelled"
+                       : is_marked(name, "started") ? "started"
+                                                    : "nothing";
     bay_call_reply(call, what);
 }
 

@@ -16,6 +16,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 BUILD = os.path.join(ROOT, os.environ.get("BAY_BUILD", "build/release"))
 SECONDS = 150
 AT = tempfile.TemporaryDirectory(prefix="patchbay-eras-")
+os.environ["ERAS_MARKS"] = AT.name  # of fixture.c, in all its processes
 PATCHBAY, FIXTURE, PLAYER, CONFORMANCE = (
     os.path.join(BUILD, name) for name in ("patchbay", "eras_fixture", "eras_player", "conformance_server"))
 
