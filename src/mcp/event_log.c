@@ -30,6 +30,20 @@ void event_log_fini(event_log *self)
     }
 }
 
+/* The oldest; while there are others, no answer. */
+static void drop_one(event_log *self)
+{
+    LIST_EACH(link, &self->events)
+    {
+        event *one = CONTAINER_OF(link, event, link);
+        if (!one->is_last) {
+            event_drop(self, one);
+            return;
+        }
+    }
+    event_drop(self, CONTAINER_OF(list_first(&self->events), event, link));
+}
+
 bool event_log_add(event_log *self, const event_log_limits *limits, uint32_t stream, uint32_t seq,
                    bay_str text)
 {
@@ -43,7 +57,7 @@ bool event_log_add(event_log *self, const event_log_limits *limits, uint32_t str
         return false;
     }
     while (self->count >= limits->events || self->bytes > limits->bytes - cost) {
-        event_drop(self, CONTAINER_OF(list_first(&self->events), event, link));
+        drop_one(self);
     }
     *one = (event){.stream = stream, .seq = seq, .len = (uint32_t)text.len};
     memcpy(one->text, text.at, text.len);

@@ -1,5 +1,6 @@
 /* What a session's event streams said lately, so that a client that lost a stream can have the rest
- * of it: bounded by events and by bytes, oldest first to go. Internal to the server engine. */
+ * of it: bounded by events and by bytes; the oldest go first, the last ones of streams, their
+ * answers, after all others. Internal to the server engine. */
 #ifndef MCP_EVENT_LOG_H
 #define MCP_EVENT_LOG_H
 
@@ -29,7 +30,7 @@ typedef struct event_log_limits {
 void event_log_init(event_log *self);
 void event_log_fini(event_log *self);
 
-/* Keeps a copy, dropping the oldest events until it fits. False: not kept, because it is larger
+/* Keeps a copy, dropping others until it fits. False: not kept, because it is larger
  * than the whole log or there is no memory. */
 bool event_log_add(event_log *self, const event_log_limits *limits, uint32_t stream, uint32_t seq,
                    bay_str text);

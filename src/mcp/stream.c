@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "mcp/session.h"
 
-enum { MAX_FINISHED = 16, GET_LOG_EVENTS = 4, RETRY_MS = 1000 };
+enum { GET_LOG_EVENTS = 4, RETRY_MS = 1000, MOST_REFUSAL_BYTES = 65536 };
 
 stream *stream_restore(mcp_session *session, uint32_t number, bool is_get)
 {
@@ -70,7 +70,7 @@ static bay_err send(stream *self, uint32_t seq, bool is_last, bay_str json)
     buf_uint(&id, self->number);
     buf_char(&id, '-');
     buf_uint(&id, seq);
-    if (is_last) {
+    if (is_last && self->session->server->options.keeper != NULL) {
         buf_lit(&id, "-end");
     }
     return carrier->ops->event(carrier, json, buf_view(&id));
@@ -125,13 +125,38 @@ static bool keep(stream *self, uint32_t seq, bool is_last, bay_str json)
     if (!event_log_add(&session->log, &limits, self->number, seq, json)) {
         return false;
     }
-    if (options->keeper != NULL && is_last) {
+    if (is_last) {
         event_log_mark_last(&session->log);
     }
     if (options->keeper != NULL && !session->is_ended) {
         options->keeper->logged(options->keeper_user, session, self->number, seq, is_last, json);
     }
     return true;
+}
+
+/* An answer that is too large to wait for its client: without a word of it the client would wait
+ * for ever, or call again what has been done. */
+static void keep_refusal(stream *self, uint32_t seq, bool is_last, bay_str json)
+{
+    arena memory;
+    json_doc doc;
+    arena_init(&memory, SIZE_MAX / 2);
+    bay_err err = json_parse(&doc, json, NULL, &memory, NULL);
+    json_val id = err == BAY_OK ? json_get(json_root(&doc), STR("id")) : JSON_NONE;
+    if (!json_is(id, JSON_MISSING) &&
+        json_is(json_get(json_root(&doc), STR("method")), JSON_MISSING)) {
+        buf text;
+        buf_init(&text, MOST_REFUSAL_BYTES);
+        rpc_write_error(&text, json_raw(id), RPC_INTERNAL_ERROR,
+                        STR("The answer came while the client was away, and is larger than what "
+                            "is kept for it. The request has been carried out."),
+                        STR(""));
+        if (text.err == BAY_OK) {
+            (void)keep(self, seq, is_last, buf_view(&text));
+        }
+        buf_fini(&text);
+    }
+    arena_fini(&memory);
 }
 
 bay_err stream_event(stream *self, bay_str json, bool is_last)
@@ -144,13 +169,16 @@ bay_err stream_event(stream *self, bay_str json, bool is_last)
         stream_show(self);
     }
     self->seq = seq;
+    if (self->holder.carrier == NULL && !is_kept) {
+        keep_refusal(self, seq, is_last, json);
+    }
     if (self->holder.carrier == NULL || self->is_held) {
         return BAY_OK;
     }
     if (self->is_get) {
         event_log_trim(&session->log, self->number, GET_LOG_EVENTS);
     }
-    return send(self, seq, is_last && session->server->options.keeper != NULL, json);
+    return send(self, seq, is_last, json);
 }
 
 bool stream_release(stream *self)
@@ -165,7 +193,8 @@ bool stream_release(stream *self)
     return true;
 }
 
-/* Finished streams nobody asked for again make room for newer ones. */
+/* Finished streams nobody asked for again make room for newer ones. Each has an event in the log at
+ * first: more of them than events would have nothing to say. */
 static void forget_oldest(mcp_session *session)
 {
     uint32_t finished = 0;
@@ -178,7 +207,7 @@ static void forget_oldest(mcp_session *session)
             finished++;
         }
     }
-    if (finished > MAX_FINISHED) {
+    if (finished > session->server->options.log_events) {
         stream_free(oldest);
     }
 }

@@ -10,7 +10,7 @@
 #define TELL(method) "{\"jsonrpc\":\"2.0\",\"method\":\"" method "\"}"
 #define TOOL "{\"name\":\"t\",\"_meta\":{\"progressToken\":\"p\"}}"
 
-enum { MOST_LOGGED = 16 };
+enum { MOST_LOGGED = 128, CALLS = 24 };
 
 /* A keeper that remembers everything, and is done when it is told to be. */
 typedef struct shelf {
@@ -421,6 +421,127 @@ static void a_call_that_was_lost_is_answered_once(void **state)
     shelf_fini(&two);
 }
 
+/* A client that had many calls under way has the answer to each, wherever it comes back to. */
+static void none_of_many_answers_is_forgotten(void **state)
+{
+    (void)state;
+    bench first;
+    bench second;
+    shelf one = {0};
+    shelf two = {0};
+    legacy who;
+    wire calls[CALLS];
+    wire back;
+    open_engine(&first, &one);
+    first.mode = ANSWER_LATER;
+    legacy_begin(&first, &who, INITIALIZE("2025-11-25"));
+    for (int i = 0; i < CALLS; i++) {
+        char body[256];
+        snprintf(body, sizeof(body), SAY("%d", "tools/call", TOOL), i);
+        post(&first, &who, &calls[i], body);
+        assert_int_equal(mcp_request_progress(first.held[i], 1, STR("\"progress\":1")), BAY_OK);
+        wire_gone(&first, &calls[i]);
+    }
+    move(&second, &two, &first, &one, &who);
+    while (first.held_count > 0) {
+        bench_answer(&first, bench_take(&first));
+    }
+    for (int i = 0; i < CALLS; i++) {
+        char last[16];
+        snprintf(last, sizeof(last), "%d-1", i + 1);
+        get(&first, &who, &back, last);
+        assert_int_equal(back.events, 1);
+        assert_has(back.event[0], "\"result\"");
+        assert_int_equal(back.ends, 1);
+        wire_fini(&back);
+        get(&second, &who, &back, last);
+        assert_int_equal(back.events, 1);
+        assert_has(back.event[0], "lost tools/call");
+        assert_int_equal(back.ends, 1);
+        wire_fini(&back);
+        wire_fini(&calls[i]);
+    }
+    bench_fini(&second);
+    bench_fini(&first);
+    shelf_fini(&one);
+    shelf_fini(&two);
+}
+
+/* What one call says of its progress costs no other its answer. */
+static void an_answer_outlasts_progress(void **state)
+{
+    (void)state;
+    bench self;
+    shelf one = {0};
+    legacy who;
+    wire quick;
+    wire slow;
+    wire back;
+    mcp_server_options options = bench_options();
+    options.log_events = 4;
+    options.keeper = &shelf_keeper;
+    options.keeper_user = &one;
+    bench_init_with(&self, &options);
+    self.mode = ANSWER_LATER;
+    legacy_begin(&self, &who, INITIALIZE("2025-11-25"));
+    post(&self, &who, &quick, SAY("1", "tools/call", TOOL));
+    mcp_request *request = bench_take(&self);
+    assert_int_equal(mcp_request_progress(request, 1, STR("\"progress\":1")), BAY_OK);
+    wire_gone(&self, &quick);
+    bench_answer(&self, request);
+    post(&self, &who, &slow, SAY("2", "tools/call", TOOL));
+    request = bench_take(&self);
+    for (int i = 1; i <= 8; i++) {
+        assert_int_equal(mcp_request_progress(request, i, STR("\"progress\":1")), BAY_OK);
+    }
+    get(&self, &who, &back, "1-0");
+    assert_has(back.event[back.events - 1], "\"id\":1,\"result\"");
+    assert_int_equal(back.ends, 1);
+    wire_fini(&back);
+    self.held[self.held_count++] = request;
+    bench_fini(&self);
+    wire_fini(&quick);
+    wire_fini(&slow);
+    shelf_fini(&one);
+}
+
+/* An answer larger than all that is kept is at least said to be lost. */
+static void an_answer_too_large_to_keep_is_an_error(void **state)
+{
+    (void)state;
+    bench self;
+    shelf one = {0};
+    legacy who;
+    wire call;
+    wire back;
+    mcp_server_options options = bench_options();
+    options.log_bytes = 512;
+    options.keeper = &shelf_keeper;
+    options.keeper_user = &one;
+    bench_init_with(&self, &options);
+    self.mode = ANSWER_LATER;
+    legacy_begin(&self, &who, INITIALIZE("2025-11-25"));
+    post(&self, &who, &call, SAY("\"a\"", "tools/call", TOOL));
+    mcp_request *request = bench_take(&self);
+    assert_int_equal(mcp_request_progress(request, 1, STR("\"progress\":1")), BAY_OK);
+    wire_gone(&self, &call);
+    char large[1024];
+    memset(large, 'x', sizeof(large));
+    memcpy(large, "\"x\":\"", 5);
+    large[sizeof(large) - 1] = '"';
+    mcp_request_result_members(request, (bay_str){large, sizeof(large)});
+    get(&self, &who, &back, "1-1");
+    assert_int_equal(back.events, 1);
+    assert_has(back.event[0], "\"id\":\"a\",\"error\":{\"code\":-32603");
+    assert_int_equal(back.ends, 1);
+    assert_int_equal(one.count, 2);
+    assert_true(one.events[1].is_last);
+    wire_fini(&back);
+    wire_fini(&call);
+    bench_fini(&self);
+    shelf_fini(&one);
+}
+
 static void what_was_answered_is_not_answered_again(void **state)
 {
     (void)state;
@@ -694,6 +815,9 @@ int main(void)
         cmocka_unit_test(an_answer_waits_for_its_stream),
         cmocka_unit_test(a_flood_is_not_dropped_while_it_is_held),
         cmocka_unit_test(a_call_that_was_lost_is_answered_once),
+        cmocka_unit_test(none_of_many_answers_is_forgotten),
+        cmocka_unit_test(an_answer_outlasts_progress),
+        cmocka_unit_test(an_answer_too_large_to_keep_is_an_error),
         cmocka_unit_test(what_was_answered_is_not_answered_again),
         cmocka_unit_test(each_request_of_a_batch_gets_its_answer),
         cmocka_unit_test(a_standing_stream_goes_on),
