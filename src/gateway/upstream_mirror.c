@@ -13,7 +13,10 @@
 #include "base/str.h"
 #include "gateway/upstream_mirror.h"
 
-enum { CROSSING_MEMORY = 1 << 30 };
+enum {
+    CROSSING_MEMORY = 1 << 30,
+    CROSSING_NEWS_BYTES = 4 << 20, /* of a call: told on one loop and not heard yet on the other */
+};
 
 /* The engines have held these bytes against the configured bounds before. */
 static const json_limits any_size = {(size_t)1 << 30, 1024, 64u << 20};
@@ -30,6 +33,7 @@ typedef enum passage_kind {
 
 /* A message between the two sides of a crossing. */
 typedef struct passage {
+    loop_message post;
     struct crossing *crossing;
     passage_kind kind;
     bool is_paused;
@@ -50,7 +54,10 @@ typedef struct crossing {
     upstream *owner;
     upstream_call *origin; /* NULL once the origin let go */
     upstream_call call;    /* the owner's */
-    arena memory;          /* the copies, and what the owner's side parses */
+    loop_message begin;    /* neither a call's end nor its cancel may fail for memory */
+    loop_message cancel;
+    atomic_size_t news; /* bytes of notifications on their way */
+    arena memory;       /* the copies, and what the owner's side parses */
     bay_str params;
     bay_str meta;
     json_doc params_doc;
@@ -95,9 +102,17 @@ static void passage_done(passage *self, upstream_call *origin, json_val value)
 
 static void crossing_hear(void *argument);
 
+static size_t passage_bytes(const passage *self)
+{
+    return sizeof(*self) + self->len;
+}
+
 static void passage_free(passage *self)
 {
     crossing *over = self->crossing;
+    if (self->kind == PASSAGE_NOTIFIED) {
+        atomic_fetch_sub(&over->news, passage_bytes(self));
+    }
     if (self != &over->last) {
         mem_free(self);
     }
@@ -186,19 +201,26 @@ static passage *passage_new(passage_kind kind, bay_str json, bay_str text, bay_s
 /* False: it did not leave; it is gone then, and so is its reference. */
 static bool passage_post(passage *self, crossing *over, bool is_back)
 {
-    void (*arrive)(void *argument) = is_back ? passage_arrive : crossing_hear;
+    self->post.function = is_back ? passage_arrive : crossing_hear;
+    self->post.argument = self;
     self->crossing = over;
     atomic_fetch_add(&over->references, 1);
-    if (loop_post(is_back ? over->origin_loop : over->owner_loop, arrive, self) == BAY_OK) {
+    if (loop_post_message(is_back ? over->origin_loop : over->owner_loop, &self->post) == BAY_OK) {
         return true;
     }
-    LOG(LOG_ERROR, "upstream", "a message to another loop was lost");
+    LOG(LOG_ERROR, "upstream", "a message to another loop was lost: that has ended");
     passage_free(self);
     return false;
 }
 
+/* Progress is worth nothing when late: what comes faster than the other loop takes it is dropped.
+ */
 static void crossing_notified(void *user, mcp_method_id method, json_val params)
 {
+    crossing *self = user;
+    if (atomic_load(&self->news) + json_raw(params).len > CROSSING_NEWS_BYTES) {
+        return;
+    }
     passage *back =
         passage_new(PASSAGE_NOTIFIED, json_raw(params), (bay_str){NULL, 0}, (bay_str){NULL, 0});
     if (back == NULL) {
@@ -206,7 +228,8 @@ static void crossing_notified(void *user, mcp_method_id method, json_val params)
         return;
     }
     back->method = method;
-    (void)passage_post(back, user, true);
+    atomic_fetch_add(&self->news, passage_bytes(back));
+    (void)passage_post(back, self, true);
 }
 
 /* From now on the call is not sent again: nobody is asked the same twice for one call. */
@@ -331,6 +354,7 @@ static crossing *crossing_new(mirror *self, upstream_call *origin)
         return NULL;
     }
     atomic_init(&over->references, 2);
+    atomic_init(&over->news, 0);
     over->origin_loop = self->base.loop;
     over->owner_loop = self->owner_loop;
     over->owner = self->owner;
@@ -352,7 +376,8 @@ static void mirror_send(upstream *base, upstream_call *call)
     crossing *over = crossing_new(self, call);
     bay_err err = over != NULL ? crossing_copy(over, call) : BAY_NOMEM;
     if (err == BAY_OK) {
-        err = loop_post(self->owner_loop, crossing_begin, over);
+        over->begin = (loop_message){.function = crossing_begin, .argument = over};
+        err = loop_post_message(self->owner_loop, &over->begin);
     }
     if (err != BAY_OK) {
         if (over != NULL) {
@@ -377,7 +402,8 @@ static void mirror_cancel(upstream_call *call, bay_str reason)
     call->remote = NULL;
     over->origin = NULL;
     /* the origin's reference goes along with the post */
-    if (loop_post(over->owner_loop, crossing_cancel, over) != BAY_OK) {
+    over->cancel = (loop_message){.function = crossing_cancel, .argument = over};
+    if (loop_post_message(over->owner_loop, &over->cancel) != BAY_OK) {
         crossing_unref(over);
     }
 }

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "net/thread.h"
+#include "support/failing_memory.h"
 
 /* The owner side is a fake upstream, or a real one, on a thread of its own. */
 typedef struct stage {
@@ -678,6 +679,105 @@ static void an_owner_that_closes_first_ends_the_call(void **state)
     close_stage(&self);
 }
 
+/* ---- both loops on this thread: what happens in between is told by the test -------------------
+ */
+
+static void open_still(stage *self)
+{
+    open_loops(self, NULL);
+    self->fake = fake_new("s", false);
+    self->owner = &self->fake->base;
+    upstream_options options = {
+        .loop = self->here, .server = &self->fake->server, .events = &mirror_events, .user = self};
+    assert_int_equal(upstream_new_mirror(&options, self->owner, self->there, &self->mirror),
+                     BAY_OK);
+}
+
+static void turn_both(const stage *self)
+{
+    for (int i = 0; i < 4; i++) {
+        loop_turn(self->there, 0);
+        loop_turn(self->here, 0);
+    }
+}
+
+static void close_still(stage *self)
+{
+    upstream_close(self->mirror, closed, self);
+    turn_both(self);
+    assert_true(self->is_closed);
+    upstream_free(self->mirror);
+    loop_release(self->there);
+    loop_free(self->there);
+    loop_release(self->here);
+    loop_free(self->here);
+    fake_free(self->fake);
+}
+
+static void an_end_needs_no_memory(void **state)
+{
+    (void)state;
+    stage self;
+    probe call;
+    open_still(&self);
+    probe_init(&call, "echo");
+    probe_send(&call, self.mirror);
+    turn_both(&self);
+    assert_true(failing_memory_start(0));
+    fake_fail(self.fake, BAY_EXITED, true, "exited with status 3");
+    turn_both(&self);
+    failing_memory_stop();
+    assert_failed(&call, BAY_EXITED, true, "");
+    probe_fini(&call);
+    close_still(&self);
+}
+
+/* Whoever was lent something for it gets it back. */
+static void a_cancel_needs_no_memory(void **state)
+{
+    (void)state;
+    stage self;
+    probe call;
+    open_still(&self);
+    probe_init(&call, "echo");
+    probe_send(&call, self.mirror);
+    turn_both(&self);
+    assert_true(failing_memory_start(0));
+    upstream_call_cancel(&call.call, STR(""));
+    turn_both(&self);
+    failing_memory_stop();
+    assert_int_equal(self.fake->cancels, 1);
+    assert_int_equal(call.dones, 0);
+    probe_fini(&call);
+    close_still(&self);
+}
+
+/* A loop that is busy for a while finds some of it, and all else. */
+static void what_is_told_of_a_call_does_not_pile_up(void **state)
+{
+    (void)state;
+    enum { FLOOD = 100000 };
+    stage self;
+    probe call;
+    open_still(&self);
+    probe_init(&call, "echo");
+    probe_send(&call, self.mirror);
+    turn_both(&self);
+    for (int i = 0; i < FLOOD; i++) {
+        fake_notify(self.fake, MCP_N_PROGRESS, "{'progress':1,'message':'0123456789012345678901'}");
+    }
+    loop_turn(self.here, 0);
+    assert_in_range(call.notifications, 1000, FLOOD / 2);
+    int before = call.notifications;
+    fake_notify(self.fake, MCP_N_PROGRESS, "{'progress':2}"); /* there is room again */
+    fake_result(self.fake, "{'content':'good'}");
+    turn_both(&self);
+    assert_int_equal(call.notifications, before + 1);
+    assert_good(&call);
+    probe_fini(&call);
+    close_still(&self);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -697,6 +797,9 @@ int main(void)
         cmocka_unit_test(a_mirror_that_closes_before_it_was_heard_of),
         cmocka_unit_test(an_owner_that_crashes_ends_the_call),
         cmocka_unit_test(an_owner_that_closes_first_ends_the_call),
+        cmocka_unit_test(an_end_needs_no_memory),
+        cmocka_unit_test(a_cancel_needs_no_memory),
+        cmocka_unit_test(what_is_told_of_a_call_does_not_pile_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
