@@ -173,11 +173,13 @@ class Eras:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def listing(self, bench):
-        """All pages, again and again, against as many bytes that a bare loop writes to sockets."""
+        """All pages, again and again, against a bare loop that writes as many bytes of as much
+        memory to sockets."""
         _, many = self.many(bench)
         _, pages = self.pages(many)
         total = sum(size for _, _, size in pages)
-        floor = bench.server([self.run.program("bench_floor"), "0", str(total // len(pages))])
+        floor = bench.server([self.run.program("bench_floor"), "0", str(total // len(pages)),
+                              str(len(pages))])
         ratios, speeds = [], []
         for _ in range(self.run.ROUNDS):
             ours, theirs = self.speed(many, pages), self.speed(floor, pages)

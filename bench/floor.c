@@ -2,8 +2,9 @@
  * epoll; it finds the end of a request (head end and Content-Length) and writes a canned answer. It
  * checks nothing and limits nothing: it exists to be divided by.
  *
- *     floor [PORT [BYTES]]      port 0 or nothing: a free one, printed on stdout; BYTES: of the
- *                               answer, when it shall be a long one */
+ *     floor [PORT [BYTES COUNT]]    port 0 or nothing: a free one, printed on stdout; BYTES: of an
+ *                                   answer, when it shall be a long one; COUNT: so many different
+ *                                   ones, in turn, so that no cache holds them all */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -31,16 +32,23 @@ static char input[REQUEST_BYTES];
 static char short_answer[1024];
 static char *answer = short_answer;
 static size_t answer_len;
+static size_t answer_count = 1;
 
-static void make_long_answer(size_t bytes)
+static void make_long_answers(size_t bytes, size_t count)
 {
-    answer = calloc(1, bytes + 256);
+    char head[256];
+    int head_len =
+        snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", bytes);
+    answer_len = (size_t)head_len + bytes;
+    answer_count = count;
+    answer = malloc(answer_len * count);
     if (answer == NULL) {
         exit(1);
     }
-    int head = snprintf(answer, 256, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", bytes);
-    memset(answer + head, 'x', bytes);
-    answer_len = (size_t)head + bytes;
+    memset(answer, 'x', answer_len * count);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(answer + i * answer_len, head, (size_t)head_len);
+    }
 }
 
 static void make_answer(void)
@@ -98,8 +106,10 @@ static bool keep(int descriptor, const char *at, size_t len)
 /* A long answer waits for its reader here, and with it everybody else: there is only one. */
 static bool put_answer(int descriptor)
 {
+    static size_t turn;
+    const char *its = answer + turn++ % answer_count * answer_len;
     for (size_t done = 0; done < answer_len;) {
-        ssize_t put = write(descriptor, answer + done, answer_len - done);
+        ssize_t put = write(descriptor, its + done, answer_len - done);
         if (put < 0 && errno == EAGAIN) {
             struct pollfd waits = {.fd = descriptor, .events = POLLOUT};
             (void)poll(&waits, 1, 1000);
@@ -179,8 +189,8 @@ static int listen_on(uint16_t port)
 
 int main(int argc, char **argv)
 {
-    if (argc > 2) {
-        make_long_answer(strtoul(argv[2], NULL, 10));
+    if (argc > 3) {
+        make_long_answers(strtoul(argv[2], NULL, 10), strtoul(argv[3], NULL, 10));
     } else {
         make_answer();
     }
