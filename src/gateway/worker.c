@@ -10,7 +10,10 @@
 #include "gateway/worker.h"
 #include "net/socket.h"
 
-enum { TICK_MS = 1000 };
+enum {
+    TICK_MS = 1000,
+    LAST_WORDS_MS = 1000, /* for the answers to calls that outlast the drain */
+};
 
 static void worker_tick(void *argument)
 {
@@ -187,6 +190,7 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag
     worker_profiles_init(self);
     loop_timer_init(&self->tick, worker_tick, self);
     loop_timer_init(&self->patience, worker_impatient, self);
+    loop_timer_init(&self->last_words, worker_fail_calls, self);
     loop_timer_init(&self->retire, worker_retire_step, self);
     bay_err err = loop_new(&self->loop);
     if (err != BAY_OK) {
@@ -294,5 +298,7 @@ void worker_drain(worker *self)
         return;
     }
     http_face_close_streams(self->http_face);
-    http_server_drain(self->server, self->config->timeouts.drain_ms, worker_drained, self);
+    uint32_t drain_ms = self->config->timeouts.drain_ms;
+    err_ignore(loop_timer_start(self->loop, &self->last_words, drain_ms));
+    http_server_drain(self->server, drain_ms + LAST_WORDS_MS, worker_drained, self);
 }

@@ -51,8 +51,9 @@ struct worker {
     bool is_ending;
     loop_timer tick;
     loop_timer patience;
-    list retired; /* slots that wait for their last calls */
-    list leaving; /* owners of processes that wait for their mirrors to leave */
+    loop_timer last_words; /* the time to drain is over */
+    list retired;          /* slots that wait for their last calls */
+    list leaving;          /* owners of processes that wait for their mirrors to leave */
     loop_timer retire;
 };
 
@@ -90,6 +91,8 @@ void gateway_stop_loops(gateway *self);
 /* On the worker's own thread, after its loop ran: asks its servers to go and gives them the time
  * that the configuration grants. (The kernel kills a child when the thread that started it ends.)
  */
+/* What is still under way ends now, and its clients are told so. */
+void worker_fail_calls(void *argument); /* a timer's function; the argument is the worker */
 void worker_close_servers(worker *self);
 /* The rest with no loop running: listeners, streams, faces; open requests are cancelled … */
 void worker_end_faces(worker *self);

@@ -42,6 +42,24 @@ static void close_slots(worker *self, bool mirrors, size_t *open)
     }
 }
 
+void worker_fail_calls(void *argument)
+{
+    worker *self = argument;
+    const list *const lists[] = {&self->retired, &self->leaving};
+    for (size_t i = 0; i < self->slot_count; i++) {
+        upstream_close(self->slots[i]->upstream, NULL, NULL);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+        LIST_EACH(at, lists[i])
+        {
+            slot *leaving = CONTAINER_OF(at, slot, link);
+            if (!leaving->is_closing) {
+                upstream_close(leaving->upstream, NULL, NULL);
+            }
+        }
+    }
+}
+
 void worker_close_servers(worker *self)
 {
     static const bool owners = false;
@@ -79,6 +97,7 @@ void worker_end_faces(worker *self)
     }
     loop_timer_stop(self->loop, &self->tick);
     loop_timer_stop(self->loop, &self->patience);
+    loop_timer_stop(self->loop, &self->last_words);
     loop_timer_stop(self->loop, &self->retire);
     if (self->stdio != NULL) {
         mcp_stdio_free(self->stdio);

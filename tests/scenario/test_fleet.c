@@ -235,6 +235,35 @@ static void a_server_that_stalls(void **state)
     rig_close(&rig);
 }
 
+/* Whoever still waits when the time to drain is over hears what became of the call. */
+static void calls_that_outlast_the_drain_are_answered(void **state)
+{
+    enum { CALLS = 8 };
+    (void)state;
+    for (uint32_t workers = 1; workers <= 2; workers++) {
+        gateway_rig rig;
+        static client calls[CALLS];
+        rig_open(&rig,
+                 "{'timeouts':{'call':'60s','drain':'100ms','terminate':'200ms','kill':'200ms'},"
+                 "'mcpServers':{" RIG_SERVER("bad", "stdio", "good", "") "}}",
+                 workers);
+        wait_until(atomic_load(&rig.started) > 0);
+        expect_call(&rig, "bad.echo", "good");
+        for (int i = 0; i < CALLS; i++) {
+            client_open(&calls[i], &rig);
+            client_call(&calls[i], "bad.hang");
+        }
+        wait_until(rig_log_count("hanging") == CALLS);
+        gateway_stop(rig.gateway);
+        for (int i = 0; i < CALLS; i++) {
+            assert_int_equal(client_reply(&calls[i]), 200);
+            assert_non_null(client_find(&calls[i], "patchbay/mayHaveRun\":true"));
+            client_close(&calls[i]);
+        }
+        rig_join(&rig);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +275,7 @@ int main(void)
         cmocka_unit_test(a_flood_of_notifications_starves_nobody),
         cmocka_unit_test(a_huge_result_is_refused_by_name),
         cmocka_unit_test(a_server_that_stalls),
+        cmocka_unit_test(calls_that_outlast_the_drain_are_answered),
     };
     loop *warm = NULL; /* what libuv opens once is open before anything is counted */
     if (loop_new(&warm) != BAY_OK) {
