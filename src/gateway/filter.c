@@ -58,9 +58,26 @@ static bool admits(const config_list *globs, bay_str text)
     return globs->at == NULL || matches(globs, text);
 }
 
+static bool is_uri(listing_kind kind)
+{
+    return kind == LISTING_RESOURCES || kind == LISTING_TEMPLATES;
+}
+
+/* In whatever spelling. */
+static bool is_hidden(const config_list *globs, listing_kind kind, bay_str text)
+{
+    return globs->count > 0 &&
+           (matches(globs, text) || (is_uri(kind) && filter_uri_matches(globs, text, true)));
+}
+
+static bool admits_uri(const config_list *globs, bay_str text)
+{
+    return admits(globs, text) && (globs->at == NULL || filter_uri_matches(globs, text, false));
+}
+
 bool filter_hides(const config_server *server, listing_kind kind, bay_str key)
 {
-    return matches(&server->expose.hide, key) ||
+    return is_hidden(&server->expose.hide, kind, key) ||
            (kind == LISTING_TOOLS && matches(&server->exclude_tools, key));
 }
 
@@ -75,7 +92,7 @@ bool filter_exposes(const config_server *server, listing_kind kind, bay_str key)
     case LISTING_PROMPTS:
         return admits(&server->expose.prompts, key);
     default:
-        return admits(&server->expose.resources, key);
+        return admits_uri(&server->expose.resources, key);
     }
 }
 
@@ -123,7 +140,7 @@ bool filter_admits(const config_profile *profile, listing_kind kind, bay_str sho
     if (profile == NULL) {
         return true;
     }
-    return !matches(&profile->hide, shown) &&
+    return !is_hidden(&profile->hide, kind, shown) &&
            (kind != LISTING_TOOLS || admits(&profile->tools, shown));
 }
 

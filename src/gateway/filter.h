@@ -9,6 +9,13 @@
 /* Time: at most the product of both lengths, whatever the pattern. */
 bool filter_glob(bay_str pattern, bay_str text);
 
+/* Appends a URI as a server reads it: percent-encoding undone, no dot segments, no fragment, a file
+ * as "file:///…". Errors stick in `out`. */
+void filter_uri_read(buf *out, bay_str text);
+/* Does a pattern match the URI when both are read so? `otherwise`: the answer when there is no
+ * memory to tell, or it is too long. */
+bool filter_uri_matches(const config_list *globs, bay_str text, bool otherwise);
+
 /* By the server's own name, URI or template. */
 bool filter_exposes(const config_server *server, listing_kind kind, bay_str key);
 /* The same as far as it is about being hidden by name: for URIs that a template admitted. */

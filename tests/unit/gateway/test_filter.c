@@ -99,6 +99,63 @@ static void what_is_exposed(void **state)
     assert_false(shows("expose: {prompts: [p]}", LISTING_PROMPTS, "q"));
 }
 
+static void a_uri_is_hidden_in_every_spelling(void **state)
+{
+    (void)state;
+    static const char *const secret[] = {
+        "file:///work/secret/a",          "file:///work/%73ecret/a",
+        "file:///work/secret%2Fa",        "file:///work/./secret/a",
+        "file:///work/x/../secret/a",     "file:///work/x/%2e%2E/secret/a",
+        "file:///work//secret/a",         "file:///work\\secret/a",
+        "file:///../work/secret/a",       "file://localhost/work/secret/a",
+        "FILE://LOCALHOST/work/secret/a", "file:/work/secret/a",
+        "file:///work/x/..//secret/a?x",  "file:///work/x/..//secret/a#x",
+    };
+    static const char *const free_ones[] = {
+        "file:///work/open/a",
+        "file:///work/%2573ecret/a",
+        "db://work/secret",
+        "file:///work/secre%",
+        "",
+    };
+    static const char *const outside[] = {
+        "file:///work/../etc/passwd",         "file:///work/%2e%2e/etc/passwd",
+        "file:///work/x/..%2f../etc/passwd",  "file:///work/..",
+        "file:///work/x/../../work2/../etc/", "file:///work\\..\\..\\etc",
+    };
+    static const char *const inside[] = {
+        "file:///work/a",       "file:///work/b/../a", "file:///work/a%20b",
+        "file:///work/{+path}", "file:///work/",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(secret); i++) {
+        if (shows("expose: {hide: ['file:///work/secret*']}", LISTING_RESOURCES, secret[i]) ||
+            shows("expose: {hide: ['file:///work/%73ecret*']}", LISTING_RESOURCES, secret[i])) {
+            fail_msg("%s", secret[i]);
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(free_ones); i++) {
+        assert_true(
+            shows("expose: {hide: ['file:///work/secret*']}", LISTING_RESOURCES, free_ones[i]));
+    }
+    for (size_t i = 0; i < ARRAY_LEN(outside); i++) {
+        if (shows("expose: {resources: ['file:///work/*']}", LISTING_RESOURCES, outside[i])) {
+            fail_msg("%s", outside[i]);
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(inside); i++) {
+        assert_true(shows("expose: {resources: ['file:///work/*']}", LISTING_RESOURCES, inside[i]));
+        assert_true(
+            shows("expose: {resources: ['FILE:/work/*']}", LISTING_RESOURCES, "FILE:/work/a"));
+    }
+    assert_true(shows("expose: {resources: ['x://A/b?c=*']}", LISTING_RESOURCES, "x://A/b?c=%64"));
+    assert_false(shows("expose: {hide: ['x://A/b?c=d']}", LISTING_RESOURCES, "x://A/b?c=%64"));
+    char large[70 * 1024];
+    memset(large, 'a', sizeof(large) - 1);
+    large[sizeof(large) - 1] = '\0';
+    assert_false(shows("expose: {hide: [b]}", LISTING_RESOURCES, large));
+    assert_true(shows("expose: {hide: [b]}", LISTING_PROMPTS, large));
+}
+
 static void keys_of_desktop_hosts_restrict_tools(void **state)
 {
     (void)state;
@@ -241,6 +298,7 @@ int main(void)
         cmocka_unit_test(globs),
         cmocka_unit_test(many_stars_take_no_time),
         cmocka_unit_test(what_is_exposed),
+        cmocka_unit_test(a_uri_is_hidden_in_every_spelling),
         cmocka_unit_test(keys_of_desktop_hosts_restrict_tools),
         cmocka_unit_test(names_there_and_back),
         cmocka_unit_test(what_a_profile_admits),
