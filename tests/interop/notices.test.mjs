@@ -229,7 +229,8 @@ test('every page of a list', async () => {
     const client = await connect('legacy http', paged);
     const names = new Set((await listAll(await connect('legacy http', gateway), 'listTools', 'tools')).map((tool) => tool.name)
         .filter((name) => !name.startsWith('probe.')));
-    assert.equal((await client.listTools()).tools.length, 3);
+    const first = (await client.listTools()).tools.length;
+    assert.ok(first > 0 && first <= 3, `${first} tools`); // a page does not go on from one server to the next
     const all = (await listAll(client, 'listTools', 'tools')).map((tool) => tool.name);
     assert.deepEqual(all.toSorted(), [...names].sort());
     await assert.rejects(client.listTools({ cursor: 'made up' }), (error) => error.code === -32602);
