@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/rand.h"
 #include "base/str.h"
@@ -25,12 +26,14 @@ struct session_keeper {
     const seal_ring *ring;
     session_store *store;
     list recalls;
+    map searched; /* recalls that search, by id */
     uint64_t searches;
 };
 
 typedef struct recall {
     list_link link;         /* in keeper->recalls */
     session_keeper *keeper; /* NULL: it is gone */
+    list joined;            /* others that wait for the same search */
     mcp_server *engine;
     uint64_t number;
     bool is_over; /* the session ended for good meanwhile */
@@ -57,6 +60,7 @@ bay_err session_keeper_new(const session_keeper_options *options, session_keeper
     self->ring = options->ring;
     self->store = options->store;
     list_init(&self->recalls);
+    map_init(&self->searched, SIZE_MAX / 2);
     *out = self;
     return BAY_OK;
 }
@@ -70,6 +74,7 @@ void session_keeper_free(session_keeper *self)
     while ((link = list_pop(&self->recalls)) != NULL) {
         CONTAINER_OF(link, recall, link)->keeper = NULL;
     }
+    map_fini(&self->searched);
     mem_free(self->face);
     mem_free(self);
 }
@@ -81,10 +86,12 @@ uint64_t session_keeper_searches(const session_keeper *self)
 
 /* ---- ids */
 
-static void write_bound(buf *out, const session_keeper *self, bay_str principal)
+/* The loop's number, too: it is legible, but one session has one id. */
+static void write_bound(buf *out, const session_keeper *self, uint32_t worker, bay_str principal)
 {
     buf_lit(out, "session");
     buf_char(out, '\0');
+    mcp_session_prefix(worker, out);
     buf_str(out, (bay_str){self->face, self->face_len});
     buf_char(out, '\0');
     buf_str(out, principal);
@@ -99,7 +106,7 @@ static bay_err keeper_name(void *user, const mcp_revision *revision, bay_str pri
     rand_bytes(plain, NUMBER_BYTES);
     plain[NUMBER_BYTES] = (char)revision->id;
     buf_init(&bound, BOUND_BYTES);
-    write_bound(&bound, self, principal);
+    write_bound(&bound, self, self->worker, principal);
     mcp_session_prefix(self->worker, out);
     bay_err err = bound.err != BAY_OK ? bound.err : out->err;
     if (err == BAY_OK) {
@@ -124,7 +131,7 @@ static bay_err open_id(const session_keeper *self, bay_str id, bay_str principal
     }
     buf bound;
     buf_init(&bound, BOUND_BYTES);
-    write_bound(&bound, self, principal);
+    write_bound(&bound, self, worker, principal);
     bay_err err = bound.err;
     if (err == BAY_OK) {
         err = seal_open(self->ring, str_from(id, str_find(id, '-') + 1), buf_view(&bound), 0,
@@ -268,17 +275,52 @@ static bay_err take_up(const recall *self, const found_session *found)
     return err;
 }
 
+static void recall_end(recall *self, bay_err err)
+{
+    self->done(self->user, err);
+    mem_free(self);
+}
+
 static void on_found(void *user, bay_err err, const found_session *found)
 {
     recall *self = user;
+    list joined;
+    list_link *link;
+    list_init(&joined);
     list_remove(&self->link);
     if (self->keeper == NULL) {
         err = BAY_CANCELLED;
-    } else if (err == BAY_OK) {
-        err = take_up(self, found);
+    } else {
+        if (map_get(&self->keeper->searched, self->id) == self) {
+            (void)map_remove(&self->keeper->searched, self->id);
+        }
+        err = err == BAY_OK ? take_up(self, found) : err;
     }
-    self->done(self->user, err);
-    mem_free(self);
+    while ((link = list_pop(&self->joined)) != NULL) {
+        list_push(&joined, link);
+    }
+    recall_end(self, err);
+    while ((link = list_pop(&joined)) != NULL) {
+        recall_end(CONTAINER_OF(link, recall, link), err);
+    }
+}
+
+static recall *recall_new(session_keeper *self, bay_str id, bay_str principal)
+{
+    recall *one = mem_zalloc(sizeof(*one) + id.len + principal.len);
+    if (one == NULL) {
+        return NULL;
+    }
+    char *texts = (char *)(one + 1);
+    one->keeper = self;
+    one->id = (bay_str){texts, id.len};
+    one->principal = (bay_str){texts + id.len, principal.len};
+    list_init(&one->joined);
+    memcpy(texts, id.at, id.len);
+    if (principal.len > 0) {
+        memcpy(texts + id.len, principal.at, principal.len);
+    }
+    return one;
 }
 
 bay_err session_keeper_recall(session_keeper *self, mcp_server *engine, bay_str id,
@@ -289,21 +331,19 @@ bay_err session_keeper_recall(session_keeper *self, mcp_server *engine, bay_str 
     if (err != BAY_OK) {
         return err;
     }
-    recall *one = mem_zalloc(sizeof(*one) + id.len + principal.len);
+    recall *one = recall_new(self, id, principal);
     if (one == NULL) {
         return BAY_NOMEM;
     }
-    char *texts = (char *)(one + 1);
-    *one = (recall){.keeper = self,
-                    .engine = engine,
-                    .number = number,
-                    .done = done,
-                    .user = user,
-                    .id = {texts, id.len},
-                    .principal = {texts + id.len, principal.len}};
-    memcpy(texts, id.at, id.len);
-    if (principal.len > 0) {
-        memcpy(texts + id.len, principal.at, principal.len);
+    one->engine = engine;
+    one->number = number;
+    one->done = done;
+    one->user = user;
+    /* a client that comes back does so with several requests at once: its events are read once */
+    recall *first = map_get(&self->searched, id);
+    if (first != NULL) {
+        list_push(&first->joined, &one->link);
+        return BAY_OK;
     }
     err = session_store_find(self->store, number, on_found, one);
     if (err != BAY_OK) {
@@ -311,6 +351,8 @@ bay_err session_keeper_recall(session_keeper *self, mcp_server *engine, bay_str 
         return err;
     }
     list_push(&self->recalls, &one->link);
+    /* without memory for it the next one searches, too */
+    err_ignore(map_put(&self->searched, one->id, one, NULL));
     self->searches++;
     return BAY_OK;
 }

@@ -295,6 +295,56 @@ static void nobody_asks_the_store_for_what_was_made_up(void **state)
     forget_bench(&self);
 }
 
+/* The loop's number stands before the sealed part: another one makes another id, not another copy
+ * of the session. */
+static void a_session_has_one_id(void **state)
+{
+    (void)state;
+    bench self = {0};
+    char id[ID_BYTES];
+    char other[ID_BYTES + 8];
+    open_bench(&self, "");
+    begin(&self, "", id);
+    (void)snprintf(other, sizeof(other), "1%s", id);
+    assert_int_equal(ping(&self, "", other), 404);
+    assert_int_equal(mcp_server_session_count(self.rig.service.engine), 1);
+    close_bench(&self);
+    open_bench(&self, "");
+    assert_int_equal(ping(&self, "", other), 404);
+    assert_int_equal(ping(&self, "", id), 200);
+    assert_int_equal(mcp_server_session_count(self.rig.service.engine), 1);
+    close_bench(&self);
+    forget_bench(&self);
+}
+
+/* What is kept of a session may be large: it is read once for all who wait for it. */
+static void many_who_look_for_one_session_search_once(void **state)
+{
+    (void)state;
+    enum { MANY = 12 };
+    bench self = {0};
+    char id[ID_BYTES];
+    wire_client clients[MANY];
+    open_bench(&self, "");
+    begin(&self, "", id);
+    close_bench(&self);
+    open_bench(&self, "");
+    for (int i = 0; i < MANY; i++) {
+        say(&self, &clients[i], "POST", "", id,
+            "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\"}");
+    }
+    wire_close(&clients[MANY - 1]); /* may be gone before it is found */
+    for (int i = 0; i < MANY - 1; i++) {
+        PUMP_UNTIL(&self, &clients[i], clients[i].is_complete);
+        assert_int_equal(clients[i].status, 200);
+        wire_close(&clients[i]);
+    }
+    assert_int_equal(mcp_server_session_count(self.rig.service.engine), 1);
+    assert_int_equal(session_keeper_searches(self.keeper), 1);
+    close_bench(&self);
+    forget_bench(&self);
+}
+
 static void what_ended_stays_ended(void **state)
 {
     (void)state;
@@ -453,6 +503,8 @@ int main(void)
 #if !defined(BAY_NO_TLS) && !defined(BAY_NO_SQLITE)
         cmocka_unit_test(the_first_key_seals_and_all_open),
         cmocka_unit_test(nobody_asks_the_store_for_what_was_made_up),
+        cmocka_unit_test(a_session_has_one_id),
+        cmocka_unit_test(many_who_look_for_one_session_search_once),
         cmocka_unit_test(what_ended_stays_ended),
         cmocka_unit_test(other_keys_end_sessions),
         cmocka_unit_test(a_session_that_ends_while_it_is_looked_for_is_over),
