@@ -212,7 +212,7 @@ static size_t commit_places(catalog_view *self)
         place->is_dirty = false;
         size_t hidden = items_of(place->offer) - place->segment->count;
         self->hidden += hidden - hidden_before;
-        if (hidden > place->told) {
+        if (hidden > place->told && !self->options.is_quiet) {
             more_hidden += hidden - place->told;
             complain(self, place);
         }

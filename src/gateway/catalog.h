@@ -60,6 +60,7 @@ typedef struct catalog_options {
     bool bare_names;   /* with a separator: the bare name instead where only one server has it */
     const config_profile *profile; /* NULL: everything; read as long as the view lasts */
     uint32_t page_size;            /* lists that fit on one page need not be kept; 0: all are */
+    bool is_quiet; /* another view of the same items tells the log what is not shown */
 } catalog_options;
 
 typedef struct catalog_part {

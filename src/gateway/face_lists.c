@@ -200,6 +200,7 @@ static catalog_options options_of(const face *self)
         .bare_names = self->config->bare_names,
         .profile = self->part,
         .page_size = self->config->limits.page_size,
+        .is_quiet = self->worker > 0 || self->only != NULL || self->profile != NULL,
     };
 }
 

@@ -36,11 +36,12 @@ static void worker_impatient(void *argument)
 {
     worker *self = argument;
     for (size_t i = 0; i < self->slot_count; i++) {
-        if (!slot_is_learned(self->slots[i])) {
+        const slot *at = self->slots[i];
+        if (!slot_is_learned(at) && !at->is_mirror && !upstream_is_asleep(at->upstream)) {
             LOG(LOG_WARN, "gateway",
                 "server \"%s\" has not answered within %u ms; lists go out without it until it "
                 "does",
-                upstream_name(self->slots[i]->upstream).at, self->config->timeouts.settle_ms);
+                upstream_name(at->upstream).at, self->config->timeouts.settle_ms);
         }
     }
     worker_settle(self);

@@ -78,6 +78,22 @@ static void lazy_servers_sleep_until_a_list_needs_them(void **state)
     }
 }
 
+static void who_sleeps_is_not_said_to_be_late(void **state)
+{
+    (void)state;
+    gateway_rig rig;
+    rig_open(&rig,
+             "{'timeouts':{'settle':'100ms','probe':'60s','drain':'1s','terminate':'100ms'},"
+             "'mcpServers':{" RIG_SERVER("mute", "stdio", "silent", "") "," RIG_SERVER(
+                 "lazy", "stdio", "good", ",'start':'lazy'") "}}",
+             2);
+    wait_until(rig_log_count("\"mute\" has not answered within") > 0);
+    wait_until(atomic_load(&rig.started) > 0);
+    rig_close(&rig);
+    assert_int_equal(rig_log_count("\"mute\" has not answered within"), 1); /* not by each worker */
+    assert_int_equal(rig_log_count("\"lazy\" has not answered within"), 0);
+}
+
 static void a_call_by_its_full_name_wakes_it(void **state)
 {
     (void)state;
@@ -268,6 +284,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lazy_servers_sleep_until_a_list_needs_them),
+        cmocka_unit_test(who_sleeps_is_not_said_to_be_late),
         cmocka_unit_test(a_call_by_its_full_name_wakes_it),
         cmocka_unit_test(the_list_of_a_lazy_server_alone_wakes_no_other),
         cmocka_unit_test(lazy_servers_that_fail_are_waited_for_so_long),

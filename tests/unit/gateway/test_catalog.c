@@ -1,6 +1,7 @@
 /* The catalog: what several servers offer, merged, renamed, found again and paged. */
 #include "gateway_testing.h"
 
+#include "base/log.h"
 #include "gateway/catalog.h"
 #include "support/failing_memory.h"
 
@@ -292,6 +293,32 @@ static void what_is_offered_twice_is_shown_once(void **state)
     assert_ptr_equal(catalog_view_find(&self.view, STR("f:///x"))->upstream,
                      &self.servers[0]->base);
     clear(&self);
+}
+
+static void count_complaints(void *user, log_level level, const char *component, const char *text)
+{
+    (void)component;
+    *(int *)user += level == LOG_WARN && strstr(text, "offered twice") != NULL;
+}
+
+static void one_view_of_many_says_so(void **state)
+{
+    (void)state;
+    int complaints = 0;
+    const log_target heard = {count_complaints, &complaints, LOG_WARN};
+    const log_target *before = log_direct(&heard);
+    for (int is_quiet = 1; is_quiet >= 0; is_quiet--) {
+        stage self = {0};
+        catalog_options options = dotted;
+        options.is_quiet = is_quiet;
+        add(&self, "a", LISTING_RESOURCES, "[{\"uri\":\"f:///x\"}]");
+        add(&self, "b", LISTING_RESOURCES, "[{\"uri\":\"f:///x\"}]");
+        build(&self, LISTING_RESOURCES, &options);
+        assert_page(&self.view, "\"resources\":[{\"uri\":\"f:///x\"}]");
+        assert_int_equal(complaints, is_quiet ? 0 : 1);
+        clear(&self);
+    }
+    log_direct(before);
 }
 
 static void templates_find_their_server(void **state)
@@ -856,6 +883,7 @@ int main(void)
         cmocka_unit_test(bare_names_where_only_one_server_has_them),
         cmocka_unit_test(a_bare_name_never_hides_a_full_one),
         cmocka_unit_test(what_is_offered_twice_is_shown_once),
+        cmocka_unit_test(one_view_of_many_says_so),
         cmocka_unit_test(templates_find_their_server),
         cmocka_unit_test(pages_are_slices_of_the_whole),
         cmocka_unit_test(who_pages_sees_one_list),
