@@ -23,6 +23,14 @@ void circuit_started(circuit *self)
     }
 }
 
+void circuit_abandoned(circuit *self, uint64_t now_ms)
+{
+    if (self->state == CIRCUIT_TRIAL) {
+        self->state = CIRCUIT_OPEN;
+        self->trial_at_ms = now_ms;
+    }
+}
+
 void circuit_succeeded(circuit *self)
 {
     if (self->state == CIRCUIT_TRIAL) {

@@ -6,6 +6,8 @@
  *      |                                       +---------- cool-off, doubled ---------+
  *      +------------------------------- it is up ------------------------------------+
  *
+ * A trial that is given up before it said anything goes back to OPEN, whose time is over.
+ *
  * The clock is the caller's. */
 #ifndef GATEWAY_CIRCUIT_H
 #define GATEWAY_CIRCUIT_H
@@ -40,6 +42,8 @@ void circuit_init(circuit *self, const circuit_rules *rules);
 bool circuit_may_start(const circuit *self, uint64_t now_ms);
 /* It is being started: from OPEN to TRIAL. */
 void circuit_started(circuit *self);
+/* Nobody waited for the trial's end: another may be made at once. Only after circuit_started. */
+void circuit_abandoned(circuit *self, uint64_t now_ms);
 /* It is up: CLOSED, and the crashes are forgotten. */
 void circuit_succeeded(circuit *self);
 /* It has stayed up: the next cool-off is the shortest again. */

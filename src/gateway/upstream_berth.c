@@ -40,6 +40,15 @@ bool berth_serves(const berth *self, const share_key *key, bay_str identity)
     return self->identity != NULL ? str_eq(identity_of(self), identity) : !key->is_personal;
 }
 
+/* It ends, and that says nothing of the server. */
+static void give_up_trial(berth *self)
+{
+    if (self->is_trial) {
+        self->is_trial = false;
+        circuit_abandoned(&self->owner->circuit, loop_now_ms(self->owner->base.loop));
+    }
+}
+
 /* ---- its link's events ----------------------------------------------------------------------- */
 
 static void berth_ready(void *user)
@@ -51,6 +60,7 @@ static void berth_ready(void *user)
         return;
     }
     self->is_ready = true;
+    self->is_trial = false;
     circuit_succeeded(&owner->circuit);
     if (owner->level != MCP_LOG_NONE) {
         mcp_client_set_level(client, owner->level, loop_now_ms(owner->base.loop));
@@ -72,8 +82,10 @@ static void berth_broken(void *user, bay_err err, const char *text)
             loop_now_ms(owner->base.loop) + owner->base.server->restart.min_delay_ms;
     }
     if (err != BAY_LIMIT) { /* ended by us, for what it said */
+        self->is_trial = false;
         local_count_crash(owner);
     }
+    give_up_trial(self);
     loop_defer(owner->base.loop, &owner->settle);
 }
 
@@ -127,6 +139,7 @@ bay_err berth_open(local *owner, const share_key *key, bay_str identity, berth *
     berth_init(self, owner, berth_idle);
     self->inputs = key->inputs;
     self->is_lent = key->kind == SHARE_LENT;
+    self->is_trial = owner->circuit.state == CIRCUIT_OPEN;
     circuit_started(&owner->circuit);
     bay_err err = local_open(owner, self, &berth_events, diag);
     if (err != BAY_OK) {
@@ -165,14 +178,18 @@ void berth_rest(berth *self)
     }
 }
 
-void berth_loosen(berth *self, bay_str identity)
+void berth_loosen(berth *self, const upstream_affinity *of)
 {
     const config *settings = self->owner->base.config;
     uint32_t own = self->owner->base.server->timeout_ms;
     self->loose_until_ms =
         loop_now_ms(self->owner->base.loop) + (own > 0 ? own : settings->timeouts.call_ms);
-    if (self->is_lent && self->identity == NULL && !set_identity(self, identity)) {
-        self->is_doomed = true; /* nobody else may be asked what that call asks yet */
+    if (!self->is_lent) {
+        return;
+    }
+    /* nobody else may be asked what that call asks yet */
+    if (of->is_stateless || (self->identity == NULL && !set_identity(self, of->identity))) {
+        self->is_doomed = true;
     }
 }
 
@@ -193,6 +210,7 @@ void berth_close(berth *self)
         return;
     }
     self->is_leaving = true;
+    give_up_trial(self);
     loop_timer_stop(self->owner->base.loop, &self->idle);
     mcp_link_close(self->connection, berth_left, self);
 }

@@ -115,7 +115,7 @@ static void call_done(void *user, mcp_call *engine_call, const mcp_outcome *outc
     } else if (!outcome->was_sent) {
         note_failure(at, outcome->err);
     } else {
-        berth_loosen(at, call->affinity.identity);
+        berth_loosen(at, &call->affinity);
         /* nobody else waits for this process, and it may hang for ever */
         at->is_doomed = at->is_doomed || (at->is_lent && outcome->err == BAY_TIMEOUT);
     }
@@ -287,7 +287,7 @@ void local_cancel(upstream_call *call, bay_str reason)
     if (call->call != NULL) {
         mcp_call *engine_call = call->call;
         call->call = NULL;
-        berth_loosen(call->berth, call->affinity.identity);
+        berth_loosen(call->berth, &call->affinity);
         mcp_call_cancel(engine_call, reason); /* first: what follows may break the link */
         call_leave(call);
     } else if (call->is_queued) {

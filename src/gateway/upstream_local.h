@@ -45,7 +45,8 @@ typedef struct berth {
     size_t open_count;
     list questions; /* of the server, not answered yet */
     loop_timer idle;
-    bool is_lent; /* to one call at a time */
+    bool is_lent;  /* to one call at a time */
+    bool is_trial; /* its start decides on the circuit */
     bool is_ready;
     bool is_broken;          /* to be freed outside its callbacks */
     bool is_leaving;         /* asked to end */
@@ -140,8 +141,8 @@ bool berth_is_usable(const berth *self);
 bool berth_serves(const berth *self, const share_key *key, bay_str identity);
 /* A call has left it. */
 void berth_rest(berth *self);
-/* A call that may still be under way over there is not waited for any more. */
-void berth_loosen(berth *self, bay_str identity);
+/* A call of this client that may still be under way over there is not waited for any more. */
+void berth_loosen(berth *self, const upstream_affinity *of);
 void berth_close(berth *self);
 /* At once: its calls fail. */
 void berth_free(berth *self);

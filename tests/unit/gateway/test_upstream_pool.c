@@ -225,6 +225,24 @@ static void share_always_refuses_what_may_be_anybodys(void **state)
     close_stage(&self);
 }
 
+/* It asks for roots as soon as it is up, while its lists are read: that is no question of theirs. */
+static void a_question_that_no_call_can_be_asked_is_nobodys(void **state)
+{
+    (void)state;
+    stage self;
+    client one = {0};
+    client two = {0};
+    open_stage(&self, QUICK);
+    client_send(&one, &self, "ask_all", 0, "a");
+    client_send(&two, &self, "ask_all", 0, "b");
+    client_wait(&one, &self);
+    client_wait(&two, &self);
+    assert_int_equal(one.asked + two.asked, 0);
+    assert_says(&one, "\"code\":-32601");
+    assert_int_equal(upstream_count_of(self.server).refused_questions, 0);
+    close_stage(&self);
+}
+
 /* Also while only one call is open: the server may ask for one that was given up a moment ago. */
 static void share_always_asks_nobody_for_a_call_that_was_given_up(void **state)
 {
@@ -307,6 +325,25 @@ static void what_a_cancelled_call_asks_later_reaches_nobody_else(void **state)
     probe_fini(&one.probe);
     client_call(&two, &self, "ask_all", FORM, "b");
     assert_int_equal(two.asked, 0);
+    close_stage(&self);
+}
+
+/* The next call of its principal may be another client's, and the server may still ask. */
+static void a_call_that_a_stateless_client_cancelled_keeps_its_process(void **state)
+{
+    (void)state;
+    stage self;
+    client one = {.is_stateless = true};
+    client two = {.is_stateless = true};
+    open_stage(&self, QUICK);
+    client_call(&one, &self, "say", FORM, "");
+    int pid = pid_of(&one);
+    client_send(&one, &self, "hang", FORM, "");
+    upstream_call_cancel(&one.probe.call, STR("no more"));
+    probe_fini(&one.probe);
+    client_call(&two, &self, "say", FORM, "");
+    assert_good(&two.probe);
+    assert_int_not_equal(pid_of(&two), pid);
     close_stage(&self);
 }
 
@@ -587,6 +624,32 @@ static void the_circuit_closes_when_the_trial_is_up(void **state)
     close_stage(&self);
 }
 
+/* It says nothing of the server that nobody waited for its start. */
+static void a_trial_that_is_not_waited_for_is_another_ones(void **state)
+{
+    (void)state;
+    stage self;
+    client one = {0};
+    open_stage(&self, ",'restart':{" RULES ",'attempts':1,"
+                      "'coolOff':'50ms'}");
+    client_call(&one, &self, "say", 0, "a");
+    client_call(&one, &self, "exit", FORM, "a");
+    assert_failed(&one.probe, BAY_EXITED, true, "status 5");
+    const circuit *guard = &local_part(&self)->circuit;
+    turn_until(self.loop, guard->state == CIRCUIT_OPEN);
+    turn_until(self.loop, loop_now_ms(self.loop) >= guard->trial_at_ms);
+    client_send(&one, &self, "say", FORM, "a");
+    assert_int_equal(guard->state, CIRCUIT_TRIAL);
+    upstream_call_cancel(&one.probe.call, STR("no more"));
+    probe_fini(&one.probe);
+    upstream_identity_gone(self.server, STR("a"));
+    turn_until(self.loop, local_part(&self)->berth_count == 0);
+    client_call(&one, &self, "say", FORM, "b");
+    assert_good(&one.probe);
+    assert_int_equal(guard->state, CIRCUIT_CLOSED);
+    close_stage(&self);
+}
+
 /* ---- the end --------------------------------------------------------------------------------- */
 
 static void freed_with_links_in_every_state(void **state)
@@ -653,12 +716,14 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_session_that_is_in_use_ends_after_its_last_call),
         cmocka_unit_test(share_session_pins_a_client_to_its_own),
         cmocka_unit_test(share_always_refuses_what_may_be_anybodys),
+        cmocka_unit_test(a_question_that_no_call_can_be_asked_is_nobodys),
         cmocka_unit_test(share_always_asks_nobody_for_a_call_that_was_given_up),
         cmocka_unit_test(a_question_that_is_taken_back),
         cmocka_unit_test(a_question_after_its_call_is_nobodys),
         cmocka_unit_test(a_cancelled_call_gives_its_questions_back),
         cmocka_unit_test(what_a_cancelled_call_asks_later_reaches_nobody_else),
         cmocka_unit_test(a_lent_process_that_hangs_is_ended),
+        cmocka_unit_test(a_call_that_a_stateless_client_cancelled_keeps_its_process),
         cmocka_unit_test(further_calls_wait_for_a_link),
         cmocka_unit_test(the_least_recently_used_makes_room),
         cmocka_unit_test(who_waits_too_long_is_told),
@@ -670,6 +735,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_repeatable_call_is_tried_once_more),
         cmocka_unit_test(crashing_links_open_the_circuit),
         cmocka_unit_test(the_circuit_closes_when_the_trial_is_up),
+        cmocka_unit_test(a_trial_that_is_not_waited_for_is_another_ones),
         cmocka_unit_test(freed_with_links_in_every_state),
         cmocka_unit_test(closed_with_calls_under_way),
     };
