@@ -104,6 +104,18 @@ static bay_err worker_recall(void *user, mcp_server *engine, bay_str id, bay_str
                           : BAY_NOTFOUND;
 }
 
+static void set_ring_of(list *slots, const seal_ring *ring)
+{
+    LIST_EACH(at, slots)
+    {
+        slot *one = CONTAINER_OF(at, slot, link);
+        if (one->face != NULL) {
+            face_set_ring(one->face, ring);
+        }
+    }
+}
+
+/* Also of those that are leaving: the old ring goes. */
 void worker_set_ring(worker *self, const seal_ring *ring)
 {
     self->ring = ring;
@@ -114,6 +126,8 @@ void worker_set_ring(worker *self, const seal_ring *ring)
             face_set_ring(self->slots[i]->face, ring);
         }
     }
+    set_ring_of(&self->retired, ring);
+    set_ring_of(&self->leaving, ring);
 }
 
 static bool is_loopback(bay_str address)

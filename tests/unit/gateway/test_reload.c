@@ -2,6 +2,8 @@
  * and no call is lost. With one loop, and with several that share the processes. */
 #include "support/gateway_rig.h"
 
+#include "gateway/face_parts.h"
+
 #define TOP "{'timeouts':{'drain':'10s','terminate':'200ms','kill':'200ms'},'mcpServers':{"
 #define HASTY "{'timeouts':{'drain':'50ms','terminate':'50ms','kill':'50ms'},'mcpServers':{"
 #define GOOD(name) RIG_SERVER(name, "stdio", "good", "")
@@ -156,6 +158,28 @@ static void a_server_that_never_leaves_is_cut_off(void **state)
     rig_close(&self);
 }
 
+/* A server that leaves still serves its own path's clients when the keys are exchanged. */
+static void what_leaves_has_the_new_keys_too(void **state)
+{
+    (void)state;
+    gateway_rig self;
+    client waits;
+    start(&self, TOP GOOD("a") "}}", 1);
+    client_open(&waits, &self);
+    client_call(&waits, "a.wait");
+    wait_until(rig_tally(&self) == 1);
+    reload(&self, TOP "}}");
+    reload(&self, "{'keys':['000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f'],"
+                  "'timeouts':{'drain':'10s'},'mcpServers':{}}");
+    const list_link *link = list_first(&self.gateway->workers[0].retired);
+    assert_non_null(link);
+    assert_ptr_equal(CONTAINER_OF(link, slot, link)->face->ring, self.gateway->ring);
+    go(&self);
+    assert_int_equal(client_reply(&waits), 200);
+    client_close(&waits);
+    rig_close(&self);
+}
+
 static void asked_for_many_times_at_once(void **state)
 {
     (void)state;
@@ -212,6 +236,7 @@ int main(void)
         cmocka_unit_test(what_is_replaced_finishes_its_calls),
         cmocka_unit_test(servers_come_and_go),
         cmocka_unit_test(a_server_that_never_leaves_is_cut_off),
+        cmocka_unit_test(what_leaves_has_the_new_keys_too),
         cmocka_unit_test(asked_for_many_times_at_once),
         cmocka_unit_test(the_end_in_the_middle_of_a_reload),
     };
