@@ -38,6 +38,20 @@ static size_t scheme_len(bay_str text)
     return 0;
 }
 
+static void write_decoded(buf *out, bay_str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        int high = text.at[i] == '%' && i + 2 < text.len ? digit_of(text.at[i + 1]) : -1;
+        int low = high >= 0 ? digit_of(text.at[i + 2]) : -1;
+        if (low >= 0) {
+            buf_char(out, (char)(high << 4 | low));
+            i += 2;
+        } else {
+            buf_char(out, text.at[i]);
+        }
+    }
+}
+
 /* Scheme and authority in their usual form; returns what is behind them. */
 static bay_str write_start(buf *out, bay_str text, bool *out_is_file)
 {
@@ -64,23 +78,9 @@ static bay_str write_start(buf *out, bay_str text, bool *out_is_file)
     }
     buf_lit(out, "//");
     if (!*out_is_file || !str_eq_nocase(str_head(behind, end), local)) {
-        buf_str(out, str_head(behind, end));
+        write_decoded(out, str_head(behind, end));
     }
     return str_from(behind, end);
-}
-
-static void write_decoded(buf *out, bay_str text)
-{
-    for (size_t i = 0; i < text.len; i++) {
-        int high = text.at[i] == '%' && i + 2 < text.len ? digit_of(text.at[i + 1]) : -1;
-        int low = high >= 0 ? digit_of(text.at[i + 2]) : -1;
-        if (low >= 0) {
-            buf_char(out, (char)(high << 4 | low));
-            i += 2;
-        } else {
-            buf_char(out, text.at[i]);
-        }
-    }
 }
 
 static size_t cut_last(const buf *out, size_t start, size_t len)

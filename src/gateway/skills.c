@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "gateway/face_parts.h"
+#include "gateway/filter.h"
 #include "gateway/token.h"
 
 enum { CURSOR_BYTES = 16 * 1024, PAGE_BYTES = 1 << 30 };
@@ -11,6 +12,7 @@ enum { CURSOR_BYTES = 16 * 1024, PAGE_BYTES = 1 << 30 };
 typedef struct skill_walk {
     route *way;
     bay_str server; /* who is asked now */
+    bay_str uri;    /* that is looked for; empty: a list is read */
     bay_str owner;  /* who was asked first, because its resource it is; empty: nobody */
     bool asks_owner;
 } skill_walk;
@@ -27,14 +29,20 @@ static void refuse(mcp_request *request, int code, const char *text)
     mcp_request_error(request, code, str_of(text), (bay_str){NULL, 0});
 }
 
-/* The first server with skills that stands behind `after` (empty: the first of all). */
-static catalog_source *next_source(const face *self, bay_str after, bay_str except)
+static bool shows(const upstream *of, bay_str uri)
+{
+    return uri.len == 0 || filter_exposes(upstream_config(of), LISTING_RESOURCES, uri);
+}
+
+/* The first server with skills that stands behind `after` (empty: the first of all). `uri`: and
+ * may show it. */
+static catalog_source *next_source(const face *self, bay_str after, bay_str except, bay_str uri)
 {
     bool is_behind = after.len == 0;
     for (size_t i = 0; i < self->roster.count; i++) {
         catalog_source *source = &self->roster.sources[i];
         bay_str name = upstream_name(source->upstream);
-        if (is_behind && has_skills(source->upstream) &&
+        if (is_behind && has_skills(source->upstream) && shows(source->upstream, uri) &&
             !(except.len > 0 && str_eq(name, except))) {
             return source;
         }
@@ -152,6 +160,52 @@ static bay_err write_page(skill_walk *self, json_val result, bay_str server, jso
     return err;
 }
 
+static bool is_shown(const catalog_source *of, json_val skill, arena *memory)
+{
+    bay_str uri;
+    json_val value = json_get(skill, STR("uri"));
+    return !json_is(value, JSON_STRING) ||
+           (json_str(value, memory, &uri) == BAY_OK && shows(of->upstream, uri));
+}
+
+/* The page without the skills whose URIs are not to be shown; as it is where there are none. */
+static bay_err drop_hidden(skill_walk *self, json_val *inout)
+{
+    static const bay_str skills = STR_INIT("skills");
+    arena *memory = self->way->request->memory;
+    const catalog_source *of = catalog_roster_find(&self->way->face->roster, self->server);
+    buf text;
+    bay_str copy;
+    json_writer writer;
+    bool is_whole = of != NULL; /* who has left shows nothing */
+    json_iter it = json_iter_of(json_get(*inout, skills));
+    buf_init(&text, PAGE_BYTES);
+    json_writer_init(&writer, &text);
+    json_open_object(&writer);
+    json_key(&writer, skills);
+    json_open_array(&writer);
+    while (of != NULL && json_next(&it)) {
+        if (is_shown(of, it.value, memory)) {
+            json_put_raw(&writer, json_raw(it.value));
+        } else {
+            is_whole = false;
+        }
+    }
+    json_close_array(&writer);
+    json_put_members(&writer, *inout, &skills, 1);
+    json_close_object(&writer);
+    bay_err err = BAY_OK;
+    if (!is_whole) {
+        json_doc *doc = arena_alloc(memory, sizeof(*doc));
+        err = doc == NULL ? BAY_NOMEM : text.err;
+        err = err == BAY_OK ? arena_dup(memory, buf_view(&text), &copy) : err;
+        err = err == BAY_OK ? json_parse(doc, copy, &any_size, memory, NULL) : err;
+        *inout = err == BAY_OK ? json_root(doc) : *inout;
+    }
+    buf_fini(&text);
+    return err;
+}
+
 static void list_done(void *user, const mcp_outcome *outcome)
 {
     skill_walk *self = user;
@@ -159,8 +213,9 @@ static void list_done(void *user, const mcp_outcome *outcome)
     bool is_page = outcome->kind == MCP_OUTCOME_RESULT;
     json_val own = is_page ? json_get(outcome->result, STR("nextCursor")) : JSON_NONE;
     bool has_own = json_is(own, JSON_STRING);
-    catalog_source *next =
-        has_own ? NULL : next_source(self->way->face, self->server, (bay_str){NULL, 0});
+    catalog_source *next = has_own ? NULL
+                                   : next_source(self->way->face, self->server, (bay_str){NULL, 0},
+                                                 (bay_str){NULL, 0});
     bool is_later =
         !json_is(json_get(self->way->request->message.params, STR("cursor")), JSON_MISSING);
     if (!is_page && (is_later || next != NULL)) {
@@ -173,11 +228,14 @@ static void list_done(void *user, const mcp_outcome *outcome)
         mcp_request_result_members(request, STR("\"skills\":[]"));
         return;
     }
-    if (has_own || next != NULL) {
-        bay_err err =
-            write_page(self, is_page ? outcome->result : JSON_NONE,
-                       has_own ? self->server : upstream_name(next->upstream), own, &told.result);
-        told.kind = err == BAY_OK ? MCP_OUTCOME_RESULT : MCP_OUTCOME_FAILED;
+    bay_err err = is_page ? drop_hidden(self, &told.result) : BAY_OK;
+    if (err == BAY_OK && (has_own || next != NULL)) {
+        told.kind = MCP_OUTCOME_RESULT;
+        err = write_page(self, is_page ? told.result : JSON_NONE,
+                         has_own ? self->server : upstream_name(next->upstream), own, &told.result);
+    }
+    if (err != BAY_OK) {
+        told.kind = MCP_OUTCOME_FAILED;
         told.err = err;
         told.text = bay_err_text(err);
     }
@@ -224,7 +282,7 @@ static void begin_list(skill_walk *self)
     catalog_source *source = NULL;
     bay_err err = BAY_OK;
     if (json_is(cursor, JSON_MISSING)) {
-        source = next_source(of, (bay_str){NULL, 0}, (bay_str){NULL, 0});
+        source = next_source(of, (bay_str){NULL, 0}, (bay_str){NULL, 0}, (bay_str){NULL, 0});
     } else {
         err = read_cursor(of, request, cursor, &server, &own);
         source = err == BAY_OK ? catalog_roster_find(&of->roster, server) : NULL;
@@ -257,7 +315,7 @@ static void find_done(void *user, const mcp_outcome *outcome)
     catalog_source *next = NULL;
     if (is_unknown) {
         bay_str after = self->asks_owner ? (bay_str){NULL, 0} : self->server;
-        next = next_source(self->way->face, after, self->owner);
+        next = next_source(self->way->face, after, self->owner, self->uri);
     }
     self->asks_owner = false;
     if (next != NULL) {
@@ -279,6 +337,7 @@ static void begin_find(skill_walk *self)
         refuse(request, RPC_INVALID_PARAMS, "uri is not a string");
         return;
     }
+    self->uri = uri;
     const catalog_entry *entry = catalog_view_find(&way->face->views[LISTING_RESOURCES], uri);
     const catalog_source *source = NULL;
     if (entry != NULL && has_skills(entry->upstream)) {
@@ -288,8 +347,8 @@ static void begin_find(skill_walk *self)
         self->asks_owner =
             arena_dup(request->memory, upstream_name(source->upstream), &self->owner) == BAY_OK;
     }
-    source =
-        self->asks_owner ? source : next_source(way->face, (bay_str){NULL, 0}, (bay_str){NULL, 0});
+    source = self->asks_owner ? source
+                              : next_source(way->face, (bay_str){NULL, 0}, (bay_str){NULL, 0}, uri);
     if (source == NULL) {
         route_end(way);
         refuse(request, RPC_INVALID_PARAMS, "No server of this gateway knows the URI");

@@ -148,6 +148,7 @@ static void a_uri_is_hidden_in_every_spelling(void **state)
             shows("expose: {resources: ['FILE:/work/*']}", LISTING_RESOURCES, "FILE:/work/a"));
     }
     assert_true(shows("expose: {resources: ['x://A/b?c=*']}", LISTING_RESOURCES, "x://A/b?c=%64"));
+    assert_false(shows("expose: {hide: ['x://A*']}", LISTING_RESOURCES, "x://%41/b"));
     assert_false(shows("expose: {hide: ['x://A/b?c=d']}", LISTING_RESOURCES, "x://A/b?c=%64"));
     char large[70 * 1024];
     memset(large, 'a', sizeof(large) - 1);

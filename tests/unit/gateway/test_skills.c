@@ -140,6 +140,40 @@ static void a_uri_finds_whose_it_is(void **state)
     close_stage(&self);
 }
 
+/* What must not be read as a resource is no skill either. */
+static void what_is_hidden_is_no_skill(void **state)
+{
+    (void)state;
+    stage self;
+    bay_str hidden[] = {STR("skill://secret/*")};
+    bay_str shown[] = {STR("skill://b/*")};
+    open_skills(&self, true, true);
+    self.a->server.expose.hide = (config_list){hidden, 1};
+    self.b->server.expose.resources = (config_list){shown, 1};
+    static const char *const methods[] = {"skills/get", "resources/directory/read"};
+    for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
+        char text[300];
+        (void)snprintf(text, sizeof(text), LEGACY("1", "%s", "'uri':'skill://%%73ecret/SKILL.md'"),
+                       methods[i]);
+        say(&self.legacy, text);
+        assert_heard_part(&self.legacy, "-32602");
+        assert_int_equal(self.a->held_count + self.b->held_count, 0);
+        (void)snprintf(text, sizeof(text), LEGACY("2", "%s", "'uri':'skill://b/SKILL.md'"),
+                       methods[i]);
+        say(&self.legacy, text);
+        fake_error(self.a, -32602, "{'code':-32602,'message':'none'}");
+        fake_result(self.b, "{'x':1}");
+        assert_heard_part(&self.legacy, "'x':1");
+    }
+    list_from(&self, "");
+    fake_result(self.a, "{'skills':[{'uri':'skill://a/SKILL.md', 'n':1.0},"
+                        "{'uri':'skill://secret/SKILL.md'},{'name':'x'}],'y':2}");
+    assert_int_equal(self.modern.count, 1);
+    assert_null(strstr(self.modern.lines[0], "secret"));
+    assert_heard_part(&self.modern, "[{'uri':'skill://a/SKILL.md', 'n':1.0},{'name':'x'}]");
+    close_stage(&self);
+}
+
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
@@ -174,6 +208,7 @@ int main(void)
         cmocka_unit_test(the_list_goes_on_at_the_next_server),
         cmocka_unit_test(a_server_that_fails_leaves_the_others),
         cmocka_unit_test(a_uri_finds_whose_it_is),
+        cmocka_unit_test(what_is_hidden_is_no_skill),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
