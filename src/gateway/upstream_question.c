@@ -134,10 +134,10 @@ static bool asked_untied(berth *at, const rpc_message *request)
         upstream_call *call = first_that_can(at, request);
         return call != NULL && question_pass(at, call, request);
     }
-    if (at->open_count == 0) {
+    self->asks_untied = self->asks_untied || (is_http && at != &self->main && at->open_count > 0);
+    if (first_that_can(at, request) == NULL) {
         return false;
     }
-    self->asks_untied = self->asks_untied || (is_http && at != &self->main);
     refuse(at, request);
     return true;
 }
