@@ -37,6 +37,7 @@ struct face {
     unsigned search_count;
     buf scratch;
     parked_calls parked;
+    size_t rounds_bytes; /* of what is asked in rounds just now */
     map numbered; /* see face_clients.c */
     map elicitations;
     list elicited;

@@ -22,6 +22,7 @@ struct rounds {
     uint32_t number;
     uint32_t quiet; /* rounds in a row in which nothing was asked */
     arena memory;   /* of this round */
+    size_t held;    /* bytes of what is asked in it, counted among the face's */
     json_doc doc;
     round_ask *asks;
     size_t count;
@@ -61,6 +62,12 @@ static rounds *rounds_of(route *way)
     return way->rounds;
 }
 
+static void let_go_bytes(rounds *self)
+{
+    self->way->face->rounds_bytes -= self->held;
+    self->held = 0;
+}
+
 void rounds_free(rounds *self)
 {
     if (self == NULL) {
@@ -75,6 +82,7 @@ void rounds_free(rounds *self)
     if (self->way->face->loop != NULL) {
         loop_timer_stop(self->way->face->loop, &self->wait);
     }
+    let_go_bytes(self);
     arena_fini(&self->memory);
     arena_fini(&self->params_memory);
     mem_free(self->server);
@@ -247,9 +255,12 @@ static const char *read_result(rounds *self, json_val result, unsigned *out_need
     arena_reset(&self->memory);
     self->asks = NULL;
     self->count = self->open = 0;
-    if (raw.len > ROUNDS_BYTES) {
+    let_go_bytes(self);
+    if (raw.len > ROUNDS_BYTES || self->way->face->rounds_bytes + raw.len > ROUNDS_MAX_BYTES) {
         return "it asks for too much at once";
     }
+    self->held = raw.len;
+    self->way->face->rounds_bytes += raw.len;
     if (arena_dup(&self->memory, raw, &copy) != BAY_OK ||
         json_parse(&self->doc, copy, NULL, &self->memory, NULL) != BAY_OK) {
         return "out of memory";

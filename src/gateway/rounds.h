@@ -14,10 +14,11 @@
 #include "json/json.h"
 
 enum {
-    ROUNDS_MOST = 32,        /* of one call */
-    ROUNDS_REQUESTS = 64,    /* in one round */
-    ROUNDS_BYTES = 16 << 20, /* of what is asked and answered in one round */
-    ROUNDS_WAIT_MS = 100,    /* before the second try without anything asked; doubled each time */
+    ROUNDS_MOST = 32,            /* of one call */
+    ROUNDS_REQUESTS = 64,        /* in one round */
+    ROUNDS_BYTES = 16 << 20,     /* of what is asked and answered in one round */
+    ROUNDS_MAX_BYTES = 64 << 20, /* of what is asked just now, of one face */
+    ROUNDS_WAIT_MS = 100, /* before the second try without anything asked; doubled each time */
     ROUNDS_WAIT_MOST_MS = 10000,
 };
 

@@ -438,6 +438,30 @@ static void who_cannot_open_urls_is_told_so(void **state)
     close_stage(&self);
 }
 
+/* All that clients think about together has a bound, too. */
+static void what_is_asked_is_counted(void **state)
+{
+    (void)state;
+    stage self;
+    open_rounds(&self, "workers: 1", EVERYTHING);
+    say(&self.legacy, CALL);
+    fake_result(self.a, INPUT("'a':" FORM("m"), ""));
+    forget(&self.legacy);
+    size_t one = self.face->rounds_bytes;
+    assert_true(one > 50);
+    self.face->rounds_bytes = ROUNDS_MAX_BYTES - 10; /* others think as well */
+    say(&self.legacy, LEGACY("2", "tools/call", "'name':'a.echo'"));
+    fake_result(self.a, INPUT("'a':" FORM("m"), ""));
+    assert_heard_part(&self.legacy, "it asks for too much at once");
+    assert_int_equal(self.face->rounds_bytes, ROUNDS_MAX_BYTES - 10);
+    self.face->rounds_bytes = one;
+    say(&self.legacy, "{'jsonrpc':'2.0','id':'bay-1','result':{'action':'accept'}}");
+    fake_result(self.a, "{'content':[]}");
+    assert_heard(&self.legacy, "{'jsonrpc':'2.0','id':1,'result':{'content':[]}}");
+    assert_int_equal(self.face->rounds_bytes, 0);
+    close_stage(&self);
+}
+
 /* ---- servers that come and go -----------------------------------------------------------------
  */
 
@@ -501,6 +525,7 @@ static void a_server_that_was_replaced_gets_the_answers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_asked_is_counted),
         cmocka_unit_test(a_server_that_has_left_is_not_sent_to),
         cmocka_unit_test(a_refusal_after_its_server_has_left),
         cmocka_unit_test(a_server_that_was_replaced_gets_the_answers),
