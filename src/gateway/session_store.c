@@ -16,6 +16,7 @@ enum {
     READ_EVENTS = STORE_READ_ROWS,
     NAME_BYTES = 32,
     GONE_MS = 1,
+    MOST_ENDED = 4096,     /* sessions that are over, and whose rows could not be removed yet */
     MOST_UNWRITTEN = 1024, /* of a worker; beyond that, answers alone are logged */
 };
 
@@ -26,6 +27,8 @@ struct session_store {
     store *file;
     list due;
     list later;
+    list ended; /* rows that are to go, oldest first */
+    uint32_t ended_count;
     loop_task task;
     loop_timer timer;
     buf row;
@@ -68,11 +71,13 @@ static void complain(session_store *self, bay_err err)
 /* ---- opening and closing */
 
 static void write_due(void *argument);
+static void remove_ended(session_store *self);
 
 static void make_due(void *argument)
 {
     session_store *self = argument;
     list_link *link;
+    remove_ended(self);
     while ((link = list_pop(&self->later)) != NULL) {
         list_push(&self->due, link);
     }
@@ -115,6 +120,7 @@ bay_err session_store_new(loop *on, const config *settings, store *file, session
     self->log_bytes = settings->limits.event_log_bytes;
     list_init(&self->due);
     list_init(&self->later);
+    list_init(&self->ended);
     buf_init(&self->row, value_bytes(settings));
     self->task = (loop_task){.function = write_due, .argument = self};
     loop_timer_init(&self->timer, make_due, self);
@@ -156,9 +162,13 @@ void session_store_free(session_store *self)
         return;
     }
     CHECK(list_is_empty(&self->due) && list_is_empty(&self->later));
+    close_file(self->loop, self->file);
     loop_undefer(self->loop, &self->task);
     loop_timer_stop(self->loop, &self->timer);
-    close_file(self->loop, self->file);
+    list_link *link;
+    while ((link = list_pop(&self->ended)) != NULL) {
+        mem_free(CONTAINER_OF(link, kept_session, link));
+    }
     buf_fini(&self->row);
     mem_free(self);
 }
@@ -173,6 +183,14 @@ kept_session *kept_session_new(session_store *self, uint64_t number)
         made->number = number;
     }
     return made;
+}
+
+static void arm(session_store *self)
+{
+    if (self->timer.heap_index == 0) {
+        /* without memory for it the next change that matters takes it along */
+        err_ignore(loop_timer_start(self->loop, &self->timer, LATER_MS));
+    }
 }
 
 static void put_due(kept_session *self)
@@ -191,12 +209,16 @@ bool kept_session_changed(kept_session *self, mcp_keep how)
         put_due(self);
     } else if (!is_due) {
         list_push(&home->later, &self->link);
-        if (home->timer.heap_index == 0) {
-            /* without memory for it the next change that matters takes it along */
-            err_ignore(loop_timer_start(home->loop, &home->timer, LATER_MS));
-        }
+        arm(home);
     }
     return how == MCP_KEEP_AWAITED;
+}
+
+static void free_if_over(kept_session *self)
+{
+    if (!self->is_writing && !self->is_gone) {
+        mem_free(self);
+    }
 }
 
 static void row_is_over(kept_session *self, bay_err err)
@@ -204,7 +226,7 @@ static void row_is_over(kept_session *self, bay_err err)
     complain(self->store, err);
     self->is_writing = false;
     if (self->session == NULL) {
-        mem_free(self);
+        free_if_over(self);
         return;
     }
     if (list_holds(&self->link)) { /* it changed meanwhile */
@@ -303,25 +325,92 @@ static void forget_events(kept_session *self)
     count(self->store, store_append(self->store->file, &request, on_ignored, self->store));
 }
 
-void kept_session_end(kept_session *self, bool is_for_good)
+/* ---- ending: who was told that a session is over must never find it again. A row that cannot be
+ * removed now is removed later; until then nobody finds it. */
+
+static void forget_ended(kept_session *self)
+{
+    self->is_gone = false;
+    list_remove(&self->link);
+    self->store->ended_count--;
+    free_if_over(self);
+}
+
+static void on_removed(void *user, const store_result *result)
+{
+    kept_session *self = user;
+    session_store *home = self->store;
+    home->pending--;
+    self->is_removing = false;
+    if (result->err == BAY_OK || result->err == BAY_NOTFOUND) {
+        forget_ended(self);
+    } else {
+        complain(home, result->err);
+        arm(home);
+    }
+}
+
+static void remove_row(kept_session *self)
 {
     session_store *home = self->store;
     name key = {0};
+    bay_err err = store_remove(home->file, session_table, name_of(&key, "", self->number),
+                               STORE_ANY, on_removed, self);
+    self->is_removing = err == BAY_OK;
+    count(home, err);
+    if (err != BAY_OK) {
+        arm(home);
+    }
+}
+
+static void remove_ended(session_store *self)
+{
+    LIST_EACH(link, &self->ended)
+    {
+        kept_session *one = CONTAINER_OF(link, kept_session, link);
+        if (one->is_removing) {
+            continue;
+        }
+        if (one->until_ms <= loop_time_ms()) { /* the row has expired */
+            forget_ended(one);
+        } else {
+            remove_row(one);
+        }
+    }
+}
+
+static void end_for_good(kept_session *self)
+{
+    session_store *home = self->store;
+    self->is_gone = true;
+    self->until_ms = expiry(home);
+    list_push(&home->ended, &self->link);
+    home->ended_count++;
+    remove_row(self);
+    if (self->has_events) {
+        forget_events(self);
+    }
+    kept_session *oldest = CONTAINER_OF(list_first(&home->ended), kept_session, link);
+    if (home->ended_count > MOST_ENDED && !oldest->is_removing) {
+        forget_ended(oldest);
+    }
+}
+
+void kept_session_end(kept_session *self, bool is_for_good)
+{
+    session_store *home = self->store;
     bool is_due = list_holds(&self->link);
     list_remove(&self->link);
     if (is_for_good) {
-        count(home, store_remove(home->file, session_table, name_of(&key, "", self->number),
-                                 STORE_ANY, on_ignored, home));
-        if (self->has_events) {
-            forget_events(self);
-        }
-    } else if (is_due && self->session != NULL) {
+        self->session = NULL;
+        end_for_good(self);
+        return;
+    }
+    if (is_due && self->session != NULL) {
         count(home, put_row(self, on_ignored, home));
     }
     self->session = NULL;
-    if (!self->is_writing) {
-        mem_free(self);
-    }
+    free_if_over(self);
 }
 
 /* ---- events */
@@ -467,6 +556,12 @@ static void on_found(void *user, const store_result *result)
 bay_err session_store_find(session_store *self, uint64_t number, session_found done, void *user)
 {
     name key = {0};
+    LIST_EACH(link, &self->ended)
+    {
+        if (CONTAINER_OF(link, kept_session, link)->number == number) {
+            return BAY_NOTFOUND;
+        }
+    }
     search *made = mem_zalloc(sizeof(*made));
     if (made == NULL) {
         return BAY_NOMEM;

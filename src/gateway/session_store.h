@@ -20,7 +20,7 @@ typedef struct session_store session_store;
 
 /* What the store has to say about one session; a word of the engine's session. */
 typedef struct kept_session {
-    list_link link; /* in due or later */
+    list_link link; /* in due or later; in ended when it is over for good */
     session_store *store;
     mcp_session *session; /* NULL: it ended */
     uint64_t number;
@@ -29,6 +29,9 @@ typedef struct kept_session {
     bool is_awaited;  /* a stream waits for the next row … */
     bool is_promised; /* … and one for this */
     bool has_events;
+    bool is_gone;     /* over for good, and its row may still be there */
+    bool is_removing; /* that row is being removed */
+    uint64_t until_ms;
 } kept_session;
 
 /* Opens the configuration's store for this loop. *out is NULL where none is configured.
@@ -63,7 +66,7 @@ typedef struct found_session {
 
 /* Looks for the row and the events of a session. BAY_OK: `done` follows exactly once, never inside
  * this call; `found` is there with BAY_OK alone, and until `done` returns. Otherwise nothing was
- * started: BAY_BUSY, BAY_NOMEM, BAY_CLOSED. */
+ * started: BAY_NOTFOUND: it is over; BAY_BUSY, BAY_NOMEM, BAY_CLOSED. */
 typedef void (*session_found)(void *user, bay_err err, const found_session *found);
 bay_err session_store_find(session_store *self, uint64_t number, session_found done,
                            void *user) BAY_MUST_CHECK;

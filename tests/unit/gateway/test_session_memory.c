@@ -304,11 +304,80 @@ static void answers_are_kept_whatever_else_is_said(void **state)
     seal_ring_free(ring);
 }
 
+static void on_recalled(void *user, bay_err err)
+{
+    *(bay_err *)user = err;
+}
+
+static void on_put(void *user, const store_result *result)
+{
+    (void)result;
+    *(bool *)user = true;
+}
+
+/* The store has no room for the removal, and then has: in between nobody finds the session. */
+static void what_ended_is_found_by_nobody(void **state)
+{
+    (void)state;
+    seal_ring *ring = NULL;
+    bay_err err = seal_ring_new(&ring);
+    if (err == BAY_UNSUPPORTED) {
+        skip();
+    }
+    assert_int_equal(err, BAY_OK);
+    assert_int_equal(seal_ring_generate(ring), BAY_OK);
+    const config *settings = NULL;
+    config_report *report = calloc(1, sizeof(*report));
+    assert_int_equal(
+        config_load_text(STR("mcpServers: {}\n"), STR("t"), NULL, NULL, &settings, report), BAY_OK);
+    free(report);
+    world self = {0};
+    store *file = NULL;
+    store_options narrow = {.pending = 1};
+    wire begin;
+    wire end;
+    bool is_put = false;
+    bay_err found = BAY_OK;
+    assert_int_equal(loop_new(&self.loop), BAY_OK);
+    assert_int_equal(store_open_memory(self.loop, &narrow, &file), BAY_OK);
+    assert_int_equal(session_store_new(self.loop, settings, file, &self.store), BAY_OK);
+    assert_int_equal(open_engine(&self, ring), BAY_OK);
+    say(&self, &begin, NULL, "POST", INITIALIZE);
+    settle(&self);
+    store_put_request other = {
+        .table = STR("other"), .key = STR("k"), .value = STR("v"), .expected = STORE_ANY};
+    assert_int_equal(store_put(file, &other, on_put, &is_put), BAY_OK);
+    say(&self, &end, begin.session, "DELETE", "");
+    assert_true(end.is_over);
+    while (!is_put) {
+        (void)loop_turn(self.loop, 0);
+    }
+    assert_int_equal(session_keeper_recall(self.keeper, self.engine, str_of(begin.session),
+                                           STR("ann"), on_recalled, &found),
+                     BAY_NOTFOUND);
+    settle(&self);
+    assert_int_equal(session_keeper_recall(self.keeper, self.engine, str_of(begin.session),
+                                           STR("ann"), on_recalled, &found),
+                     BAY_OK);
+    settle(&self);
+    assert_int_equal(found, BAY_NOTFOUND);
+    say(&self, &begin, NULL, "POST", INITIALIZE);
+    settle(&self);
+    assert_int_equal(store_put(file, &other, on_put, &is_put), BAY_OK);
+    say(&self, &end, begin.session, "DELETE", ""); /* and everything ends before it is removed */
+    close_engine(&self);
+    session_store_free(self.store);
+    loop_free(self.loop);
+    config_free(settings);
+    seal_ring_free(ring);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_lack_of_memory_does_harm),
         cmocka_unit_test(answers_are_kept_whatever_else_is_said),
+        cmocka_unit_test(what_ended_is_found_by_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
