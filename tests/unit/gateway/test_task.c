@@ -71,6 +71,27 @@ static void somebody_elses_task_is_unknown(void **state)
     close_stage(&self);
 }
 
+/* An endpoint that does not show a tool gives nothing away of its tasks either. */
+static void a_task_of_another_endpoint_is_unknown(void **state)
+{
+    (void)state;
+    stage self;
+    char token[TOKEN];
+    char other[] = "p";
+    open_tasks(&self, WHO_2025, be_modern);
+    begin_modern(&self, token);
+    int sends = self.a->sends;
+    self.face->profile = other;
+    ask_for(&self.modern, GET("2"), token);
+    assert_heard_part(&self.modern, "'code':-32602,'message':'Task not found'");
+    self.face->profile = NULL;
+    assert_int_equal(self.a->sends, sends);
+    ask_for(&self.modern, GET("3"), token);
+    fake_result(self.a, FLAT("working", ""));
+    assert_heard_part(&self.modern, "'status':'working'");
+    close_stage(&self);
+}
+
 /* With the same keys, a gateway that was started anew knows the names that were given before. */
 static void a_name_outlives_the_gateway(void **state)
 {
@@ -560,6 +581,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forged_names_reach_no_server),
         cmocka_unit_test(somebody_elses_task_is_unknown),
+        cmocka_unit_test(a_task_of_another_endpoint_is_unknown),
         cmocka_unit_test(a_name_outlives_the_gateway),
         cmocka_unit_test(without_the_extension_there_are_no_tasks),
         cmocka_unit_test(faces_declare_what_each_revision_knows),
