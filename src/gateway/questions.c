@@ -184,12 +184,21 @@ static bay_err ask_legacy(route *of, const mcp_method *method, const rpc_message
 
 /* ---- a question arrives ---------------------------------------------------------------------- */
 
+/* What it declared first, and declares now: each request of the stateless era speaks for itself. */
+static unsigned inputs_of(const route *of)
+{
+    const mcp_request *request = of->request;
+    unsigned first = of->call.affinity.inputs;
+    return request == NULL ? first
+                           : first & mcp_inputs_of(request->revision, request->client_capabilities);
+}
+
 /* Why it cannot be put to the client; false: it can. */
 static bool is_beyond(const route *of, const rpc_message *message, int *out_code,
                       const char **out_text)
 {
     unsigned needed = mcp_inputs_needed(message->method, message->params);
-    unsigned has = of->call.affinity.inputs;
+    unsigned has = inputs_of(of);
     if (needed != 0 && (needed & ~has) == 0) {
         return false;
     }

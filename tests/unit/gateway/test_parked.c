@@ -508,6 +508,29 @@ static void progress_and_messages_go_with_the_request_that_is_there(void **state
     close_stage(&self);
 }
 
+static void a_retry_may_declare_less(void **state)
+{
+    (void)state;
+    stage self;
+    char given[STATE];
+    char text[6000];
+    open_parking(&self, "workers: 1");
+    park_one(&self, given);
+    (void)snprintf(
+        text, sizeof(text),
+        "{'jsonrpc':'2.0','id':2,'method':'tools/call','params':{'name':'a.echo',"
+        "'arguments':{'n':1,'m':[2]},'requestState':'%s','inputResponses':{'q1':%s},%s}}}",
+        given, ACCEPT, META_OF("{'sampling':{}}"));
+    say(&self.modern, text);
+    assert_int_equal(self.a->answers, 1);
+    fake_ask(self.a, FORM("'s2'", "more?"));
+    assert_int_equal(self.a->answers, 2);
+    assert_true(str_starts(str_of(self.a->answer), STR("\"s2\" -32601 ")));
+    fake_result(self.a, "{'content':[]}");
+    assert_heard_part(&self.modern, "'id':2,'result':");
+    close_stage(&self);
+}
+
 /* A client that reads slowly holds its server back: not when that request is over. */
 static void a_parked_call_is_not_held_back(void **state)
 {
@@ -875,6 +898,7 @@ int main(void)
         cmocka_unit_test(prompts_and_resources_are_parked_too),
         cmocka_unit_test(completions_are_never_parked),
         cmocka_unit_test(progress_and_messages_go_with_the_request_that_is_there),
+        cmocka_unit_test(a_retry_may_declare_less),
         cmocka_unit_test(a_parked_call_is_not_held_back),
         cmocka_unit_test(a_question_may_be_taken_back),
         cmocka_unit_test(an_end_before_the_turns_end_is_the_only_answer),
