@@ -10,7 +10,8 @@ typedef struct mirror {
     upstream base;
     upstream *owner;
     struct loop *owner_loop;
-    list open;        /* calls that have no answer yet */
+    list open; /* calls that have no answer yet */
+    loop_message leave;
     report *farewell; /* made in time: the last word of the owner must not fail for memory */
     mcp_log_level level;
     bool is_closed;

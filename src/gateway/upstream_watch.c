@@ -23,6 +23,7 @@ typedef struct watcher {
 } watcher;
 
 struct report {
+    loop_message post;
     mirror *mirror;
     enum { REPORT_STATE, REPORT_CHANGE, REPORT_UPDATE, REPORT_ELICITED, REPORT_FAREWELL } kind;
     upstream_state state;
@@ -106,7 +107,8 @@ static bool report_post(const watcher *to, const report *like, bay_str bytes)
     if (bytes.len > 0) {
         memcpy(news->bytes, bytes.at, bytes.len);
     }
-    if (loop_post(to->loop, report_arrive, news) != BAY_OK) {
+    news->post = (loop_message){.function = report_arrive, .argument = news};
+    if (loop_post_message(to->loop, &news->post) != BAY_OK) {
         mem_free(news);
         return false;
     }
@@ -212,8 +214,9 @@ static void watcher_leave(void *argument)
             mem_free(known);
         }
     }
-    if (loop_post(back, report_arrive, self->farewell) != BAY_OK) {
-        LOG(LOG_ERROR, "upstream", "out of memory: a mirror cannot leave");
+    self->farewell->post = (loop_message){.function = report_arrive, .argument = self->farewell};
+    if (loop_post_message(back, &self->farewell->post) != BAY_OK) {
+        LOG(LOG_ERROR, "upstream", "a mirror cannot leave: its loop has ended");
     }
 }
 
@@ -237,5 +240,6 @@ bay_err mirror_watch_start(mirror *self)
 
 bay_err mirror_watch_stop(mirror *self)
 {
-    return loop_post(self->owner_loop, watcher_leave, self);
+    self->leave = (loop_message){.function = watcher_leave, .argument = self};
+    return loop_post_message(self->owner_loop, &self->leave);
 }

@@ -752,6 +752,29 @@ static void a_cancel_needs_no_memory(void **state)
     close_still(&self);
 }
 
+/* The owner forgets it, and does not tell who is gone. */
+static void a_farewell_needs_no_memory(void **state)
+{
+    (void)state;
+    stage self;
+    open_still(&self);
+    turn_both(&self);
+    assert_true(failing_memory_start(0));
+    upstream_close(self.mirror, closed, &self);
+    turn_both(&self);
+    failing_memory_stop();
+    assert_true(self.is_closed);
+    assert_true(list_is_empty(&self.fake->base.watchers));
+    upstream_free(self.mirror);
+    upstream_set_state(&self.fake->base, UPSTREAM_BACKOFF, "it broke");
+    loop_turn(self.here, 0);
+    loop_release(self.there);
+    loop_free(self.there);
+    loop_release(self.here);
+    loop_free(self.here);
+    fake_free(self.fake);
+}
+
 /* A loop that is busy for a while finds some of it, and all else. */
 static void what_is_told_of_a_call_does_not_pile_up(void **state)
 {
@@ -799,6 +822,7 @@ int main(void)
         cmocka_unit_test(an_owner_that_closes_first_ends_the_call),
         cmocka_unit_test(an_end_needs_no_memory),
         cmocka_unit_test(a_cancel_needs_no_memory),
+        cmocka_unit_test(a_farewell_needs_no_memory),
         cmocka_unit_test(what_is_told_of_a_call_does_not_pile_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
