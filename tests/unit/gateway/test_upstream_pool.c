@@ -225,7 +225,8 @@ static void share_always_refuses_what_may_be_anybodys(void **state)
     close_stage(&self);
 }
 
-/* It asks for roots as soon as it is up, while its lists are read: that is no question of theirs. */
+/* It asks for roots as soon as it is up, while its lists are read: that is no question of theirs.
+ */
 static void a_question_that_no_call_can_be_asked_is_nobodys(void **state)
 {
     (void)state;
@@ -316,7 +317,7 @@ static void what_a_cancelled_call_asks_later_reaches_nobody_else(void **state)
     stage self;
     client one = {0};
     client two = {0};
-    open_stage(&self, QUICK);
+    open_stage(&self, QUICK ",'timeout':'2s'");     /* the last call hangs over there */
     client_send(&one, &self, "ask_all", FORM, "a"); /* held over there */
     turn_until(self.loop, upstream_state_of(self.server) == UPSTREAM_READY &&
                               local_part(&self)->berth_count == 1);
@@ -607,6 +608,27 @@ static void crashing_links_open_the_circuit(void **state)
     close_stage(&self);
 }
 
+/* Its second try would be an hour later. */
+static void what_may_be_tried_again_does_not_wait_for_an_open_circuit(void **state)
+{
+    (void)state;
+    static const unsigned inputs[] = {0, FORM};
+    for (size_t i = 0; i < ARRAY_LEN(inputs); i++) {
+        stage self;
+        client one = {0};
+        open_stage(&self, ",'restart':{" RULES ",'attempts':1,"
+                          "'coolOff':'1h'}");
+        client_call(&one, &self, "say", inputs[i], "a");
+        client_prepare(&one, "exit", inputs[i], "a");
+        one.probe.call.is_repeatable = true;
+        probe_send(&one.probe, self.server);
+        client_wait(&one, &self);
+        assert_int_equal(one.probe.kind, MCP_OUTCOME_FAILED);
+        assert_true(one.probe.was_sent);
+        close_stage(&self);
+    }
+}
+
 static void the_circuit_closes_when_the_trial_is_up(void **state)
 {
     (void)state;
@@ -734,6 +756,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(all_links_die_with_calls_under_way),
         cmocka_unit_test(a_repeatable_call_is_tried_once_more),
         cmocka_unit_test(crashing_links_open_the_circuit),
+        cmocka_unit_test(what_may_be_tried_again_does_not_wait_for_an_open_circuit),
         cmocka_unit_test(the_circuit_closes_when_the_trial_is_up),
         cmocka_unit_test(a_trial_that_is_not_waited_for_is_another_ones),
         cmocka_unit_test(freed_with_links_in_every_state),
