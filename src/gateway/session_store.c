@@ -10,6 +10,7 @@
 
 enum {
     LATER_MS = 1000,
+    HOLD_MS = 500, /* a stream waits no longer for a store that is slow or locked */
     COMPLAINT_MS = 60000,
     TURN_MS = 20,
     HEADER_BYTES = 9, /* of a stored event: stream, sequence (big endian), is it the last */
@@ -27,6 +28,8 @@ struct session_store {
     store *file;
     list due;
     list later;
+    list awaited; /* sessions with streams that wait for their rows, in the order of time */
+    loop_timer hold;
     list ended; /* rows that are to go, oldest first */
     uint32_t ended_count;
     loop_task task;
@@ -72,6 +75,7 @@ static void complain(session_store *self, bay_err err)
 
 static void write_due(void *argument);
 static void remove_ended(session_store *self);
+static void show_late(void *argument);
 
 static void make_due(void *argument)
 {
@@ -121,6 +125,8 @@ bay_err session_store_new(loop *on, const config *settings, store *file, session
     list_init(&self->due);
     list_init(&self->later);
     list_init(&self->ended);
+    list_init(&self->awaited);
+    loop_timer_init(&self->hold, show_late, self);
     buf_init(&self->row, value_bytes(settings));
     self->task = (loop_task){.function = write_due, .argument = self};
     loop_timer_init(&self->timer, make_due, self);
@@ -165,6 +171,7 @@ void session_store_free(session_store *self)
     close_file(self->loop, self->file);
     loop_undefer(self->loop, &self->task);
     loop_timer_stop(self->loop, &self->timer);
+    loop_timer_stop(self->loop, &self->hold);
     list_link *link;
     while ((link = list_pop(&self->ended)) != NULL) {
         mem_free(CONTAINER_OF(link, kept_session, link));
@@ -193,6 +200,40 @@ static void arm(session_store *self)
     }
 }
 
+static void await(kept_session *self)
+{
+    session_store *home = self->store;
+    if (list_holds(&self->awaiting)) {
+        return;
+    }
+    self->since_ms = loop_now_ms(home->loop);
+    list_push(&home->awaited, &self->awaiting);
+    if (home->hold.heap_index == 0) {
+        /* without memory for it they wait for their rows, however long */
+        err_ignore(loop_timer_start(home->loop, &home->hold, HOLD_MS));
+    }
+}
+
+/* A store that is locked, or slow, delays nobody for longer: those streams may not survive. */
+static void show_late(void *argument)
+{
+    session_store *self = argument;
+    uint64_t now_ms = loop_now_ms(self->loop);
+    list_link *link;
+    while ((link = list_first(&self->awaited)) != NULL) {
+        kept_session *one = CONTAINER_OF(link, kept_session, awaiting);
+        if (one->since_ms + HOLD_MS > now_ms) {
+            err_ignore(loop_timer_start(self->loop, &self->hold, one->since_ms + HOLD_MS - now_ms));
+            return;
+        }
+        list_remove(link);
+        one->is_awaited = false;
+        one->is_promised = false;
+        complain(self, BAY_TIMEOUT);
+        mcp_session_kept(one->session, mcp_session_last_stream(one->session));
+    }
+}
+
 static void put_due(kept_session *self)
 {
     list_remove(&self->link);
@@ -205,6 +246,9 @@ bool kept_session_changed(kept_session *self, mcp_keep how)
     session_store *home = self->store;
     bool is_due = list_holds(&self->link);
     self->is_awaited = self->is_awaited || how == MCP_KEEP_AWAITED;
+    if (how == MCP_KEEP_AWAITED) {
+        await(self);
+    }
     if (how != MCP_KEEP_LATER) {
         put_due(self);
     } else if (!is_due) {
@@ -234,6 +278,10 @@ static void row_is_over(kept_session *self, bay_err err)
     }
     if (self->is_promised) {
         self->is_promised = false;
+        list_remove(&self->awaiting);
+        if (self->is_awaited) {
+            await(self);
+        }
         mcp_session_kept(self->session, self->shown);
     }
 }
@@ -401,6 +449,7 @@ void kept_session_end(kept_session *self, bool is_for_good)
     session_store *home = self->store;
     bool is_due = list_holds(&self->link);
     list_remove(&self->link);
+    list_remove(&self->awaiting);
     if (is_for_good) {
         self->session = NULL;
         end_for_good(self);

@@ -24,10 +24,12 @@ typedef struct kept_session {
     session_store *store;
     mcp_session *session; /* NULL: it ended */
     uint64_t number;
-    uint32_t shown;   /* streams up to this one stand in the row that is being written */
-    bool is_writing;  /* and is freed by the end of that, when the session ended */
-    bool is_awaited;  /* a stream waits for the next row … */
-    bool is_promised; /* … and one for this */
+    uint32_t shown;     /* streams up to this one stand in the row that is being written */
+    bool is_writing;    /* and is freed by the end of that, when the session ended */
+    bool is_awaited;    /* a stream waits for the next row … */
+    bool is_promised;   /* … and one for this */
+    list_link awaiting; /* in awaited while either is so */
+    uint64_t since_ms;
     bool has_events;
     bool is_gone;     /* over for good, and its row may still be there */
     bool is_removing; /* that row is being removed */

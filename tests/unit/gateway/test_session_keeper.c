@@ -2,6 +2,10 @@
  * take up one after the other. */
 #include "support/server_rig.h"
 
+#if !defined(BAY_NO_TLS) && !defined(BAY_NO_SQLITE)
+#include <sqlite3.h>
+#endif
+
 #include "gateway/session_keeper.h"
 #include "gateway/session_keys.h"
 
@@ -125,6 +129,7 @@ typedef struct bench {
     seal_ring *ring;
     session_store *store;
     session_keeper *keeper;
+    uint32_t busy_ms; /* of the store; 0: the usual */
     char folder[64];
     char path[96];
 } bench;
@@ -157,7 +162,11 @@ static void open_bench(bench *self, const char *face)
     assert_int_equal(session_keys_open(self->config, &self->ring, &diag), BAY_OK);
     http_face_options options = {.is_loopback = true, .recall = recall, .identify = identify};
     rig_open(&self->rig, &options, 0);
-    assert_int_equal(session_store_open(self->rig.loop, self->config, &self->store, &diag), BAY_OK);
+    store *file = NULL;
+    store_options patient = {.busy_ms = self->busy_ms};
+    assert_int_equal(store_open_sqlite(self->rig.loop, str_of(self->path), &patient, &file, &diag),
+                     BAY_OK);
+    assert_int_equal(session_store_new(self->rig.loop, self->config, file, &self->store), BAY_OK);
     session_keeper_options keeper = {
         .face = str_of(face), .loop = self->rig.loop, .ring = self->ring, .store = self->store};
     assert_int_equal(session_keeper_new(&keeper, &self->keeper), BAY_OK);
@@ -422,6 +431,31 @@ static void a_session_that_ends_while_it_is_looked_for_is_over(void **state)
     forget_bench(&self);
 }
 
+/* Another process holds the file: streams begin all the same. */
+static void a_locked_store_keeps_no_stream_waiting(void **state)
+{
+    (void)state;
+    bench self = {.busy_ms = 600000};
+    char id[ID_BYTES];
+    wire_client call;
+    sqlite3 *other = NULL;
+    open_bench(&self, "");
+    begin(&self, "", id);
+    session_store_flush(self.store, 10000);
+    assert_int_equal(sqlite3_open(self.path, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    say(&self, &call, "POST", "", id,
+        "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"tools/call\",\"params\":{\"name\":"
+        "\"progress\",\"_meta\":{\"progressToken\":1}}}");
+    PUMP_UNTIL(&self, &call, call.is_complete);
+    assert_int_equal(call.status, 200);
+    assert_int_equal(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(other);
+    wire_close(&call);
+    close_bench(&self);
+    forget_bench(&self);
+}
+
 static void a_search_may_outlive_everything(void **state)
 {
     (void)state;
@@ -508,6 +542,7 @@ int main(void)
         cmocka_unit_test(what_ended_stays_ended),
         cmocka_unit_test(other_keys_end_sessions),
         cmocka_unit_test(a_session_that_ends_while_it_is_looked_for_is_over),
+        cmocka_unit_test(a_locked_store_keeps_no_stream_waiting),
         cmocka_unit_test(a_search_may_outlive_everything),
         cmocka_unit_test(the_stores_key_is_made_once),
         cmocka_unit_test(a_store_that_cannot_be_is_said),
