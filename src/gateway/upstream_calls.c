@@ -62,13 +62,21 @@ static void call_notified(void *user, mcp_call *engine_call, const mcp_method *m
     call->events->notified(call->user, method->id, params);
 }
 
+/* The main link will not be there again within a moment. */
+static bool is_far(const local *self)
+{
+    bool is_down = self->base.state == UPSTREAM_BACKOFF || self->base.state == UPSTREAM_OPEN;
+    return is_down && self->restart_at_ms > loop_now_ms(self->base.loop) + LOCAL_PATIENCE_MS;
+}
+
 /* Certainly not executed, or no harm if it is twice, and another try is near. */
 static bool call_may_retry(const upstream_call *call, const berth *at, bay_err err, bool was_sent)
 {
     const local *self = at->owner;
     bool is_main = at == &self->main;
     bool was_up =
-        is_main ? self->base.is_settled && self->base.state != UPSTREAM_STARTING : at->is_ready;
+        is_main ? self->base.is_settled && self->base.state != UPSTREAM_STARTING && !is_far(self)
+                : at->is_ready;
     return (!was_sent || call->is_repeatable) && !self->is_closing &&
            bay_err_class_of(err) == BAY_CLASS_RETRY && err != BAY_TIMEOUT && err != BAY_BUSY &&
            call->attempts < LOCAL_MOST_ATTEMPTS && was_up;
