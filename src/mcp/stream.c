@@ -2,8 +2,12 @@
  *
  *   held ──kept──► attached ──gone──► away ──resumed──► attached
  *                     │                 │
- *                     └──finish──► freed└──finish──► finished (log kept) ──resumed, replayed──►
+ *                     └────finish───────┴──finish──► finished (log kept) ──resumed, replayed──►
  * freed
+ *
+ * What was written to a connection may never have been read: it breaks with bytes under way. So the
+ * end of a stream stays a while also where somebody was there for it: its last events, of the last
+ * few streams.
  *
  * A stream is held while its session is being kept with it: a client that knows an event's id must
  * be able to come back with it, also to an engine that takes the session up after this one died.
@@ -15,7 +19,14 @@
 #include "base/mem.h"
 #include "mcp/session.h"
 
-enum { GET_LOG_EVENTS = 4, RETRY_MS = 1000, MOST_REFUSAL_BYTES = 65536 };
+enum {
+    GET_LOG_EVENTS = 4,
+    RETRY_MS = 1000,
+    MOST_REFUSAL_BYTES = 65536,
+    WRITTEN_STREAMS = 4,   /* of a session, kept after their end was written … */
+    WRITTEN_EVENTS = 2,    /* … with so many events each */
+    WRITTEN_BYTES = 16384, /* … where the last is not larger */
+};
 
 stream *stream_restore(mcp_session *session, uint32_t number, bool is_get)
 {
@@ -101,6 +112,35 @@ static uint32_t replay(stream *self, uint32_t seq)
     return seq;
 }
 
+/* Its whole answer was written to a client that is there. */
+static void keep_written(stream *self)
+{
+    mcp_session *session = self->session;
+    const event *last = event_log_after(&session->log, self->number, self->seq - 1);
+    stream *oldest = NULL;
+    uint32_t count = 0;
+    if (self->is_get || self->seq == 0 || last == NULL || last->len > WRITTEN_BYTES) {
+        stream_free(self);
+        return;
+    }
+    event_log_trim(&session->log, self->number, WRITTEN_EVENTS);
+    self->is_finished = true;
+    self->is_written = true;
+    carrier_end(&self->holder);
+    (void)session_changed(session, MCP_KEEP_LATER);
+    LIST_EACH(link, &session->streams)
+    {
+        stream *one = CONTAINER_OF(link, stream, link);
+        if (one->is_written) {
+            oldest = oldest == NULL ? one : oldest;
+            count++;
+        }
+    }
+    if (count > WRITTEN_STREAMS) {
+        stream_free(oldest);
+    }
+}
+
 void stream_show(stream *self)
 {
     uint32_t seq = self->seq;
@@ -110,7 +150,7 @@ void stream_show(stream *self)
     self->seq = seq;
     (void)replay(self, 0);
     if (self->is_finished && self->holder.carrier != NULL) {
-        stream_free(self);
+        keep_written(self);
     }
 }
 
@@ -218,8 +258,11 @@ void stream_finish(stream *self)
         self->is_finished = true;
         return;
     }
-    if (self->holder.carrier != NULL ||
-        event_log_after(&self->session->log, self->number, 0) == NULL) {
+    if (self->holder.carrier != NULL) {
+        keep_written(self);
+        return;
+    }
+    if (event_log_after(&self->session->log, self->number, 0) == NULL) {
         stream_free(self);
         return;
     }

@@ -16,6 +16,7 @@ struct stream {
     uint32_t seq; /* of the last event */
     bool is_get;
     bool is_finished; /* the client has not had all of it and is away, or will have it soon */
+    bool is_written;  /* finished, and all of it was written to a client that was there */
     bool is_held;     /* says nothing until the session is kept with it */
 };
 
@@ -32,7 +33,7 @@ bay_err stream_event(stream *self, bay_str json, bool is_last);
 /* One that was held speaks: what has come so far goes out. It may be freed by that. */
 void stream_show(stream *self);
 
-/* No more events. Delivered: freed. Else kept for a client that comes back. */
+/* No more events. Kept for a client that comes back, and for one that was there for a while. */
 void stream_finish(stream *self);
 
 /* Takes apart "<stream>-<seq>" and finds the stream; NULL: not one of this session. One whose last

@@ -216,7 +216,9 @@ static void a_slow_client_slows_itself(void **state)
     assert_false(slow.is_complete);
     int events = 0;
     while (wire_event(&slow, &block)) {
-        (void)snprintf(seen, sizeof(seen), "%.*s", BAY_STR(block.id));
+        if (block.id.len > 0) { /* a comment or a hint has none */
+            (void)snprintf(seen, sizeof(seen), "%.*s", BAY_STR(block.id));
+        }
         events++;
     }
     assert_true(events > 1 && events < REPORTS);
@@ -225,6 +227,9 @@ static void a_slow_client_slows_itself(void **state)
                    "Accept: text/event-stream\r\nMcp-Session-Id: %s\r\nLast-Event-ID: %s\r\n",
                    slow_id, seen);
     wire_exchange(&slow, self.loop, self.port, "GET", "/mcp", fields, NULL);
+    if (slow.status != 200) {
+        print_error("%d events came, the last was %s\n", events, seen);
+    }
     assert_int_equal(slow.status, 200);
     int answers = 0;
     uint64_t before = 0;

@@ -343,6 +343,44 @@ static void a_broken_stream_is_taken_up_again(void **state)
     bench_fini(&self);
 }
 
+/* Bytes that were written need not have been read: the connection may break with them under way. */
+static void an_end_that_was_written_can_be_had_again(void **state)
+{
+    (void)state;
+    enum { CALLS = 6, KEPT = 4 };
+    bench self;
+    bench_init(&self);
+    self.mode = ANSWER_LATER;
+    legacy who;
+    legacy_begin(&self, &who, INITIALIZE("2025-11-25"));
+    for (int i = 0; i < CALLS; i++) {
+        wire through;
+        post(&self, &who, &through, SAY("1", "tools/call", TOOL));
+        mcp_request *request = bench_take(&self);
+        assert_int_equal(mcp_request_progress(request, 1, STR("\"progress\":1")), BAY_OK);
+        assert_int_equal(mcp_request_progress(request, 2, STR("\"progress\":2")), BAY_OK);
+        bench_answer(&self, request);
+        assert_int_equal(through.ends, 1);
+        assert_has(last_event(&through), "\"result\"");
+        wire_fini(&through);
+    }
+    for (int i = 1; i <= CALLS; i++) {
+        wire again;
+        char id[16];
+        (void)snprintf(id, sizeof(id), "%d-2", i);
+        get(&self, &who, &again, id);
+        if (i <= CALLS - KEPT) {
+            assert_int_equal(again.status, 400); /* the oldest made room */
+        } else {
+            assert_int_equal(again.events, 1);
+            assert_has(last_event(&again), "\"id\":1,\"result\"");
+            assert_int_equal(again.ends, 1);
+        }
+        wire_fini(&again);
+    }
+    bench_fini(&self);
+}
+
 static void a_second_connection_takes_the_stream_over(void **state)
 {
     (void)state;
@@ -660,6 +698,7 @@ int main(void)
         cmocka_unit_test(a_stream_is_primed_numbered_and_ended),
         cmocka_unit_test(a_client_that_names_the_stream_first_has_it),
         cmocka_unit_test(a_broken_stream_is_taken_up_again),
+        cmocka_unit_test(an_end_that_was_written_can_be_had_again),
         cmocka_unit_test(a_second_connection_takes_the_stream_over),
         cmocka_unit_test(without_a_stream_a_lost_answer_is_dropped),
         cmocka_unit_test(a_client_is_asked_on_the_calls_own_stream),
