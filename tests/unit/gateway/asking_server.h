@@ -9,7 +9,6 @@
  *   roots     asks roots/list
  *   hang      never answers
  *   exit      ends
- *   deaf      closes its stdin, answers, and stays
  *   told      answers how often it was told that roots changed */
 #ifndef TESTS_ASKING_SERVER_H
 #define TESTS_ASKING_SERVER_H
@@ -48,13 +47,6 @@ static inline void asking_call(bay_str id, json_val name)
         exit(5);
     } else if (json_str_eq(name, STR("hang"))) {
         return;
-    } else if (json_str_eq(name, STR("deaf"))) {
-        (void)close(STDIN_FILENO);
-        asking_answer(id, STR("0"));
-        (void)fflush(stdout);
-        for (;;) {
-            (void)pause();
-        }
     } else if (json_str_eq(name, STR("ask"))) {
         asking_ask("elicitation/create", id);
     } else if (json_str_eq(name, STR("roots"))) {

@@ -629,28 +629,6 @@ static void what_may_be_tried_again_does_not_wait_for_an_open_circuit(void **sta
     }
 }
 
-/* Nor does one that was under way when we ended its process. */
-static void nor_does_what_ends_with_a_deaf_process(void **state)
-{
-    (void)state;
-    stage self;
-    client one = {0};
-    client two = {0};
-    open_stage(&self, ",'restart':{" RULES ",'attempts':1,"
-                      "'coolOff':'1h'}");
-    client_prepare(&one, "hang", 0, "a");
-    one.probe.call.is_repeatable = true;
-    probe_send(&one.probe, self.server);
-    client_call(&two, &self, "deaf", 0, "a");
-    assert_good(&two.probe);
-    client_call(&two, &self, "say", 0, "a");
-    assert_int_equal(two.probe.kind, MCP_OUTCOME_FAILED);
-    client_wait(&one, &self);
-    assert_int_equal(one.probe.kind, MCP_OUTCOME_FAILED);
-    assert_true(one.probe.was_sent);
-    close_stage(&self);
-}
-
 static void the_circuit_closes_when_the_trial_is_up(void **state)
 {
     (void)state;
@@ -779,7 +757,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_repeatable_call_is_tried_once_more),
         cmocka_unit_test(crashing_links_open_the_circuit),
         cmocka_unit_test(what_may_be_tried_again_does_not_wait_for_an_open_circuit),
-        cmocka_unit_test(nor_does_what_ends_with_a_deaf_process),
         cmocka_unit_test(the_circuit_closes_when_the_trial_is_up),
         cmocka_unit_test(a_trial_that_is_not_waited_for_is_another_ones),
         cmocka_unit_test(freed_with_links_in_every_state),
