@@ -38,7 +38,7 @@ struct face {
     buf scratch;
     parked_calls parked;
     size_t rounds_bytes; /* of what is asked in rounds just now */
-    map numbered; /* see face_clients.c */
+    map numbered;        /* see face_clients.c */
     map elicitations;
     list elicited;
     uint64_t last_number;
