@@ -103,49 +103,49 @@ static void a_uri_is_hidden_in_every_spelling(void **state)
 {
     (void)state;
     static const char *const secret[] = {
-        "file:///work/secret/a",          "file:///work/%73ecret/a",
-        "file:///work/secret%2Fa",        "file:///work/./secret/a",
-        "file:///work/x/../secret/a",     "file:///work/x/%2e%2E/secret/a",
-        "file:///work//secret/a",         "file:///work\\secret/a",
-        "file:///../work/secret/a",       "file://localhost/work/secret/a",
-        "FILE://LOCALHOST/work/secret/a", "file:/work/secret/a",
-        "file:///work/x/..//secret/a?x",  "file:///work/x/..//secret/a#x",
+        "file:///desk/secret/a",          "file:///desk/%73ecret/a",
+        "file:///desk/secret%2Fa",        "file:///desk/./secret/a",
+        "file:///desk/x/../secret/a",     "file:///desk/x/%2e%2E/secret/a",
+        "file:///desk//secret/a",         "file:///desk\\secret/a",
+        "file:///../desk/secret/a",       "file://localhost/desk/secret/a",
+        "FILE://LOCALHOST/desk/secret/a", "file:/desk/secret/a",
+        "file:///desk/x/..//secret/a?x",  "file:///desk/x/..//secret/a#x",
     };
     static const char *const free_ones[] = {
-        "file:///work/open/a",
-        "file:///work/%2573ecret/a",
-        "db://work/secret",
-        "file:///work/secre%",
+        "file:///desk/open/a",
+        "file:///desk/%2573ecret/a",
+        "db://desk/secret",
+        "file:///desk/secre%",
         "",
     };
     static const char *const outside[] = {
-        "file:///work/../etc/passwd",         "file:///work/%2e%2e/etc/passwd",
-        "file:///work/x/..%2f../etc/passwd",  "file:///work/..",
-        "file:///work/x/../../work2/../etc/", "file:///work\\..\\..\\etc",
+        "file:///desk/../etc/passwd",         "file:///desk/%2e%2e/etc/passwd",
+        "file:///desk/x/..%2f../etc/passwd",  "file:///desk/..",
+        "file:///desk/x/../../work2/../etc/", "file:///desk\\..\\..\\etc",
     };
     static const char *const inside[] = {
-        "file:///work/a",       "file:///work/b/../a", "file:///work/a%20b",
-        "file:///work/{+path}", "file:///work/",
+        "file:///desk/a",       "file:///desk/b/../a", "file:///desk/a%20b",
+        "file:///desk/{+path}", "file:///desk/",
     };
     for (size_t i = 0; i < ARRAY_LEN(secret); i++) {
-        if (shows("expose: {hide: ['file:///work/secret*']}", LISTING_RESOURCES, secret[i]) ||
-            shows("expose: {hide: ['file:///work/%73ecret*']}", LISTING_RESOURCES, secret[i])) {
+        if (shows("expose: {hide: ['file:///desk/secret*']}", LISTING_RESOURCES, secret[i]) ||
+            shows("expose: {hide: ['file:///desk/%73ecret*']}", LISTING_RESOURCES, secret[i])) {
             fail_msg("%s", secret[i]);
         }
     }
     for (size_t i = 0; i < ARRAY_LEN(free_ones); i++) {
         assert_true(
-            shows("expose: {hide: ['file:///work/secret*']}", LISTING_RESOURCES, free_ones[i]));
+            shows("expose: {hide: ['file:///desk/secret*']}", LISTING_RESOURCES, free_ones[i]));
     }
     for (size_t i = 0; i < ARRAY_LEN(outside); i++) {
-        if (shows("expose: {resources: ['file:///work/*']}", LISTING_RESOURCES, outside[i])) {
+        if (shows("expose: {resources: ['file:///desk/*']}", LISTING_RESOURCES, outside[i])) {
             fail_msg("%s", outside[i]);
         }
     }
     for (size_t i = 0; i < ARRAY_LEN(inside); i++) {
-        assert_true(shows("expose: {resources: ['file:///work/*']}", LISTING_RESOURCES, inside[i]));
+        assert_true(shows("expose: {resources: ['file:///desk/*']}", LISTING_RESOURCES, inside[i]));
         assert_true(
-            shows("expose: {resources: ['FILE:/work/*']}", LISTING_RESOURCES, "FILE:/work/a"));
+            shows("expose: {resources: ['FILE:/desk/*']}", LISTING_RESOURCES, "FILE:/desk/a"));
     }
     assert_true(shows("expose: {resources: ['x://A/b?c=*']}", LISTING_RESOURCES, "x://A/b?c=%64"));
     assert_false(shows("expose: {hide: ['x://A*']}", LISTING_RESOURCES, "x://%41/b"));
