@@ -11,6 +11,7 @@
 #ifndef SUPPORT_FAILING_MEMORY_H
 #define SUPPORT_FAILING_MEMORY_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,23 +19,27 @@
 
 #include "base/mem.h"
 
+/* Handlers on a pool allocate, too. */
 static struct {
-    size_t allowed; /* allocations that still succeed */
-    size_t outstanding;
-    bool has_failed;
+    _Atomic size_t allowed; /* allocations that still succeed */
+    _Atomic size_t outstanding;
+    _Atomic bool has_failed;
     bool is_running;
     bool is_single; /* one fails, and what comes after it succeeds */
 } failing_memory;
 
 static inline bool failing_memory_take(void)
 {
-    if (failing_memory.allowed == 0) {
-        failing_memory.has_failed = true;
-        failing_memory.allowed = failing_memory.is_single ? SIZE_MAX : 0;
-        return false;
+    size_t allowed = failing_memory.allowed;
+    while (allowed > 0 &&
+           !atomic_compare_exchange_weak(&failing_memory.allowed, &allowed, allowed - 1)) {
     }
-    failing_memory.allowed--;
-    return true;
+    if (allowed > 0) {
+        return true;
+    }
+    failing_memory.has_failed = true;
+    failing_memory.allowed = failing_memory.is_single ? SIZE_MAX : 0;
+    return false;
 }
 
 static inline void *failing_memory_alloc(void *user, size_t bytes)
