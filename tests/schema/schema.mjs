@@ -55,7 +55,7 @@ async function asGateway(revision, upstream) {
     const log = join(folder, `gateway-${revision}-${upstream}.log`);
     const config = join(folder, `gateway-${revision}-${upstream}.json`);
     const [command, ...args] = tee(log);
-    writeFileSync(config, JSON.stringify({ bareNames: true, mcpServers: { fixture: { command, args, protocol: upstream } } }));
+    writeFileSync(config, JSON.stringify({ bareNames: true, mcpServers: { fixture: { command, args, protocol: upstream, share: 'always' } } }));
     const got = await new Session([patchbay, 'stdio', '-c', config], revision, ['resources/updated']).run();
     judge(`gateway ${revision} before ${upstream}`, revision, got);
     judge(`gateway's client ${upstream} behind ${revision}`, upstream, readLog(log));
