@@ -78,7 +78,7 @@ class Judge:
         return mark, ""
 
     def take(self, client, server, came, end, verdicts):
-        """One run: `verdicts` yields (feature, step, mark, text)."""
+        """One run: `verdicts` yields (feature, step, mark, text): what is broken, or why it was not tried."""
         marks = {}
         if end is not None:
             self.fault(f"{client.name} > {server.name}: the client ended badly: {end}")
@@ -89,7 +89,9 @@ class Judge:
                 self.note(f"{step}, {client.name} > {server.name}", why)
             elif mark == BROKEN:
                 self.fault(f"{client.name} > {server.name}: {step}: {text}")
-            elif mark != NOTHING:
+            elif text:
+                self.note(f"{step}, {client.name} > {server.name}", text)
+            else:
                 with self.lock:
                     self.passed += 1
             marks[feature] = max(marks.get(feature, NOTHING), mark, key=ORDER.index)
@@ -102,7 +104,8 @@ class Judge:
                 if not tables.is_played(client, step):
                     continue
                 if server.family != "fixture" and client.revision < tables.SINCE.get(step, ("",))[0]:
-                    yield feature, step, NOTHING, ""
+                    since, what = tables.SINCE[step]
+                    yield feature, step, NOTHING, f"{what}, since {since}: the server answers all revisions alike"
                     continue
                 pattern = tables.pattern(client, server, step)
                 if pattern is not None and re.search(pattern, came.get(step, "")):
@@ -115,15 +118,18 @@ class Judge:
     def take_cases(self, client, server, came, end, directly):
         """The client says itself what holds. What it does not hold directly is not the gateway's affair."""
         def verdicts():
-            for case, (verdict, _) in directly.items():
+            for case, (verdict, said) in directly.items():
                 feature = tables.CASES.get(case, "calls")
                 found, text = came.get(case, ("not ok", "it was not reached"))
-                if verdict == "skip" or verdict == "not ok":
-                    yield feature, case, NOTHING, ""
+                since, what = tables.SINCE_CASES.get(case, ("", ""))
+                if verdict == "skip":
+                    yield feature, case, NOTHING, f"the client does not ask for it directly either: {said}"
+                elif verdict == "not ok":
+                    yield feature, case, NOTHING, f"it does not hold directly either: {said}"
                 elif found == "ok":
                     yield feature, case, EQUAL, ""
-                elif min(client.revision, server.revision) < tables.SINCE_CASES.get(case, ("",))[0]:
-                    yield feature, case, OLDER, ""
+                elif min(client.revision, server.revision) < since:
+                    yield feature, case, OLDER, f"{what}, since {since}"
                 else:
                     yield feature, case, BROKEN, f"{found}: {text}"
         self.take(client, server, came, end, verdicts())
