@@ -551,12 +551,12 @@ static void a_page_of_large_items_ends_early(void **state)
 static void sealed_cursors_are_good_for_one_only(void **state)
 {
     (void)state;
-    seal_ring *ring;
-    bay_err err = seal_ring_new(&ring);
-    if (err == BAY_UNSUPPORTED) {
-        skip();
-    }
-    assert_int_equal(err, BAY_OK);
+    seal_ring *ring = NULL;
+#ifdef BAY_NO_TLS
+    printf("skipped: cursors: this build has no TLS, so nothing seals them\n");
+    skip();
+#endif
+    assert_int_equal(seal_ring_new(&ring), BAY_OK);
     assert_int_equal(seal_ring_generate(ring), BAY_OK);
     stage self = {0};
     stage prompts = {0};
