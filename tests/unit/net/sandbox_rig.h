@@ -335,7 +335,13 @@ static inline const char *bounded_user(void)
 static inline bool is_counting_missing(void)
 {
     if (!sandbox_facts_of_machine()->has_user_namespaces) {
+#ifdef __SANITIZE_THREAD__
+        printf(
+            "skipped: sandbox: no user namespaces with ThreadSanitizer, which has a thread of its "
+            "own: the bound on processes was not tried\n");
+#else
         printf("skipped: sandbox: no user namespaces here: the bound on processes was not tried\n");
+#endif
         return true;
     }
     return false;

@@ -238,6 +238,46 @@ static void nothing_gets_out_on_older_kernels(void **state)
     }
 }
 
+/* ---- what decides which of these cases are skipped
+ * ------------------------------------------------
+ */
+
+static bool file_says(const char *path, const char *word)
+{
+    char text[4096];
+    FILE *file = fopen(path, "r");
+    size_t len = file != NULL ? fread(text, 1, sizeof(text) - 1, file) : 0;
+    text[len] = '\0';
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return strstr(text, word) != NULL;
+}
+
+/* Whoever overlooks what the machine can do would have most of this file skipped. So others are
+ * asked: the kernel itself and bubblewrap itself. */
+static void nothing_the_machine_can_do_is_overlooked(void **state)
+{
+    (void)state;
+    const sandbox_facts *facts = sandbox_facts_of_machine();
+#if defined(__x86_64__) || defined(__aarch64__)
+    if (file_says("/proc/sys/kernel/seccomp/actions_avail", "kill_process")) {
+        assert_true(facts->has_seccomp);
+    }
+#endif
+    enum { LANDLOCK_CREATE_RULESET = 444, WHICH_VERSION = 1 };
+    long landlock = syscall(LANDLOCK_CREATE_RULESET, NULL, 0, WHICH_VERSION);
+    assert_int_equal(facts->landlock_abi, landlock > 0 ? landlock : 0);
+    if (system("bwrap --unshare-all --die-with-parent --ro-bind / / true 2>/dev/null") == 0) {
+        assert_string_not_equal(facts->bubblewrap, "");
+    }
+#ifndef __SANITIZE_THREAD__ /* whose own thread stands in the way */
+    if (system("unshare --user true 2>/dev/null") == 0) {
+        assert_true(facts->has_user_namespaces);
+    }
+#endif
+}
+
 /* ---- what may be allowed --------------------------------------------------------------------- */
 
 static void what_is_allowed_is_possible(void **state)
@@ -523,6 +563,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_the_machine_lacks_is_refused_by_name),
         cmocka_unit_test(what_is_wrong_is_said),
+        cmocka_unit_test(nothing_the_machine_can_do_is_overlooked),
         cmocka_unit_test(nothing_gets_out_of_landlock),
         cmocka_unit_test(nothing_gets_out_of_bubblewrap),
         cmocka_unit_test(nothing_gets_out_on_older_kernels),
