@@ -3,12 +3,22 @@
 #define AUTH_DIGEST_H
 
 #include "patchbay/types.h"
+#include "json/json.h"
 
-enum { DIGEST_TEXT_BYTES = 7 + 64 };
+enum {
+    DIGEST_TEXT_BYTES = 7 + 64,
+    DIGEST_CANON_BYTES = 64 << 20, /* of a canonical form; a larger value counts as it is spelled */
+};
 
 /* Writes the SHA-256 digest of `bytes` as text, with a NUL behind it.
  * Owns: nothing. Errors: BAY_NOMEM; BAY_UNSUPPORTED in a library without OpenSSL. Units: bytes.
  * Threads: any. Source: FIPS 180-4; the skills extension, Integrity and Verification. */
 bay_err digest_sha256(bay_str bytes, char out[DIGEST_TEXT_BYTES + 1]) BAY_MUST_CHECK;
+
+/* The same of an object or array in its canonical form: another spelling has the same digest. An
+ * empty or missing one counts as {}; what has no canonical form (a number beyond doubles) counts
+ * byte for byte.
+ * Owns: nothing. Errors: as digest_sha256. Units: none. Threads: any. Source: RFC 8785. */
+bay_err digest_json(json_val value, char out[DIGEST_TEXT_BYTES + 1]) BAY_MUST_CHECK;
 
 #endif

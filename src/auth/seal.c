@@ -3,6 +3,7 @@
 
 #include <openssl/evp.h>
 
+#include "base/bytes.h"
 #include "base/check.h"
 #include "base/mem.h"
 #include "base/rand.h"
@@ -128,9 +129,7 @@ static void write_header(unsigned char *at, const seal_key *key, uint64_t expire
 {
     at[0] = VERSION;
     memcpy(at + 1, key->id, ID_BYTES);
-    for (size_t i = 0; i < 8; i++) {
-        at[EXPIRY_AT + i] = (unsigned char)(expires_at_ms >> (56 - 8 * i));
-    }
+    bytes_put_u64((char *)at + EXPIRY_AT, expires_at_ms);
     rand_bytes(at + NONCE_AT, NONCE_BYTES);
 }
 
@@ -215,11 +214,7 @@ static bay_err decrypt(const seal_ring *self, const seal_key *key, bay_str seale
 
 static uint64_t expiry_of(bay_str sealed)
 {
-    uint64_t expires_at_ms = 0;
-    for (size_t i = 0; i < 8; i++) {
-        expires_at_ms = expires_at_ms << 8 | (unsigned char)sealed.at[EXPIRY_AT + i];
-    }
-    return expires_at_ms;
+    return bytes_get_u64(sealed.at + EXPIRY_AT);
 }
 
 static bay_err open_bytes(const seal_ring *self, bay_str sealed, bay_str associated,

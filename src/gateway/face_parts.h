@@ -1,6 +1,7 @@
 #ifndef GATEWAY_FACE_PARTS_H
 #define GATEWAY_FACE_PARTS_H
 
+#include "base/str.h"
 #include "gateway/face.h"
 #include "gateway/meta_tools.h"
 #include "gateway/parked.h"
@@ -46,6 +47,11 @@ struct face {
 };
 
 /* 0 where there is no loop (tests of what needs none). */
+static inline void face_refuse_memory(mcp_request *request)
+{
+    mcp_request_error(request, RPC_INTERNAL_ERROR, STR("Out of memory"), (bay_str){NULL, 0});
+}
+
 static inline uint64_t face_now_ms(const face *self)
 {
     return self->loop != NULL ? loop_now_ms(self->loop) : 0;

@@ -5,16 +5,9 @@
 
 #include "base/str.h"
 #include "gateway/filter.h"
+#include "wire/chars.h"
 
 enum { URI_BYTES = 64 * 1024 }; /* of one that is looked at: a longer one is shown to nobody */
-
-static int digit_of(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
 
 static char lower(char c)
 {
@@ -41,8 +34,8 @@ static size_t scheme_len(bay_str text)
 static void write_decoded(buf *out, bay_str text)
 {
     for (size_t i = 0; i < text.len; i++) {
-        int high = text.at[i] == '%' && i + 2 < text.len ? digit_of(text.at[i + 1]) : -1;
-        int low = high >= 0 ? digit_of(text.at[i + 2]) : -1;
+        int high = text.at[i] == '%' && i + 2 < text.len ? char_hex(text.at[i + 1]) : -1;
+        int low = high >= 0 ? char_hex(text.at[i + 2]) : -1;
         if (low >= 0) {
             buf_char(out, (char)(high << 4 | low));
             i += 2;

@@ -54,11 +54,6 @@ bay_str meta_tools_list(void)
 /* ---- answers -----------------------------------------------------------------------------------
  */
 
-static void refuse_memory(mcp_request *request)
-{
-    mcp_request_error(request, RPC_INTERNAL_ERROR, STR("Out of memory"), (bay_str){NULL, 0});
-}
-
 /* `json`: one object, shown as text and, to who can read it, as structured content. */
 static void answer_json(mcp_request *request, bay_str text, bay_str json)
 {
@@ -74,7 +69,7 @@ static void answer_json(mcp_request *request, bay_str text, bay_str json)
     if (out.err == BAY_OK) {
         mcp_request_result_members(request, buf_view(&out));
     } else {
-        refuse_memory(request);
+        face_refuse_memory(request);
     }
     buf_fini(&out);
 }
@@ -94,7 +89,7 @@ static void refuse(mcp_request *request, const char *text, bay_str name)
     if (whole.err == BAY_OK && out.err == BAY_OK) {
         mcp_request_result_members(request, buf_view(&out));
     } else {
-        refuse_memory(request);
+        face_refuse_memory(request);
     }
     buf_fini(&whole);
     buf_fini(&out);
@@ -258,7 +253,7 @@ static void search_answer(search *self)
     if (out.err == BAY_OK) {
         answer_json(request, buf_view(&out), buf_view(&out));
     } else {
-        refuse_memory(request);
+        face_refuse_memory(request);
     }
     buf_fini(&out);
 }
@@ -315,7 +310,7 @@ static void search_tools(face *self, mcp_request *request, json_val arguments)
     }
     search *made = search_new(self, request);
     if (made == NULL) {
-        refuse_memory(request);
+        face_refuse_memory(request);
         return;
     }
     made->limit = (size_t)limit;
@@ -356,7 +351,7 @@ static void describe_tool(face *self, mcp_request *request, bay_str name)
     if (json.err == BAY_OK) {
         answer_json(request, text, buf_view(&json));
     } else {
-        refuse_memory(request);
+        face_refuse_memory(request);
     }
     buf_fini(&json);
 }
@@ -414,7 +409,7 @@ static bool call_tool(face *self, mcp_request *request, bay_str name, json_val a
         return true;
     }
     if (become(request, name, own) != BAY_OK) {
-        refuse_memory(request);
+        face_refuse_memory(request);
         return true;
     }
     return false;

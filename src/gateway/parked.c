@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "auth/digest.h"
+#include "base/bytes.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -10,9 +11,8 @@
 #include "base/str.h"
 #include "gateway/face_parts.h"
 #include "gateway/token.h"
-#include "json/canon.h"
 
-enum { NUMBER_BYTES = 8, STATE_BYTES = 2 * NUMBER_BYTES + 4, RESULT_BYTES = 8 << 20 };
+enum { NUMBER_BYTES = BYTES_U64, STATE_BYTES = 3 * NUMBER_BYTES, RESULT_BYTES = 8 << 20 };
 
 struct parked {
     route way; /* first */
@@ -35,22 +35,6 @@ struct parked {
     char principal[];
 };
 
-static void put_u64(char *at, uint64_t number)
-{
-    for (int i = 7; i >= 0; i--, number >>= 8) {
-        at[i] = (char)(number & 0xff);
-    }
-}
-
-static uint64_t get_u64(const char *at)
-{
-    uint64_t number = 0;
-    for (int i = 0; i < 8; i++) {
-        number = number << 8 | (uint8_t)at[i];
-    }
-    return number;
-}
-
 static bay_str number_of(const parked *self)
 {
     return (bay_str){self->number, NUMBER_BYTES};
@@ -63,41 +47,15 @@ static parked_calls *calls_of(const parked *self)
 
 /* ---- what a call is recognised by ------------------------------------------------------------ */
 
-static void put_part(buf *out, bay_str part)
-{
-    char len[8];
-    put_u64(len, part.len);
-    buf_append(out, len, sizeof(len));
-    buf_str(out, part);
-}
-
-/* A client may write the same arguments another way the next time. What has no canonical form (a
- * number beyond doubles) must come back byte for byte. */
-static bay_err put_arguments(buf *out, json_val arguments)
-{
-    arena memory;
-    if (json_count(arguments) == 0) {
-        return BAY_OK;
-    }
-    arena_init(&memory, SIZE_MAX / 2);
-    size_t before = out->len;
-    bay_err err = json_canon(out, arguments, &memory, NULL);
-    arena_fini(&memory);
-    if (err != BAY_OK && err != BAY_NOMEM && err != BAY_LIMIT) {
-        out->len = before;
-        buf_str(out, json_raw(arguments));
-        err = out->err;
-    }
-    return err;
-}
-
 static bay_err digest_request(const mcp_request *request, char out[DIGEST_TEXT_BYTES + 1])
 {
     buf text;
     buf_init(&text, (size_t)1 << 30);
-    put_part(&text, request->method->text);
-    put_part(&text, request->name);
-    bay_err err = put_arguments(&text, json_get(request->message.params, STR("arguments")));
+    /* a client may write the same arguments another way the next time */
+    bay_err err = digest_json(json_get(request->message.params, STR("arguments")), out);
+    bytes_put_part(&text, request->method->text);
+    bytes_put_part(&text, request->name);
+    bytes_put_part(&text, str_of(err == BAY_OK ? out : ""));
     err = err == BAY_OK ? text.err : err;
     err = err == BAY_OK ? digest_sha256(buf_view(&text), out) : err;
     buf_fini(&text);
@@ -185,7 +143,7 @@ static bay_err enter(parked *self)
     }
     bay_err err = digest_request(self->way.request, self->digest);
     if (err == BAY_OK) {
-        put_u64(self->number, ++calls->last_number);
+        bytes_put_u64(self->number, ++calls->last_number);
         err = map_put(&calls->calls, number_of(self), self, NULL);
     }
     self->is_numbered = err == BAY_OK;
@@ -195,23 +153,13 @@ static bay_err enter(parked *self)
 static bay_err write_state(const parked *self, buf *out)
 {
     const face *of = self->way.face;
-    char head[NUMBER_BYTES];
-    buf plain;
-    buf_init(&plain, STATE_BYTES);
-    put_u64(head, of->parked.instance);
-    buf_append(&plain, head, sizeof(head));
-    buf_str(&plain, number_of(self));
-    for (int shift = 24; shift >= 0; shift -= 8) {
-        buf_char(&plain, (char)(self->round >> shift & 0xff));
-    }
-    bay_err err = plain.err;
-    if (err == BAY_OK) {
-        err = token_seal(of->ring, "call", of->worker,
-                         (bay_str){self->principal, self->principal_len}, buf_view(&plain),
-                         loop_time_ms() + of->config->timeouts.answer_ms, out);
-    }
-    buf_fini(&plain);
-    return err;
+    char plain[STATE_BYTES];
+    bytes_put_u64(plain, of->parked.instance);
+    memcpy(plain + NUMBER_BYTES, self->number, NUMBER_BYTES);
+    bytes_put_u64(plain + 2 * NUMBER_BYTES, self->round);
+    return token_seal(of->ring, "call", of->worker, (bay_str){self->principal, self->principal_len},
+                      (bay_str){plain, sizeof(plain)},
+                      loop_time_ms() + of->config->timeouts.answer_ms, out);
 }
 
 static bay_err write_result(const parked *self, buf *out)
@@ -446,20 +394,17 @@ static bool refuse(mcp_request *request, const char *text)
 
 static bool refuse_memory(mcp_request *request)
 {
-    mcp_request_error(request, RPC_INTERNAL_ERROR, STR("Out of memory"), (bay_str){NULL, 0});
+    face_refuse_memory(request);
     return true;
 }
 
 /* The call that a state of ours is for; NULL: there is none any more. */
-static parked *find(const face *of, bay_str plain, uint32_t *out_round)
+static parked *find(const face *of, bay_str plain, uint64_t *out_round)
 {
-    if (plain.len != STATE_BYTES || get_u64(plain.at) != of->parked.instance) {
+    if (plain.len != STATE_BYTES || bytes_get_u64(plain.at) != of->parked.instance) {
         return NULL;
     }
-    *out_round = 0;
-    for (size_t i = 0; i < 4; i++) {
-        *out_round = *out_round << 8 | (uint8_t)plain.at[2 * NUMBER_BYTES + i];
-    }
+    *out_round = bytes_get_u64(plain.at + 2 * NUMBER_BYTES);
     return map_get(&of->parked.calls, (bay_str){plain.at + NUMBER_BYTES, NUMBER_BYTES});
 }
 
@@ -520,7 +465,7 @@ static void resume(parked *self, mcp_request *request, json_val answers)
 static bool take_state(face *of, mcp_request *request, bay_str plain, json_val answers)
 {
     char digest[DIGEST_TEXT_BYTES + 1];
-    uint32_t round = 0;
+    uint64_t round = 0;
     parked *self = find(of, plain, &round);
     if (self == NULL) {
         return refuse(request, "The call of this requestState is over: it was resumed before, or "

@@ -145,11 +145,6 @@ static const upstream_call_events route_events = {.notified = route_notified,
 
 /* ---- a call is made -------------------------------------------------------------------------- */
 
-static void refuse_memory(mcp_request *request)
-{
-    mcp_request_error(request, RPC_INTERNAL_ERROR, STR("Out of memory"), (bay_str){NULL, 0});
-}
-
 /* What its client can be asked during this call, in its own era's way. */
 static unsigned inputs_of(const face *self, const mcp_request *request)
 {
@@ -213,7 +208,7 @@ route *route_new(face *self, mcp_request *request)
     route *way = may_park ? parked_new(self, request->principal)
                           : arena_zalloc(request->memory, sizeof(*way));
     if (way == NULL) {
-        refuse_memory(request);
+        face_refuse_memory(request);
         return NULL;
     }
     way->face = self;
@@ -226,7 +221,7 @@ route *route_new(face *self, mcp_request *request)
     way->call.is_repeatable = request->method->id != MCP_TOOLS_CALL;
     if (route_describe(way) != BAY_OK) {
         route_end(way);
-        refuse_memory(request);
+        face_refuse_memory(request);
         return NULL;
     }
     return way;
@@ -274,7 +269,7 @@ void route_to(face *self, mcp_request *request, upstream *to, bay_str rename,
     if (rename.len > 0 && !str_eq(rename, request->name)) {
         if (arena_dup(request->memory, rename, &way->call.spec.rename) != BAY_OK) {
             route_end(way);
-            refuse_memory(request);
+            face_refuse_memory(request);
             return;
         }
     }
@@ -364,7 +359,7 @@ bool route_complete(face *self, mcp_request *request)
     if (is_prompt && !str_eq(entry->item->key, key) &&
         rewrite_reference(way, entry->item->key) != BAY_OK) {
         route_end(way);
-        refuse_memory(request);
+        face_refuse_memory(request);
         return true;
     }
     route_send(way, entry->upstream);

@@ -10,11 +10,6 @@ enum { URL_ELICITATION_REQUIRED = -32042, URL_RESULT_BYTES = 1 << 20 };
 /* Our key for a URL that a server wants opened before it takes the call. */
 #define URL_KEY "patchbay-url-"
 
-static void refuse_memory(mcp_request *request)
-{
-    mcp_request_error(request, RPC_INTERNAL_ERROR, STR("Out of memory"), (bay_str){NULL, 0});
-}
-
 /* ---- failures -------------------------------------------------------------------------------- */
 
 /* Machine-readable reasons of a failure on the way. */
@@ -76,7 +71,7 @@ static void answer_tool_failure(mcp_request *request, bay_str text, bay_str reas
     if (err == BAY_OK) {
         mcp_request_result(request, json_root(&doc));
     } else {
-        refuse_memory(request);
+        face_refuse_memory(request);
     }
 }
 
@@ -180,7 +175,7 @@ static void answer_urls(mcp_request *request, bay_str server, json_val error)
         if (err == BAY_OK) {
             mcp_request_result(request, json_root(&doc));
         } else {
-            refuse_memory(request);
+            face_refuse_memory(request);
         }
         buf_fini(&text);
         return;

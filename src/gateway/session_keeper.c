@@ -1,7 +1,7 @@
 /* Ids, and what is recalled by them. */
 #include "gateway/session_keeper.h"
 
-#include "base/buf.h"
+#include "base/bytes.h"
 #include "base/check.h"
 #include "base/err.h"
 #include "base/list.h"
@@ -144,10 +144,7 @@ static bay_err open_id(const session_keeper *self, bay_str id, bay_str principal
     if (err != BAY_OK || opened.len != PLAIN_BYTES) {
         return err != BAY_OK ? err : BAY_NOTFOUND;
     }
-    *out_number = 0;
-    for (size_t i = 0; i < NUMBER_BYTES; i++) {
-        *out_number = *out_number << 8 | (unsigned char)plain[i];
-    }
+    *out_number = bytes_get_u64(plain);
     return BAY_OK;
 }
 

@@ -12,6 +12,7 @@
 #include "net/loop.h"
 #include "store/store.h"
 #include "wire/base64.h"
+#include "wire/chars.h"
 
 enum { HEX_LEN = 2 * SEAL_KEY_BYTES, DECODED_BYTES = SEAL_KEY_BYTES + 8, TURN_MS = 50 };
 
@@ -20,22 +21,14 @@ static const bay_str key_name = STR_INIT("seal");
 
 /* ---- text */
 
-static int digit_of(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 static bool read_hex(bay_str text, unsigned char *out)
 {
     if (text.len != HEX_LEN) {
         return false;
     }
     for (size_t i = 0; i < SEAL_KEY_BYTES; i++) {
-        int high = digit_of(text.at[2 * i]);
-        int low = digit_of(text.at[2 * i + 1]);
+        int high = char_hex(text.at[2 * i]);
+        int low = char_hex(text.at[2 * i + 1]);
         if (high < 0 || low < 0) {
             return false;
         }

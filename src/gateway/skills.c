@@ -297,7 +297,7 @@ static void begin_list(skill_walk *self)
     if (err == BAY_OK) { /* nobody has any, or the server has left meanwhile */
         mcp_request_result_members(request, STR("\"skills\":[]"));
     } else if (err == BAY_NOMEM) {
-        refuse(request, RPC_INTERNAL_ERROR, "Out of memory");
+        face_refuse_memory(request);
     } else {
         refuse(request, RPC_INVALID_PARAMS, "Invalid cursor: list from the start");
     }
@@ -380,7 +380,7 @@ void skills_request(face *self, mcp_request *request)
     skill_walk *walk = arena_zalloc(request->memory, sizeof(*walk));
     if (walk == NULL) {
         route_end(way);
-        refuse(request, RPC_INTERNAL_ERROR, "Out of memory");
+        face_refuse_memory(request);
         return;
     }
     walk->way = way;

@@ -13,11 +13,6 @@ static void refuse(mcp_request *request, int code, bay_str text)
     mcp_request_error(request, code, text, (bay_str){NULL, 0});
 }
 
-static void refuse_memory(mcp_request *request)
-{
-    refuse(request, RPC_INTERNAL_ERROR, STR("Out of memory"));
-}
-
 static void refuse_unknown(mcp_request *request)
 {
     refuse(request, RPC_INVALID_PARAMS, STR("Task not found"));
@@ -430,7 +425,7 @@ static void request_plan(face *self, mcp_request *request, task_home home, upstr
     task_plan *plan = task_plan_new(way, server);
     if (plan == NULL) {
         route_end(way);
-        refuse_memory(request);
+        face_refuse_memory(request);
         return;
     }
     task_plan_hold(plan);
@@ -442,7 +437,7 @@ static void request_plan(face *self, mcp_request *request, task_home home, upstr
         plan->is_session ? task_plan_capabilities(plan, request) : way->call.spec.capabilities;
     if (plan->is_session && capabilities.len == 0) {
         route_end(way);
-        refuse_memory(request);
+        face_refuse_memory(request);
     } else if (home == TASK_AT_GATEWAY) {
         request_own(plan, request);
     } else {
@@ -470,7 +465,7 @@ static void request_list(face *self, mcp_request *request)
     if (err == BAY_INVALID) {
         refuse(request, RPC_INVALID_PARAMS, STR("Invalid cursor: list from the start"));
     } else if (err != BAY_OK) {
-        refuse_memory(request);
+        face_refuse_memory(request);
     } else {
         mcp_request_result_members(request, buf_view(&text));
     }
@@ -501,7 +496,7 @@ void task_request(face *self, mcp_request *request)
     bay_err err = task_name_open(self, request->principal, request->name, request->memory, &home,
                                  &server, &id);
     if (err == BAY_NOMEM) {
-        refuse_memory(request);
+        face_refuse_memory(request);
         return;
     }
     const catalog_source *source =

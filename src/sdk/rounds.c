@@ -10,12 +10,12 @@
 #include <string.h>
 
 #include "auth/digest.h"
+#include "base/bytes.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rand.h"
 #include "sdk/server_parts.h"
-#include "json/canon.h"
 
 enum { HEAD_BYTES = 24 };
 
@@ -36,22 +36,6 @@ typedef struct page {
     uint8_t bits[ROUNDS_PAGE_BITS / 8];
 } page;
 
-static void put_u64(char *at, uint64_t number)
-{
-    for (int i = 7; i >= 0; i--, number >>= 8) {
-        at[i] = (char)(number & 0xff);
-    }
-}
-
-static uint64_t get_u64(const char *at)
-{
-    uint64_t number = 0;
-    for (int i = 0; i < 8; i++) {
-        number = number << 8 | (uint8_t)at[i];
-    }
-    return number;
-}
-
 static void page_drop(rounds *self, page *one)
 {
     list_remove(&one->link);
@@ -62,8 +46,8 @@ static void page_drop(rounds *self, page *one)
 static page *page_of(rounds *self, uint64_t instance, uint64_t number, uint64_t now)
 {
     char key[16];
-    put_u64(key, instance);
-    put_u64(key + 8, number / ROUNDS_PAGE_BITS);
+    bytes_put_u64(key, instance);
+    bytes_put_u64(key + 8, number / ROUNDS_PAGE_BITS);
     page *one = map_get(&self->pages, (bay_str){key, sizeof(key)});
     list_link *oldest = list_first(&self->order);
     while (one == NULL && oldest != NULL && CONTAINER_OF(oldest, page, link)->expires_ms <= now) {
@@ -187,47 +171,19 @@ static uint64_t state_ttl(const bay_server *server)
 
 /* ---- what a state is bound to */
 
-static void put_part(buf *out, bay_str part)
-{
-    char len[8];
-    put_u64(len, part.len);
-    buf_append(out, len, sizeof(len));
-    buf_str(out, part);
-}
-
-/* A client may write the same arguments another way the next time. What has no canonical form (a
- * number beyond doubles) must come back byte for byte. */
-static bay_err digest_arguments(const mcp_request *request, char *out)
-{
-    json_val arguments = json_get(request->message.params, STR("arguments"));
-    if (json_count(arguments) == 0) {
-        return digest_sha256(STR("{}"), out);
-    }
-    buf text;
-    arena memory;
-    buf_init(&text, SERVER_MAX_RESULT);
-    arena_init(&memory, SIZE_MAX);
-    bay_err err = json_canon(&text, arguments, &memory, NULL);
-    arena_fini(&memory);
-    if (err != BAY_NOMEM) {
-        err = digest_sha256(err == BAY_OK ? buf_view(&text) : json_raw(arguments), out);
-    }
-    buf_fini(&text);
-    return err;
-}
-
 static bay_err bind(const mcp_request *request, buf *out)
 {
     char digest[DIGEST_TEXT_BYTES + 1];
-    bay_err err = digest_arguments(request, digest);
+    /* a client may write the same arguments another way the next time */
+    bay_err err = digest_json(json_get(request->message.params, STR("arguments")), digest);
     if (err != BAY_OK) {
         return err;
     }
-    put_part(out, STR("patchbay round 1"));
-    put_part(out, request->principal);
-    put_part(out, request->method->text);
-    put_part(out, request->name);
-    put_part(out, str_of(digest));
+    bytes_put_part(out, STR("patchbay round 1"));
+    bytes_put_part(out, request->principal);
+    bytes_put_part(out, request->method->text);
+    bytes_put_part(out, request->name);
+    bytes_put_part(out, str_of(digest));
     return out->err;
 }
 
@@ -246,7 +202,7 @@ static bay_err read_state(bay_call *call, rounds *self, call_round *round, bay_s
     if (plain.len < HEAD_BYTES) {
         return BAY_DENIED;
     }
-    uint64_t sizes = get_u64(plain.at + 16);
+    uint64_t sizes = bytes_get_u64(plain.at + 16);
     size_t state_len = (size_t)(sizes & UINT32_MAX);
     bay_str rest = str_from(plain, HEAD_BYTES);
     bay_str answers = str_from(rest, state_len);
@@ -260,7 +216,8 @@ static bay_err read_state(bay_call *call, rounds *self, call_round *round, bay_s
     if (call->state.err != BAY_OK) {
         return BAY_NOMEM;
     }
-    return redeem(self, get_u64(plain.at), get_u64(plain.at + 8), now, state_ttl(call->server));
+    return redeem(self, bytes_get_u64(plain.at), bytes_get_u64(plain.at + 8), now,
+                  state_ttl(call->server));
 }
 
 static bay_err unseal(bay_call *call, call_round *round, bay_str sealed)
@@ -408,9 +365,9 @@ static bay_err write_state(bay_call *call, rounds *self, uint32_t number, buf *o
     buf bound;
     buf_init(&plain, SEAL_PLAIN_BYTES);
     buf_init(&bound, SEAL_ASSOCIATED_BYTES);
-    put_u64(head, self->instance);
-    put_u64(head + 8, self->sequence++);
-    put_u64(head + 16, (uint64_t)number << 32 | call->state.len);
+    bytes_put_u64(head, self->instance);
+    bytes_put_u64(head + 8, self->sequence++);
+    bytes_put_u64(head + 16, (uint64_t)number << 32 | call->state.len);
     buf_append(&plain, head, sizeof(head));
     buf_str(&plain, buf_view(&call->state));
     buf_char(&plain, '{');

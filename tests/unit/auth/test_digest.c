@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include <string.h>
+
 #include "auth/digest.h"
 #include "base/str.h"
 #ifndef BAY_NO_TLS
@@ -39,8 +41,52 @@ static void test_known_digests(void **state)
 #endif
 }
 
+#ifndef BAY_NO_TLS
+static void digest_of(const char *json, char out[DIGEST_TEXT_BYTES + 1])
+{
+    arena memory;
+    json_doc doc;
+    arena_init(&memory, 1 << 16);
+    assert_int_equal(json_parse(&doc, str_of(json), NULL, &memory, NULL), BAY_OK);
+    assert_int_equal(digest_json(json_root(&doc), out), BAY_OK);
+    arena_fini(&memory);
+}
+
+static void test_spellings_of_a_value(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *a, *b;
+        bool is_same;
+    } cases[] = {
+        {"{\"a\":1,\"b\":2}", "{\"b\":3,\"a\":1}", false},
+        {"{\"a\":[]}", "{\"a\":{}}", false},
+        {"[1]", "[2]", false},
+        {"{\"a\":1e999}", "{\"a\":1e998}", false}, /* beyond doubles: byte for byte */
+        {"{\"a\":1e999}", "{ \"a\":1e999}", false},
+        {"{\"a\":1e999}", "{\"a\":1e999}", true},
+        {"{\"a\":1,\"b\":2}", "{ \"b\" : 2.0, \"\\u0061\" : 1e0 }", true},
+    };
+    char a[DIGEST_TEXT_BYTES + 1];
+    char b[DIGEST_TEXT_BYTES + 1];
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        digest_of(cases[i].a, a);
+        digest_of(cases[i].b, b);
+        assert_int_equal(strcmp(a, b) == 0, cases[i].is_same);
+    }
+    digest_of("{}", a);
+    assert_int_equal(digest_json(JSON_NONE, b), BAY_OK);
+    assert_string_equal(a, b);
+}
+#endif
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_known_digests)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_known_digests),
+#ifndef BAY_NO_TLS
+        cmocka_unit_test(test_spellings_of_a_value),
+#endif
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
