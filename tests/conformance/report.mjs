@@ -195,5 +195,11 @@ if (page !== null && !showOnPage(outcomes)) {
     console.log(`\n${page} says something else: tests/conformance/run --write brings it up to date`);
     failed += 1;
 }
+// Once more at the end, where a log that was cut still has it.
+for (const { leg, rows } of outcomes) {
+    for (const { name, verdict, faults } of rows.filter((row) => row.verdict.startsWith('FAILED') || row.verdict.startsWith('NOT'))) {
+        console.log(`\n${leg} ${name}: ${verdict}\n    ${faults.join('\n    ')}`);
+    }
+}
 console.log(`\n${passed} passed, ${failed} failed`);
 process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
