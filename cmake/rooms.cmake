@@ -6,7 +6,10 @@
 # is not there; the same goes for tests.
 set(bay_absent)
 if(NOT BAY_TLS)
-    list(APPEND bay_absent "<openssl/" "\"net/tls_session\\.h\"")
+    list(APPEND bay_absent "<openssl/" "<jose/" "\"net/tls_session\\.h\"")
+endif()
+if(NOT BAY_HTTP2)
+    list(APPEND bay_absent "<nghttp2/" "\"net/http2\\.h\"")
 endif()
 if(NOT BAY_SQLITE)
     list(APPEND bay_absent "<sqlite3\\.h>" "\"store/sqlite_file\\.h\"")
@@ -22,7 +25,7 @@ function(bay_is_absent file out)
     string(REGEX REPLACE "/tests/unit/([a-z]+)/test_" "/src/\\1/" tested ${file})
     set(lines)
     if(EXISTS ${file})
-        file(STRINGS ${file} lines REGEX "BAY_NO_(TLS|SQLITE|PATTERNS)" LIMIT_COUNT 1)
+        file(STRINGS ${file} lines REGEX "BAY_NO_(TLS|HTTP2|SQLITE|PATTERNS)" LIMIT_COUNT 1)
     endif()
     if(NOT lines) # a test that says what it expects of such a build stays
         list(APPEND subjects ${tested})
@@ -60,7 +63,7 @@ set(bay_hot
     base/ json/ rpc/ gateway/ wire/base64 wire/chars wire/header wire/http1 wire/sse
     net/fd_stream net/http_ net/line_ net/loop net/socket\\. net/socket_tls net/stream_queue net/timer net/tls\\.
     schema/check schema/format\\. schema/format_time schema/pattern_match
-    mcp/ transport/ net/process
+    mcp/ a2a/ transport/ net/process
     sdk/arguments sdk/call sdk/deadline sdk/delivery sdk/result sdk/server_service)
 list(JOIN bay_hot "|" bay_hot)
 # What every byte of every message passes: inlined with its constants, -O3.
@@ -92,13 +95,14 @@ endfunction()
 bay_room(base)
 bay_room(json room_base)
 bay_room(wire room_base)
-bay_room(net room_base room_wire PkgConfig::UV ${bay_tls_links} Threads::Threads)
+bay_room(net room_base room_wire PkgConfig::UV ${bay_tls_links} ${bay_http2_links} Threads::Threads)
 bay_room(schema room_base room_json ${bay_pattern_links})
 bay_room(rpc room_base room_json)
 bay_room(store room_base room_json room_net ${bay_sqlite_links})
-bay_room(auth room_base room_json room_net ${bay_tls_links})
+bay_room(auth room_base room_json room_net ${bay_tls_links} ${bay_jose_links})
 bay_room(mcp room_base room_json room_wire room_schema room_rpc)
-bay_room(transport room_mcp room_net room_wire room_rpc room_json room_base)
+bay_room(a2a room_base room_json room_wire room_rpc)
+bay_room(transport room_mcp room_a2a room_net room_wire room_rpc room_json room_base)
 bay_room(sdk room_transport room_schema room_store room_auth)
 bay_room(gateway room_sdk room_transport PkgConfig::YAML)
 bay_room(cli room_gateway room_sdk)

@@ -8,9 +8,9 @@ build_configure() {
     debug) options+=(-DCMAKE_BUILD_TYPE=Debug) ;;
     test) options+=(-DCMAKE_BUILD_TYPE=Debug -DBAY_SANITIZE=address,undefined) ;;
     tsan) options+=(-DCMAKE_BUILD_TYPE=Debug -DBAY_SANITIZE=thread) ;;
-    bare) options+=(-DCMAKE_BUILD_TYPE=Debug -DBAY_SANITIZE=address,undefined -DBAY_TLS=OFF
+    bare) options+=(-DCMAKE_BUILD_TYPE=Debug -DBAY_SANITIZE=address,undefined -DBAY_TLS=OFF -DBAY_HTTP2=OFF
         -DBAY_SQLITE=OFF -DBAY_PATTERNS=OFF) ;;
-    small) options=(-DCMAKE_BUILD_TYPE=MinSizeRel -DBAY_TESTS=OFF -DBAY_TLS=OFF -DBAY_SQLITE=OFF
+    small) options=(-DCMAKE_BUILD_TYPE=MinSizeRel -DBAY_TESTS=OFF -DBAY_TLS=OFF -DBAY_HTTP2=OFF -DBAY_SQLITE=OFF
         -DBAY_PATTERNS=OFF) ;;
     package) options=(-DCMAKE_BUILD_TYPE=Release -DBAY_TESTS=OFF -DBAY_PACKAGE=ON
         -DCMAKE_INSTALL_PREFIX=/usr) ;;

@@ -1,0 +1,134 @@
+/* The engine of an agent: tasks, their states, history, artifacts, subscribers, paging, push
+ * configurations. Sans I/O: calls come from faces, moves from the handler, rows go to a keeper,
+ * deliveries to a courier; time is given.
+ *
+ *   SUBMITTED ─► WORKING ⇄ INPUT_REQUIRED, AUTH_REQUIRED ─► COMPLETED, FAILED, CANCELED, REJECTED
+ *
+ * (from SUBMITTED and the interrupted states every state may follow; from a terminal one none.)
+ *
+ * A turn is one message given to the handler. It ends when the handler ends it (a2a_turn_end),
+ * which it does exactly once; until then it may move its task. A message to a task whose turn still
+ * runs waits for its end, at most a2a_agent_limits.waiting of them.
+ *
+ * Threads: one. References of handlers to turns are counted (a2a_turn_ref); the task behind them
+ * may be gone or canceled, and then moves answer BAY_STATE.
+ *
+ * Durability: with a keeper nothing that a client is told is told before the keeper has it. Events
+ * of one task go out in order all the same. */
+#ifndef A2A_AGENT_H
+#define A2A_AGENT_H
+
+#include "a2a/service.h"
+
+typedef struct a2a_agent a2a_agent;
+typedef struct a2a_turn a2a_turn;
+
+typedef struct a2a_agent_limits {
+    uint32_t tasks;         /* 100,000 kept; the oldest terminal ones go first, then BUSY */
+    uint32_t running;       /* 10,000 turns at one time: BUSY */
+    uint32_t waiting;       /* 16 messages that wait for a task's turn */
+    size_t task_bytes;      /* 32 MiB of one task, with history and artifacts */
+    size_t total_bytes;     /* 1 GiB of all tasks */
+    uint32_t history;       /* 1,000 messages of one task; older ones are dropped from the middle */
+    uint32_t artifacts;     /* 1,000 of one task */
+    uint32_t subscribers;   /* 10,000 of one task */
+    uint32_t push_configs;  /* 100 of one task */
+    uint32_t replay_events; /* 1,000 events of one task for clients that come back … */
+    size_t replay_bytes;    /* … and 1 MiB */
+    uint64_t task_ttl_ms;   /* 7 days from the last change of a terminal task to its removal */
+    uint32_t deduplicate_ms; /* 600,000: a messageId of one caller that comes again in this time
+                                gets the same task */
+} a2a_agent_limits;
+
+extern const a2a_agent_limits a2a_agent_default_limits;
+
+/* Where tasks are kept. `kept` is said exactly once for each put, in the order of the puts. */
+typedef struct a2a_keeper a2a_keeper;
+typedef struct a2a_keeper_ops {
+    /* `row`: the whole task as the engine writes it, for a2a_agent_restore; `events`:
+     * StreamResponses that brought it there, with their sequences, for replay. Copies what it
+     * needs. */
+    bay_err (*put)(a2a_keeper *self, bay_str id, bay_str row, a2a_event *const *events,
+                   size_t count, void (*kept)(void *user, bay_err err), void *user);
+    void (*remove)(a2a_keeper *self, bay_str id);
+} a2a_keeper_ops;
+struct a2a_keeper {
+    const a2a_keeper_ops *ops;
+};
+
+typedef struct a2a_handler {
+    /* A message arrived: a new task's first, or one for a task that waits for input. */
+    void (*turn)(void *user, a2a_turn *turn);
+    /* The client canceled the task: the handler should stop and end its turn. The task is CANCELED
+     * already. */
+    void (*canceled)(void *user, a2a_turn *turn);
+    /* Every event of a task with push configurations: for a courier. `config` in 1.0; `form` is
+     * that in which it was registered. NULL: none; then there is no push capability. */
+    void (*push)(void *user, bay_str principal, json_val config, a2a_form form, a2a_event *event,
+                 bay_str task);
+    /* Checks the URL of a configuration. BAY_DENIED, BAY_INVALID with `fault`. NULL: all are fine.
+     */
+    bay_err (*push_url)(void *user, bay_str url, a2a_fault *fault);
+} a2a_handler;
+
+typedef struct a2a_agent_options {
+    a2a_agent_limits limits; /* zero: the default, each */
+    const a2a_handler *handler;
+    void *user;
+    a2a_keeper *keeper;    /* NULL: memory only */
+    bay_str card;          /* 1.0, normal form: capabilities, skills, modes, required extensions */
+    bay_str extended_card; /* "": none */
+    uint64_t (*now)(void *user);          /* wall clock, ms */
+    void (*id)(void *user, char out[37]); /* a UUID; NULL: random ones */
+    /* Something is due at `at_ms` (wall clock): call a2a_agent_tick then. */
+    void (*wake)(void *user, uint64_t at_ms);
+} a2a_agent_options;
+
+bay_err a2a_agent_new(const a2a_agent_options *options, a2a_agent **out) BAY_MUST_CHECK;
+/* Every open call fails with A2A_E_UNAVAILABLE; turns that the handler still has answer BAY_CLOSED.
+ */
+void a2a_agent_free(a2a_agent *self);
+a2a_service *a2a_agent_service(a2a_agent *self);
+void a2a_agent_tick(a2a_agent *self);
+/* The card changed; copied. */
+bay_err a2a_agent_set_card(a2a_agent *self, bay_str card, bay_str extended_card) BAY_MUST_CHECK;
+
+/* A task from its row, before any call; `events` in order. One whose turn was running is given to
+ * the handler again (a2a_turn_is_resumed) when may_resume, else it has FAILED, and says so. */
+bay_err a2a_agent_restore(a2a_agent *self, bay_str row, a2a_event *const *events, size_t count,
+                          bool may_resume) BAY_MUST_CHECK;
+
+/* ---- a turn, for the handler --------------------------------------------------------------- */
+
+a2a_turn *a2a_turn_ref(a2a_turn *self);
+void a2a_turn_unref(a2a_turn *self);
+json_val a2a_turn_message(const a2a_turn *self); /* 1.0 Message; lives as long as the turn */
+json_val a2a_turn_request(const a2a_turn *self); /* the whole SendMessageRequest */
+bay_str a2a_turn_task_id(const a2a_turn *self);  /* the id, also while there is no task yet */
+bay_str a2a_turn_context_id(const a2a_turn *self);
+bay_str a2a_turn_principal(const a2a_turn *self);
+bay_str a2a_turn_traceparent(const a2a_turn *self);
+bay_str a2a_turn_extensions(const a2a_turn *self);
+bool a2a_turn_is_new(const a2a_turn *self);      /* the first of its task */
+bool a2a_turn_is_resumed(const a2a_turn *self);  /* the process died during it */
+bool a2a_turn_is_canceled(const a2a_turn *self); /* nobody waits for what it makes */
+/* The task as it is: a 1.0 Task, appended. */
+bay_err a2a_turn_task(const a2a_turn *self, buf *out) BAY_MUST_CHECK;
+
+/* Answers with a message instead of a task: only while the task was not opened by any move below.
+ * `message`: 1.0, parts at least; ids and role are filled in. Ends nothing by itself.
+ * Errors of all moves: BAY_STATE (not possible in this state, or canceled), BAY_CLOSED (the agent
+ * is gone), BAY_LIMIT (of a2a_agent_limits), BAY_INVALID (no such message, artifact), BAY_NOMEM. */
+bay_err a2a_turn_reply(a2a_turn *self, json_val message) BAY_MUST_CHECK;
+/* Moves the task; `message` (may be JSON_NONE) goes with the status and into the history. */
+bay_err a2a_turn_status(a2a_turn *self, a2a_state state, json_val message,
+                        json_val metadata) BAY_MUST_CHECK;
+/* A chunk of an artifact: 1.0 Artifact (artifactId, parts, …). append false: replaces or begins. */
+bay_err a2a_turn_artifact(a2a_turn *self, json_val artifact, bool append,
+                          bool is_last_chunk) BAY_MUST_CHECK;
+/* The handler is done with this turn. A new task that was neither answered nor brought to a
+ * terminal or interrupted state has FAILED: "the handler ended without an answer". Drops no
+ * reference. */
+void a2a_turn_end(a2a_turn *self);
+
+#endif

@@ -1,0 +1,57 @@
+/* Deliveries to webhooks: which body, which fields, when again. Sans I/O: a queue that says what is
+ * to be sent now and hears how it went. At least once; per webhook in the order of events; back-off
+ * with jitter; what was given up is told, for a dead-letter record. */
+#ifndef A2A_PUSH_H
+#define A2A_PUSH_H
+
+#include "a2a/event.h"
+#include "wire/field.h"
+
+typedef struct a2a_push a2a_push;
+
+typedef struct a2a_push_limits {
+    uint32_t waiting;        /* 10,000 deliveries in all; further ones are dead letters at once */
+    uint32_t per_webhook;    /* 1,000 */
+    uint32_t under_way;      /* 64 at one time, one per webhook */
+    uint32_t attempts;       /* 8 */
+    uint32_t first_delay_ms; /* 1,000; doubled, with jitter … */
+    uint32_t most_delay_ms;  /* … up to 300,000 */
+    uint32_t timeout_ms;     /* 15,000 for one attempt */
+    size_t body_bytes;       /* 8 MiB of one delivery */
+} a2a_push_limits;
+
+extern const a2a_push_limits a2a_push_default_limits;
+
+enum { A2A_PUSH_FIELDS = 8 };
+
+typedef struct a2a_delivery {
+    uint64_t id;
+    bay_str url;
+    bay_str body;
+    http_field
+        fields[A2A_PUSH_FIELDS]; /* Content-Type, Authorization, both token headers, A2A-Version */
+    size_t field_count;
+    uint32_t attempt; /* from 1 */
+} a2a_delivery;
+
+typedef struct a2a_push_ops {
+    /* Sends it; a2a_push_done follows, never inside. Views live until then. */
+    void (*send)(void *user, const a2a_delivery *delivery);
+    /* Given up, with the last reason. No secret is in `reason`; the delivery's fields have some. */
+    void (*dead)(void *user, const a2a_delivery *delivery, const char *reason);
+    void (*wake)(void *user, uint64_t at_ms);
+} a2a_push_ops;
+
+bay_err a2a_push_new(const a2a_push_limits *limits, const a2a_push_ops *ops, void *user,
+                     a2a_push **out) BAY_MUST_CHECK;
+void a2a_push_free(a2a_push *self);
+/* `config`: TaskPushNotificationConfig, 1.0; `task`: the whole task as it is (0.3 webhooks get it).
+ * Copies. Errors: BAY_LIMIT (then `dead` was told), BAY_NOMEM. */
+bay_err a2a_push_add(a2a_push *self, json_val config, a2a_form form, a2a_event *event, bay_str task,
+                     uint64_t now_ms) BAY_MUST_CHECK;
+/* `status` 0: no answer came. 2xx: delivered; 408, 429, 5xx and 0: again; all else: dead. */
+void a2a_push_done(a2a_push *self, uint64_t id, int status, const char *reason, uint64_t now_ms);
+void a2a_push_tick(a2a_push *self, uint64_t now_ms);
+size_t a2a_push_waiting(const a2a_push *self);
+
+#endif

@@ -1,0 +1,80 @@
+/* Between those who carry A2A and those who answer: a call is one request of a peer, read, in 1.0,
+ * whatever it came in. Faces (transport/a2a_face) make calls; an agent (a2a/agent.h), a gateway's
+ * relay or a bridge is the service behind it.
+ *
+ * Exactly-once: every call given to `call` is ended exactly once by the service, by
+ * a2a_call_result, a2a_call_fail or a2a_call_end, also after `gone`; nothing of it is touched
+ * afterwards. That may happen inside `call` or later, on the same thread. */
+#ifndef A2A_SERVICE_H
+#define A2A_SERVICE_H
+
+#include "a2a/event.h"
+
+typedef struct a2a_call a2a_call;
+
+typedef struct a2a_call_ops {
+    void (*result)(a2a_call *self, bay_str json);
+    bay_err (*event)(a2a_call *self, a2a_event *event);
+    void (*end)(a2a_call *self);
+    void (*fail)(a2a_call *self, const a2a_fault *fault);
+    bay_str (*field)(a2a_call *self, bay_str name);
+} a2a_call_ops;
+
+typedef struct a2a_service a2a_service;
+
+/* Embedded first in the carrier's own struct. */
+struct a2a_call {
+    const a2a_call_ops *ops;
+    /* What was asked. Views live until the call is ended. */
+    a2a_method method;
+    a2a_version version;
+    a2a_binding binding;
+    json_val params;        /* 1.0, in normal form; never missing */
+    bay_str tenant;         /* of params or path; "" */
+    bay_str principal;      /* who is calling; "": nobody in particular */
+    bay_str extensions;     /* A2A-Extensions as sent; "" */
+    bay_str traceparent;    /* W3C, checked; "" */
+    uint64_t last_event_id; /* of a client that comes back to a stream; 0: none */
+    arena *memory;          /* lives until the call is ended */
+    bool is_gone;           /* the peer has left: nothing reaches it any more */
+    /* For the service. */
+    void *user;
+};
+
+struct a2a_service {
+    void (*call)(a2a_service *self, a2a_call *call);
+    /* The peer left before the call was ended. The service still ends it. */
+    void (*gone)(a2a_service *self, a2a_call *call);
+    /* After a2a_call_event said BAY_AGAIN. */
+    void (*drained)(a2a_service *self, a2a_call *call);
+};
+
+/* The answer of a method that is no stream: 1.0, in normal form. Ends the call. */
+static inline void a2a_call_result(a2a_call *self, bay_str json)
+{
+    self->ops->result(self, json);
+}
+/* One event of a stream; the face keeps a reference while it needs it. BAY_OK; BAY_AGAIN: taken,
+ * stop until `drained`; BAY_CLOSED: the peer is gone, end the call. */
+static inline bay_err a2a_call_event(a2a_call *self, a2a_event *event)
+{
+    return self->ops->event(self, event);
+}
+/* The stream ends after what was sent. Ends the call. */
+static inline void a2a_call_end(a2a_call *self)
+{
+    self->ops->end(self);
+}
+/* In the error's form of binding and version; after the first event of a stream as its last event.
+ * Ends the call. */
+static inline void a2a_call_fail(a2a_call *self, const a2a_fault *fault)
+{
+    self->ops->fail(self, fault);
+}
+/* A header field (gRPC: metadata) of the request, by lower-case name; `at` NULL: there is none. */
+static inline bay_str a2a_call_field(a2a_call *self, bay_str name)
+{
+    return self->ops->field(self, name);
+}
+
+#endif

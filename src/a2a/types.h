@@ -1,0 +1,58 @@
+/* The messages of A2A as tables: every field of lf.a2a.v1 (1.0) and of a2a.v1 (0.3) with its names,
+ * number and kind, in types.def. One walk over them checks and normalises JSON, another two turn it
+ * into protobuf and back; nothing else knows fields by number.
+ *
+ * ProtoJSON as we read it: lowerCamel and snake_case names; enums by name or number; null as unset,
+ * except where any value may stand; bytes in either base64 alphabet, padded or not; integers also
+ * as strings; unknown members are dropped. As we write it: lowerCamel, names of enums, standard
+ * padded base64, no unset members and no defaults but those of REQUIRED and explicitly set optional
+ * fields. Free-form values (metadata, data, params) are carried byte for byte as long as they stay
+ * JSON.
+ *
+ * What is required and missing, or of another type, is a fault with the path of the field:
+ * "message.parts[1].raw: …". */
+#ifndef A2A_TYPES_H
+#define A2A_TYPES_H
+
+#include "a2a/protocol.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "json/json.h"
+
+typedef enum a2a_type {
+    A2A_TYPE_NONE,
+#define A2A_TYPE(symbol, name) A2A_TYPE_##symbol,
+#define A2A_FIELD(...)
+#include "a2a/types.def"
+#undef A2A_FIELD
+#undef A2A_TYPE
+    A2A_TYPES
+} a2a_type;
+
+enum {
+    A2A_DEPTH = 64,   /* messages and free values inside each other, in JSON and protobuf */
+    A2A_PARTS = 1000, /* of one message or artifact chunk */
+    A2A_PART_BYTES = 16 << 20, /* of one part's text or raw, decoded */
+};
+
+extern const json_limits a2a_json_limits; /* of every document of a peer */
+
+/* Checks `value` against the type and appends it in normal form, unless it is in normal form
+ * already: then nothing is appended and *out_is_normal is true (json_raw(value) is what to use).
+ * Owns: nothing. Errors: BAY_PROTOCOL with `fault` (A2A_E_INVALID_PARAMS; A2A_E_PARSE_ERROR never),
+ * BAY_NOMEM, BAY_LIMIT from `out`. Units: none. Threads: any.
+ * Source: A2A 1.0.1 section 5.5 and a2a.proto; ProtoJSON. */
+bay_err a2a_normalise(a2a_type type, json_val value, buf *out, bool *out_is_normal,
+                      a2a_fault *fault) BAY_MUST_CHECK;
+
+/* Protobuf to normal JSON, appended. Unknown fields are skipped; wrong wire types, truncation,
+ * over-long varints, groups, invalid UTF-8 and more than A2A_DEPTH levels are faults
+ * (A2A_E_INVALID_PARAMS). Of a oneof the last one counts. Required fields are checked as above.
+ * Errors: as a2a_normalise. Source: protocol buffers encoding; a2a.proto. */
+bay_err a2a_from_protobuf(a2a_type type, bay_str bytes, buf *out, a2a_fault *fault) BAY_MUST_CHECK;
+
+/* Normal (or at least valid) JSON to protobuf, appended.
+ * Errors: BAY_PROTOCOL with `fault` when a value does not fit its field, BAY_NOMEM, BAY_LIMIT. */
+bay_err a2a_to_protobuf(a2a_type type, json_val value, buf *out, a2a_fault *fault) BAY_MUST_CHECK;
+
+#endif

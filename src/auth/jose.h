@@ -1,0 +1,62 @@
+/* JSON Object Signing, by libjose: keys, key sets, detached JWS, JWT. ES256 and RS256, nothing else
+ * ("none" and symmetric algorithms are refused wherever they come from). In a library without
+ * OpenSSL every function answers BAY_UNSUPPORTED. */
+#ifndef AUTH_JOSE_H
+#define AUTH_JOSE_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "json/json.h"
+
+typedef struct jose_key jose_key;   /* private */
+typedef struct jose_keys jose_keys; /* a set of public keys */
+
+enum {
+    JOSE_KEYS = 64,                /* of one set */
+    JOSE_KEYSET_BYTES = 256 << 10, /* of its text */
+    JOSE_TOKEN_BYTES = 16 << 10,   /* of one JWT or JWS header */
+};
+
+/* A private key: PEM (PKCS 8, EC P-256 or RSA of at least 2,048 bits) or a JWK. `key_id` "": the
+ * JWK's, else its RFC 7638 thumbprint. Owns: the caller; copies, wiped at the end.
+ * Errors: BAY_INVALID, BAY_SYNTAX with `diag` (never a part of the key), BAY_NOMEM. */
+bay_err jose_key_new(bay_str text, bay_str key_id, jose_key **out, bay_diag *diag) BAY_MUST_CHECK;
+void jose_key_free(jose_key *self);
+bay_str jose_key_id(const jose_key *self);
+/* Its public half as a JWK set, appended. */
+bay_err jose_key_public(const jose_key *self, buf *out) BAY_MUST_CHECK;
+
+/* A JWK set (RFC 7517) or one JWK; keys of other kinds are skipped. */
+bay_err jose_keys_new(bay_str text, jose_keys **out, bay_diag *diag) BAY_MUST_CHECK;
+void jose_keys_free(jose_keys *self);
+size_t jose_keys_count(const jose_keys *self);
+
+/* Signs `payload`; appends the protected header and the signature, both base64url.
+ * `typ` and `jku` may be "". */
+bay_err jose_sign(const jose_key *key, bay_str payload, bay_str typ, bay_str jku,
+                  buf *out_protected, buf *out_signature) BAY_MUST_CHECK;
+/* BAY_DENIED: no key of that set made it (the header's `kid` chooses where the set has it; a header
+ * with `crit` that is not understood is refused). */
+bay_err jose_verify(const jose_keys *keys, bay_str protected_header, bay_str payload,
+                    bay_str signature) BAY_MUST_CHECK;
+
+typedef struct jose_claims {
+    bay_str subject;
+    bay_str issuer;
+    bay_str scopes; /* `scope`, or `scp` joined by spaces */
+    json_val all;
+} jose_claims;
+
+typedef struct jose_expected {
+    bay_str issuer;   /* "": any */
+    bay_str audience; /* must be `aud` or in it; "": refused when there is one */
+    uint64_t now_ms;
+    uint32_t leeway_ms; /* 60,000 */
+} jose_expected;
+
+/* A compact JWT: signature, `exp` (must be there), `nbf`, `iat` not in the future, issuer,
+ * audience. Errors: BAY_DENIED (with why in `diag`, never the token), BAY_SYNTAX, BAY_LIMIT. */
+bay_err jose_token_verify(const jose_keys *keys, bay_str token, const jose_expected *expected,
+                          arena *memory, jose_claims *out, bay_diag *diag) BAY_MUST_CHECK;
+
+#endif
