@@ -8,6 +8,7 @@
 
 #include "net/http_server.h" /* http_field */
 #include "net/loop.h"
+#include "net/socket.h" /* socket_permit */
 #include "net/tls.h"
 
 typedef struct http_client http_client;
@@ -21,6 +22,10 @@ typedef struct http_client_limits {
     size_t head_bytes;           /* 64 KiB */
     uint32_t head_fields;        /* 200 */
     size_t body_bytes;           /* 0: unbounded, the receiver bounds it */
+    /* HTTP/2: connections of one origin are made while all there are carry this many calls, or as
+     * many as their peers allow. */
+    uint32_t streams_per_connection; /* 100 */
+    uint32_t http2_connections;      /* 4 per origin; further calls queue */
 } http_client_limits;
 
 extern const http_client_limits http_client_default_limits;
@@ -28,6 +33,10 @@ extern const http_client_limits http_client_default_limits;
 typedef struct http_client_options {
     http_client_limits limits;
     tls_context *tls; /* for https; NULL: system trust store; borrowed */
+    /* Which addresses may be connected to (net/address); NULL: all. A call to none that may fails
+     * with BAY_DENIED. Redirects are never followed: a reply of 3xx is a reply. */
+    socket_permit permit;
+    void *permit_user;
 } http_client_options;
 
 typedef struct http_call_events {
@@ -38,6 +47,9 @@ typedef struct http_call_events {
     void (*end)(void *user);
     /* was_sent: bytes of the request may have reached the peer (so a retry may run it twice). */
     void (*failed)(void *user, bay_err err, bool was_sent, const char *text);
+    /* HTTP/2: the fields behind the body, before `end`; views live for the call only. A reply that
+     * is one head has none: they are its fields. */
+    void (*trailers)(void *user, const http_field *fields, size_t count);
 } http_call_events;
 
 typedef struct http_call_spec {
@@ -45,9 +57,12 @@ typedef struct http_call_spec {
     bay_str url; /* http:// or https://; fragments are not sent */
     const http_field *fields;
     size_t field_count;
-    bay_str body;        /* copied only as far as the kernel does not take it at once */
-    bool may_run_twice;  /* a POST that the peer may have executed may be sent again (see below) */
-    bool has_body;       /* send Content-Length even when it is empty */
+    bay_str body;       /* copied only as far as the kernel does not take it at once */
+    bool may_run_twice; /* a POST that the peer may have executed may be sent again (see below) */
+    bool has_body;      /* send Content-Length even when it is empty */
+    /* HTTP/2: by ALPN on https, by prior knowledge on http. A peer that does not speak it fails the
+     * call: there is no falling back. BAY_UNSUPPORTED in a library without HTTP/2. */
+    bool is_http2;
     uint32_t timeout_ms; /* to the reply's head; 0: none */
     uint32_t idle_ms;    /* between two reads of the body; 0: none */
 } http_call_spec;

@@ -1,6 +1,8 @@
-/* The HTTP/1.1 server: listeners, connections, exchanges. An exchange is one request and its reply;
- * it is handed over when the whole request is read (body within its bound) and lives until its
- * reply has ended or the peer is gone.
+/* The HTTP server: listeners, connections, exchanges. An exchange is one request and its reply; it
+ * is handed over when the whole request is read (body within its bound) and lives until its reply
+ * has ended or the peer is gone. HTTP/1.1 and HTTP/2 are served at the same address: a TLS client
+ * chooses by ALPN, one in clear text by beginning with the preface of HTTP/2. What a stream of
+ * HTTP/2 is and does differently is in net/http2.h.
  *
  * Exactly-once: every exchange given to `request` gets exactly one `closed`, after which it must
  * not be touched. `closed` comes after the reply was handed to the kernel, or early when the peer
@@ -43,7 +45,12 @@ typedef struct http_server_limits {
     uint32_t idle_timeout_ms;    /* 75,000: keep-alive connection without a request */
     uint32_t write_timeout_ms;   /* 60,000: a peer that reads nothing while we have bytes for it */
     size_t stream_high_bytes;    /* 256 KiB queued on a stream: BAY_AGAIN */
-    size_t stream_max_bytes;     /* 4 MiB queued: the connection is closed */
+    size_t stream_max_bytes;     /* 4 MiB queued: the connection is closed (HTTP/2: the stream) */
+    /* HTTP/2: of one connection. */
+    uint32_t streams;         /* 100 at one time; further ones are refused */
+    uint32_t resets;          /* 200 streams that the peer ended early, … */
+    uint32_t control_frames;  /* 1,000 SETTINGS, PING, PRIORITY and empty frames … */
+    uint32_t flood_window_ms; /* … within 10,000: the connection ends, ENHANCE_YOUR_CALM */
 } http_server_limits;
 
 extern const http_server_limits http_server_default_limits;
@@ -83,12 +90,16 @@ const http_field *http_exchange_fields(const http_exchange *self, size_t *out_co
 arena *http_exchange_arena(http_exchange *self);       /* freed with the exchange */
 bay_str http_exchange_peer(const http_exchange *self); /* address text without port */
 loop *http_exchange_loop(const http_exchange *self);
+/* A stream of HTTP/2: its reply may have trailers. Its field names are in lower case, Host is what
+ * :authority said, crumbs of Cookie are joined. False in a library without HTTP/2. */
+bool http_exchange_is_http2(const http_exchange *self);
 
 void http_exchange_set_user(http_exchange *self, void *user); /* the owner's pointer, one word */
 void *http_exchange_user(const http_exchange *self);
 
 /* A whole reply. Adds Content-Length, Date and, where it applies, Connection. Copies nothing above
- * 4 KiB when it can write at once. The body is borrowed for the call. */
+ * 4 KiB when it can write at once. The body is borrowed for the call. In HTTP/2 an empty body is
+ * one HEADERS frame that ends the stream, without Content-Length. */
 void http_exchange_reply(http_exchange *self, int status, const http_field *fields, size_t count,
                          bay_str body);
 
@@ -98,7 +109,10 @@ bay_err http_stream_open(http_exchange *self, int status, const http_field *fiel
 /* Queues and sends. BAY_OK; BAY_AGAIN: taken, but stop until `drained`; BAY_CLOSED: not taken. */
 bay_err http_stream_write(http_exchange *self, bay_str bytes);
 void http_stream_end(http_exchange *self);
-/* Ends the exchange at once by closing the connection (both forms). */
+/* The same with trailers, in HTTP/1.1 without them (they are dropped: nobody has to read them
+ * there). One that nobody may send ends the exchange as if it were aborted. */
+void http_stream_end_with(http_exchange *self, const http_field *trailers, size_t count);
+/* Ends the exchange at once (both forms): in HTTP/1.1 the connection, in HTTP/2 the stream. */
 void http_exchange_abort(http_exchange *self);
 
 #endif
