@@ -60,7 +60,7 @@ if(CMOCKA)
         set_tests_properties(${room}/${short} PROPERTIES TIMEOUT ${patience})
     endfunction()
 
-    foreach(room base json wire net schema rpc store auth mcp transport sdk gateway cli)
+    foreach(room base json wire net schema rpc store auth mcp a2a transport sdk gateway cli)
         file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${room}/test_*.c)
         bay_leave_out(files)
         foreach(file ${files})

@@ -99,6 +99,8 @@ extern const a2a_error_row a2a_errors[A2A_ERRORS];
 /* The error with that JSON-RPC code in that version (0.1 gives some numbers another sense);
  * A2A_E_INTERNAL for what is unknown. */
 a2a_error a2a_error_of_code(a2a_version version, int64_t code);
+/* The JSON-RPC code that says it to a peer of that version. */
+int a2a_error_code(a2a_version version, a2a_error error);
 
 enum { A2A_FAULT_BYTES = 240 };
 
