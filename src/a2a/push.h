@@ -45,6 +45,19 @@ typedef struct a2a_push_ops {
 bay_err a2a_push_new(const a2a_push_limits *limits, const a2a_push_ops *ops, void *user,
                      a2a_push **out) BAY_MUST_CHECK;
 void a2a_push_free(a2a_push *self);
+
+enum {
+    A2A_PUSH_URL_BYTES = 2048,        /* of a webhook's URL */
+    A2A_PUSH_CREDENTIAL_BYTES = 8192, /* of its token and of its credentials, each */
+};
+
+/* Whether a TaskPushNotificationConfig (1.0) can be delivered to at all: an absolute http or https
+ * URL without user information, and token, scheme and credentials that can stand in a header field
+ * (no CR, LF or other control byte: nobody writes header fields of ours). For whoever takes
+ * configurations in; where the URL may lead is a2a_handler.push_url's affair.
+ * Errors: BAY_PROTOCOL with `fault` (A2A_E_INVALID_PARAMS; no value of the configuration in it),
+ * BAY_NOMEM. Threads: any. Source: A2A 1.0.1 section 4.3.3. */
+bay_err a2a_push_config_check(json_val config, a2a_fault *fault) BAY_MUST_CHECK;
 /* `config`: TaskPushNotificationConfig, 1.0; `task`: the whole task as it is (0.3 webhooks get it).
  * Copies. Errors: BAY_LIMIT (then `dead` was told), BAY_NOMEM. */
 bay_err a2a_push_add(a2a_push *self, json_val config, a2a_form form, a2a_event *event, bay_str task,

@@ -74,6 +74,9 @@ static bay_err channel_open(http_call *call, http_channel **out)
         mem_free(self);
         return err;
     }
+    if (client->permit != NULL) {
+        socket_set_permit(self->socket, client->permit, client->permit_user);
+    }
     self->client = client;
     self->origin = origin;
     self->task = (loop_task){.function = on_resume, .argument = self};

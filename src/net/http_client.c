@@ -454,6 +454,8 @@ bay_err http_client_new(loop *runs_on, const http_client_options *options, http_
     self->loop = runs_on;
     self->limits = *limits;
     self->tls = options->tls;
+    self->permit = options->permit;
+    self->permit_user = options->permit_user;
     self->wire_limits = http1_default_limits;
     self->wire_limits.head_bytes = limits->head_bytes;
     self->wire_limits.fields = limits->head_fields;

@@ -98,6 +98,8 @@ struct http_client {
     http_client_limits limits;
     http1_limits wire_limits;
     tls_context *tls;
+    socket_permit permit;
+    void *permit_user;
     bool owns_tls;
     bool is_freed;
     uint32_t depth;

@@ -27,6 +27,7 @@
 #ifndef NET_SOCKET_H
 #define NET_SOCKET_H
 
+#include "net/address.h"
 #include "net/loop.h"
 #include "net/tls.h"
 
@@ -64,6 +65,15 @@ typedef struct socket_events {
 bay_err socket_connect(loop *loop, bay_str host, uint16_t port, tls_context *tls,
                        bay_str server_name, uint32_t timeout_ms, const socket_events *events,
                        void *user, net_socket **out) BAY_MUST_CHECK;
+
+/* Whether this very address, which `host` resolved to, may be connected to: asked for each address
+ * in the moment before, so that what a name resolves to cannot change in between. */
+typedef bool (*socket_permit)(void *user, bay_str host, const net_address *address);
+
+/* Right after socket_connect. An address that is refused counts as one that could not be reached;
+ * when all are, it fails with BAY_DENIED. `user` must live until `connected` or `closed`.
+ * Owns: nothing. Errors: none. Units: none. Threads: the loop's. Source: none. */
+void socket_set_permit(net_socket *self, socket_permit permit, void *user);
 
 /* A connected stream descriptor (a socketpair, an inherited connection). `connected` does not come:
  * the socket is connected at once.

@@ -34,6 +34,9 @@ struct socket_connector {
     uint16_t port;
     bool is_resolving;
     bool is_connecting;
+    socket_permit permit; /* NULL: every address */
+    void *permit_user;
+    bool has_tried;   /* at least one address */
     bool is_retrying; /* the handle is being closed for the next attempt */
     char host[HOST_BYTES_MAX + 1];
 };
@@ -66,7 +69,9 @@ void socket_connector_stop(net_socket *socket)
 static void fail(socket_connector *self, bay_err err, int uv_error)
 {
     char text[HOST_BYTES_MAX + 160];
-    const char *what = err == BAY_RESOLVE ? "could not resolve" : "could not connect to";
+    const char *what = err == BAY_RESOLVE  ? "could not resolve"
+                       : err == BAY_DENIED ? "an address that is not permitted:"
+                                           : "could not connect to";
     snprintf(text, sizeof(text), "%s %s port %u: %s", what, self->host, (unsigned)self->port,
              uv_strerror(uv_error));
     socket_fail(self->socket, err, text); /* ends in socket_connector_stop */
@@ -135,9 +140,44 @@ static uint64_t attempt_ms(const socket_connector *self)
     return share < ATTEMPT_MS_MIN ? ATTEMPT_MS_MIN : share;
 }
 
+void socket_set_permit(net_socket *socket, socket_permit permit, void *user)
+{
+    socket_connector *self = socket->connector;
+    if (self != NULL) {
+        self->permit = permit;
+        self->permit_user = user;
+    }
+}
+
+static bool is_permitted(const socket_connector *self, const struct sockaddr *address)
+{
+    if (self->permit == NULL) {
+        return true;
+    }
+    net_address plain = {{0}};
+    if (address->sa_family == AF_INET) {
+        plain.bytes[10] = plain.bytes[11] = 0xff;
+        memcpy(plain.bytes + 12, &((const struct sockaddr_in *)(const void *)address)->sin_addr, 4);
+    } else {
+        memcpy(plain.bytes, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr, 16);
+    }
+    bay_str host = {self->host, strlen(self->host)};
+    return self->permit(self->permit_user, host, &plain);
+}
+
 static void try_next(socket_connector *self)
 {
     net_socket *socket = self->socket;
+    while (self->next < self->address_count &&
+           !is_permitted(self, (const struct sockaddr *)&self->addresses[self->next])) {
+        self->next++;
+    }
+    if (self->next >= self->address_count) {
+        bay_err err = self->has_tried ? BAY_CONNECT : BAY_DENIED;
+        fail(self, err, self->has_tried ? self->last_error : UV_EACCES);
+        return;
+    }
+    self->has_tried = true;
     const struct sockaddr *address = (const struct sockaddr *)&self->addresses[self->next++];
     int failure = uv_tcp_connect(&self->request, &socket->tcp, address, on_connect);
     if (failure != 0) {

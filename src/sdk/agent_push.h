@@ -1,0 +1,53 @@
+/* The courier: sends an agent's push notifications. The queue is a2a/push, sans I/O; here are its
+ * HTTP client behind the guard (net/address: no loopback, private or link-local webhook unless
+ * allowed, looked at in the moment of connecting), its timers, and, in the store, the deliveries
+ * that are under way (table "a2a/push") and those that were given up ("a2a/dead").
+ *
+ * Its two functions for an a2a_handler take the courier as their `user`. One thread: the loop's. */
+#ifndef SDK_AGENT_PUSH_H
+#define SDK_AGENT_PUSH_H
+
+#include "a2a/agent.h"
+#include "a2a/push.h"
+#include "net/loop.h"
+#include "net/tls.h"
+#include "store/store.h"
+
+typedef struct agent_push agent_push;
+
+enum {
+    AGENT_PUSH_DEAD = 10000,               /* dead letters that are kept; the oldest go */
+    AGENT_PUSH_DEAD_MS = 7 * 86400 * 1000, /* for so long */
+};
+
+typedef struct agent_push_options {
+    loop *loop;
+    /* NULL: nothing outlives the process; dead letters are then log lines only. Outlives the
+     * courier. */
+    store *store;
+    tls_context *tls;              /* for https; NULL: the system's trust; borrowed */
+    const a2a_push_limits *limits; /* NULL: the defaults */
+    /* What webhooks may reach beside global unicast addresses: addresses, networks ("10.0.0.0/8",
+     * "::1/128"), host names ("hooks.internal", "*.internal"). Borrowed for the call. */
+    const bay_str *allow;
+    size_t allow_count;
+} agent_push_options;
+
+/* Takes up what the store has of an earlier process by itself: those deliveries are sent again.
+ * Errors: BAY_SYNTAX with `diag` (a rule of `allow`), BAY_NOMEM, those of http_client_new. */
+bay_err agent_push_new(const agent_push_options *options, agent_push **out,
+                       bay_diag *diag) BAY_MUST_CHECK;
+/* Before loop and store; deliveries that were not made stay in the store. NULL is fine. */
+void agent_push_free(agent_push *self);
+
+/* a2a_handler.push and a2a_handler.push_url. */
+void agent_push_event(void *user, bay_str principal, json_val config, a2a_form form,
+                      a2a_event *event, bay_str task);
+bay_err agent_push_url(void *user, bay_str url, a2a_fault *fault);
+
+/* Deliveries that wait or are under way. */
+size_t agent_push_waiting(const agent_push *self);
+/* Deliveries given up since the start. */
+uint64_t agent_push_dead(const agent_push *self);
+
+#endif
