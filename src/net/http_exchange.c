@@ -71,6 +71,21 @@ bay_str http_exchange_peer(const http_exchange *self)
     return str_of(exchange_connection(self)->peer);
 }
 
+bay_str http_exchange_client_certificate(http_exchange *self)
+{
+    char subject[SOCKET_SUBJECT_BYTES];
+    net_socket *socket = exchange_connection(self)->socket;
+    arena *memory = http_exchange_arena(self);
+    bay_str copy = {"", 0};
+    if (socket != NULL && memory != NULL) {
+        size_t len = socket_peer_subject(socket, subject);
+        if (len > 0 && arena_dup(memory, (bay_str){subject, len}, &copy) != BAY_OK) {
+            copy = (bay_str){"", 0}; /* as without one: refused where one is needed */
+        }
+    }
+    return copy;
+}
+
 loop *http_exchange_loop(const http_exchange *self)
 {
     return exchange_connection(self)->server->loop;

@@ -513,6 +513,12 @@ bool socket_is_tls(const net_socket *self)
     return self->tls != NULL;
 }
 
+size_t socket_peer_subject(const net_socket *self, char out[SOCKET_SUBJECT_BYTES])
+{
+    out[0] = '\0';
+    return self->tls != NULL ? socket_tls_subject(self, out, SOCKET_SUBJECT_BYTES) : 0;
+}
+
 size_t socket_struct_bytes(void)
 {
     return sizeof(net_socket);

@@ -140,6 +140,12 @@ uint16_t socket_peer_port(const net_socket *self);
 /* 16 bytes that are equal for equal addresses (IPv4 mapped into IPv6): a key for limits by peer. */
 void socket_peer_key(const net_socket *self, uint8_t out[16]);
 bool socket_is_tls(const net_socket *self);
+
+#define SOCKET_SUBJECT_BYTES 1024
+
+/* The subject of the certificate that TLS verified the peer by ("CN=client,O=Example", RFC 2253),
+ * NUL ended; "" when it showed none, or one that does not fit. Returns its length. */
+size_t socket_peer_subject(const net_socket *self, char out[SOCKET_SUBJECT_BYTES]);
 size_t socket_struct_bytes(void); /* the heap an idle connection without TLS costs */
 
 /* --- listening ------------------------------------------------------------------------------- */

@@ -236,3 +236,8 @@ void socket_tls_start(net_socket *self)
         shake_hands(self); /* a client's first flight */
     }
 }
+
+size_t socket_tls_subject(const net_socket *self, char *out, size_t cap)
+{
+    return tls_session_subject(self->tls->session, out, cap);
+}

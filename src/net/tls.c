@@ -237,3 +237,26 @@ void tls_session_end(tls_session *self)
     (void)SSL_shutdown(self->ssl); /* 0 and 1 both mean that close_notify was emitted */
     ERR_clear_error();
 }
+
+size_t tls_session_subject(const tls_session *self, char *out, size_t cap)
+{
+    X509 *certificate = SSL_get0_peer_certificate(self->ssl);
+    bool is_verified = SSL_get_verify_result(self->ssl) == X509_V_OK &&
+                       (SSL_get_verify_mode(self->ssl) & SSL_VERIFY_PEER) != 0;
+    BIO *text = certificate != NULL && is_verified ? BIO_new(BIO_s_mem()) : NULL;
+    char *at = NULL;
+    size_t written = 0;
+    /* RFC 2253's flags escape control characters and commas: names stay apart. */
+    if (text != NULL && X509_NAME_print_ex(text, X509_get_subject_name(certificate), 0,
+                                           XN_FLAG_RFC2253) >= 0) {
+        long len = BIO_get_mem_data(text, &at);
+        if (len > 0 && (size_t)len < cap) {
+            memcpy(out, at, (size_t)len);
+            out[len] = '\0';
+            written = (size_t)len;
+        }
+    }
+    BIO_free(text);
+    ERR_clear_error();
+    return written;
+}

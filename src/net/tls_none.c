@@ -79,3 +79,11 @@ void socket_tls_end(net_socket *self)
 {
     CHECK(self == NULL);
 }
+
+size_t socket_tls_subject(const net_socket *self, char *out, size_t cap)
+{
+    (void)out;
+    (void)cap;
+    CHECK(self == NULL);
+    return 0;
+}

@@ -38,4 +38,8 @@ bay_err tls_session_read(tls_session *self, char *at, size_t cap, size_t *out_le
 bay_err tls_session_write(tls_session *self, bay_str bytes, bay_diag *diag) BAY_MUST_CHECK;
 void tls_session_end(tls_session *self); /* close_notify */
 
+/* The subject of the certificate that the peer proved to have and that was verified, as RFC 2253
+ * writes it, NUL ended: its length. 0: none, or one that does not fit (half a name is nobody's). */
+size_t tls_session_subject(const tls_session *self, char *out, size_t cap);
+
 #endif

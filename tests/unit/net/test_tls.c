@@ -340,6 +340,23 @@ static void a_name_that_cannot_be_one_is_refused_at_once(void **state)
     assert_int_equal(self.client.failed + self.client.closed, 0);
 }
 
+static void who_shows_no_certificate_has_no_subject(void **state)
+{
+    (void)state;
+    tls_options server = {.certificate_file = good.certificate,
+                          .key_file = good.key,
+                          .ca_file = client_identity.certificate};
+    for (int i = 0; i < 2; i++) { /* one that asks for certificates, and one that does not */
+        fixture self;
+        fixture_init(&self, i == 0 ? &server : good_server(), 0);
+        connect_both(&self);
+        char subject[SOCKET_SUBJECT_BYTES] = "left";
+        assert_int_equal(socket_peer_subject(self.server.socket, subject), 0);
+        assert_string_equal(subject, "");
+        fixture_fini(&self);
+    }
+}
+
 static void a_client_certificate_may_be_required(void **state)
 {
     (void)state;
@@ -359,6 +376,9 @@ static void a_client_certificate_may_be_required(void **state)
         start_client(&self, &client, "patchbay.test");
         if (i == 2) {
             turn_until(self.loop, self.client.connected == 1 && self.server.connected == 1);
+            char subject[SOCKET_SUBJECT_BYTES];
+            assert_int_equal(socket_peer_subject(self.server.socket, subject), 9);
+            assert_string_equal(subject, "CN=client");
         } else {
             /* Under TLS 1.3 the client learns of it after its own handshake is done. */
             turn_until(self.loop, self.server.closed == 1 && self.client.closed == 1);
@@ -630,6 +650,7 @@ int main(void)
         cmocka_unit_test(unusable_files_are_named),
         cmocka_unit_test(a_server_that_is_not_who_it_should_be_is_refused),
         cmocka_unit_test(a_name_that_cannot_be_one_is_refused_at_once),
+        cmocka_unit_test(who_shows_no_certificate_has_no_subject),
         cmocka_unit_test(a_client_certificate_may_be_required),
         cmocka_unit_test(old_versions_and_foreign_protocols_are_refused),
         cmocka_unit_test(garbage_and_silence_are_no_handshake),
