@@ -25,7 +25,9 @@ typedef struct a2a_service a2a_service;
 /* Embedded first in the carrier's own struct. */
 struct a2a_call {
     const a2a_call_ops *ops;
-    /* What was asked. Views live until the call is ended. */
+    /* What was asked. Views live until the call is ended; those of a stream until its first event
+     * was taken: from then on params are missing, texts empty and there is no memory, so that a
+     * stream costs no more than itself. */
     a2a_method method;
     a2a_version version;
     a2a_binding binding;
@@ -35,7 +37,7 @@ struct a2a_call {
     bay_str extensions;     /* A2A-Extensions as sent; "" */
     bay_str traceparent;    /* W3C, checked; "" */
     uint64_t last_event_id; /* of a client that comes back to a stream; 0: none */
-    arena *memory;          /* lives until the call is ended */
+    arena *memory;          /* lives as long as the views */
     bool is_gone;           /* the peer has left: nothing reaches it any more */
     /* For the service. */
     void *user;

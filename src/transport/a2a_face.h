@@ -55,6 +55,11 @@ typedef struct a2a_face_options {
      * particular. */
     bay_err (*identify)(void *user, const a2a_face_agent *agent, http_exchange *exchange,
                         a2a_face_identity *out, a2a_fault *fault);
+    /* Asked once a call was read and before a service has it: may it be made? `call` has all but
+     * its ops and service. BAY_OK; else it fails with `fault`, at HTTP status 401 and 403 for
+     * A2A_E_UNAUTHENTICATED (with `out_challenge`) and A2A_E_FORBIDDEN. NULL: every call. */
+    bay_err (*admit)(void *user, const a2a_face_agent *agent, http_exchange *exchange,
+                     const a2a_call *call, bay_str *out_challenge, a2a_fault *fault);
     /* Any other path; as http_face_options.plain. May be NULL. */
     bool (*plain)(void *user, http_exchange *exchange);
     void *user;
@@ -66,8 +71,9 @@ void a2a_face_free(a2a_face *self);
 /* For http_server_options: handler and user. */
 extern const http_handler a2a_face_handler;
 /* For a face in front of it (the gateway's "plain"): true when the path is an agent's. It answers
- * before it returns or later; the exchange's user pointer is the face's from then on, and `closed`
- * and `drained` of such exchanges go to a2a_face_handler. */
+ * before it returns or later; the exchange's user pointer is the face's from then on: `closed` and
+ * `drained` of such exchanges are http_owner_closed and http_owner_drained, which MCP's face calls
+ * as well. */
 bool a2a_face_take(a2a_face *self, http_exchange *exchange);
 /* Open streams end (before a drain); clients come back. */
 void a2a_face_close_streams(a2a_face *self);

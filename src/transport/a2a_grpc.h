@@ -11,14 +11,10 @@
 #define TRANSPORT_A2A_GRPC_H
 
 #include "transport/a2a_face.h"
+#include "transport/http_reply.h"
 
-/* Who looks after an exchange: what its user pointer points to begins with a pointer to one of
- * these. For the events of a face in which several kinds of exchanges meet: `closed` and `drained`
- * of a handler are given to (*(const a2a_exchange_ops **)http_exchange_user(exchange)). */
-typedef struct a2a_exchange_ops {
-    void (*closed)(void *self, http_exchange *exchange, bool is_complete);
-    void (*drained)(void *self, http_exchange *exchange);
-} a2a_exchange_ops;
+/* Who looks after an exchange (transport/http_reply.h). */
+typedef http_owner_ops a2a_exchange_ops;
 
 typedef struct a2a_grpc a2a_grpc;
 

@@ -184,11 +184,32 @@ void http_replies_close(http_replies *self)
 
 /* ---- one ------------------------------------------------------------------------------------- */
 
+static void on_closed(void *user, http_exchange *exchange, bool is_complete)
+{
+    http_reply *self = user;
+    (void)exchange;
+    (void)is_complete;
+    (void)detach(self);
+    self->ops->gone(self);
+}
+
+static void on_drained(void *user, http_exchange *exchange)
+{
+    http_reply *self = user;
+    (void)exchange;
+    self->ops->drained(self);
+}
+
+static const http_owner_ops reply_owner = {.closed = on_closed, .drained = on_drained};
+
 void http_reply_begin(http_reply *self, http_replies *among, const http_reply_ops *ops,
                       http_exchange *exchange)
 {
-    *self = (http_reply){
-        .among = among, .ops = ops, .exchange = exchange, .written_ms = loop_now_ms(among->loop)};
+    *self = (http_reply){.owner = &reply_owner,
+                         .among = among,
+                         .ops = ops,
+                         .exchange = exchange,
+                         .written_ms = loop_now_ms(among->loop)};
     list_push(&among->waiting, &self->link);
     http_exchange_set_user(exchange, self);
     arm(among);
@@ -231,6 +252,12 @@ void http_reply_answer(http_reply *self, int status, bay_str json, bay_str sessi
     http_exchange_reply(exchange, status, fields, count, json);
 }
 
+http_exchange *http_reply_take(http_reply *self)
+{
+    CHECK(!self->is_streaming);
+    return self->exchange != NULL ? detach(self) : NULL;
+}
+
 static bay_err open_stream(http_reply *self)
 {
     static const http_field stream_fields[] = {
@@ -241,6 +268,9 @@ static bay_err open_stream(http_reply *self)
     http_field fields[HTTP_REPLY_FIELDS];
     size_t count = ARRAY_LEN(stream_fields);
     memcpy(fields, stream_fields, sizeof(stream_fields));
+    for (size_t i = 0; i < self->field_count && count < HTTP_REPLY_FIELDS - 3; i++) {
+        fields[count++] = self->fields[i];
+    }
     count = http_reply_cors(self->exchange, fields, count);
     bay_err err = http_stream_open(self->exchange, 200, fields, count, true);
     if (err == BAY_OK) {
@@ -328,19 +358,18 @@ void http_reply_abort(http_reply *self)
     }
 }
 
-void http_reply_on_closed(http_exchange *exchange)
+void http_owner_closed(http_exchange *exchange, bool is_complete)
 {
-    http_reply *self = http_exchange_user(exchange);
-    if (self != NULL) {
-        (void)detach(self);
-        self->ops->gone(self);
+    const http_owner_ops **owner = http_exchange_user(exchange);
+    if (owner != NULL) {
+        (*owner)->closed(owner, exchange, is_complete);
     }
 }
 
-void http_reply_on_drained(http_exchange *exchange)
+void http_owner_drained(http_exchange *exchange)
 {
-    http_reply *self = http_exchange_user(exchange);
-    if (self != NULL) {
-        self->ops->drained(self);
+    const http_owner_ops **owner = http_exchange_user(exchange);
+    if (owner != NULL) {
+        (*owner)->drained(owner, exchange);
     }
 }

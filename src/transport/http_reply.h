@@ -15,6 +15,13 @@
 
 typedef struct http_reply http_reply;
 
+/* Who looks after an exchange: what its user pointer points to begins with a pointer to one of
+ * these, so that exchanges of several kinds meet in one http_server. */
+typedef struct http_owner_ops {
+    void (*closed)(void *self, http_exchange *exchange, bool is_complete);
+    void (*drained)(void *self, http_exchange *exchange);
+} http_owner_ops;
+
 typedef struct http_reply_ops {
     /* The peer left before the reply was over. The last event; the exchange is gone. */
     void (*gone)(http_reply *self);
@@ -47,6 +54,7 @@ typedef struct http_replies {
 } http_replies;
 
 struct http_reply {
+    const http_owner_ops *owner; /* first */
     list_link link;
     list_link opened_link;
     http_replies *among;
@@ -56,6 +64,9 @@ struct http_reply {
     uint64_t spoke_ms;   /* last event */
     uint64_t opened_ms;
     bool is_streaming;
+    /* Further fields of a stream's head; borrowed until it is opened. */
+    const http_field *fields;
+    size_t field_count;
 };
 
 void http_replies_init(http_replies *self, loop *loop, const http_reply_limits *limits);
@@ -72,6 +83,10 @@ void http_reply_begin(http_reply *self, http_replies *among, const http_reply_op
  * and Allow. Nothing of `self` is used afterwards. */
 void http_reply_answer(http_reply *self, int status, bay_str json, bay_str session, bay_str allow);
 
+/* For an answer of the caller's own making: the exchange, from now on without the reply. NULL: the
+ * peer is gone. */
+http_exchange *http_reply_take(http_reply *self);
+
 /* One event; the first opens the stream and gives the request's memory back. `name` and `id` with
  * `at` NULL are left out; `data` and `id` both without bytes: the stream is opened, nothing is
  * sent. Errors: BAY_AGAIN: taken, stop until drained; BAY_CANCELLED: not taken, `gone` follows in a
@@ -83,11 +98,11 @@ void http_reply_end(http_reply *self);
 /* Ends it by closing the connection; no `gone`. */
 void http_reply_abort(http_reply *self);
 
-/* For the http_handler's events; exchanges without a reply are none of ours. */
-void http_reply_on_closed(http_exchange *exchange);
-void http_reply_on_drained(http_exchange *exchange);
+/* For the http_handler's events: whoever looks after the exchange hears of it, if anybody does. */
+void http_owner_closed(http_exchange *exchange, bool is_complete);
+void http_owner_drained(http_exchange *exchange);
 
-enum { HTTP_REPLY_FIELDS = 8 };
+enum { HTTP_REPLY_FIELDS = 12 };
 /* What a browser of an allowed origin needs to see in any reply to `exchange`; nothing for others.
  * Appends up to 3 fields and returns the new count. The Origin was checked before. */
 size_t http_reply_cors(const http_exchange *exchange, http_field *fields, size_t count);

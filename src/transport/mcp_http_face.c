@@ -193,14 +193,13 @@ static void on_request(void *user, http_exchange *exchange)
 static void on_closed(void *user, http_exchange *exchange, bool is_complete)
 {
     (void)user;
-    (void)is_complete;
-    http_reply_on_closed(exchange);
+    http_owner_closed(exchange, is_complete);
 }
 
 static void on_drained(void *user, http_exchange *exchange)
 {
     (void)user;
-    http_reply_on_drained(exchange);
+    http_owner_drained(exchange);
 }
 
 const http_handler http_face_handler = {
