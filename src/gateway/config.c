@@ -112,6 +112,16 @@ const config_profile *config_profile_find(const config *self, bay_str name)
     return NULL;
 }
 
+const config_agent *config_agent_find(const config *self, bay_str name)
+{
+    for (size_t i = 0; i < self->agent_count; i++) {
+        if (str_eq(self->agents[i].name, name)) {
+            return &self->agents[i];
+        }
+    }
+    return NULL;
+}
+
 static bool equal_list(const config_list *a, const config_list *b)
 {
     if (a->count != b->count) {
@@ -166,6 +176,7 @@ static bool equal_field(const config_key *key, const char *a, const char *b)
         return equal_scope(config_key_section(key), a, b);
     case CONFIG_TYPE_SERVERS:
     case CONFIG_TYPE_PROFILES:
+    case CONFIG_TYPE_AGENTS:
     case CONFIG_TYPE_TOLERATED:
         return true;
     }
@@ -193,6 +204,17 @@ static bool equal_scope(config_scope scope, const char *a, const char *b)
 
 bool config_equal_server(const config_server *a, const config_server *b)
 {
-    return str_eq(a->name, b->name) &&
+    return str_eq(a->name, b->name) && str_eq(a->agent, b->agent) &&
            equal_scope(CONFIG_SCOPE_SERVER, (const char *)a, (const char *)b);
+}
+
+bool config_equal_agent(const config_agent *a, const config_agent *b)
+{
+    return str_eq(a->name, b->name) &&
+           equal_scope(CONFIG_SCOPE_AGENT, (const char *)a, (const char *)b);
+}
+
+bool config_equal_a2a(const config_a2a *a, const config_a2a *b)
+{
+    return equal_scope(CONFIG_SCOPE_A2A, (const char *)a, (const char *)b);
 }

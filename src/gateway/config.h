@@ -19,6 +19,7 @@ enum {
     CONFIG_DEPTH = 32,
     CONFIG_SERVERS = 1024,
     CONFIG_PROFILES = 256,
+    CONFIG_AGENTS = 256,
     CONFIG_ITEMS = 4096, /* of one list or map */
     CONFIG_NAME_BYTES = 64,
     CONFIG_SHOWN_BYTES = 256, /* of a name that is given to a tool or prompt */
@@ -169,6 +170,7 @@ typedef struct config_server {
     config_map env; /* added to the inherited environment */
     bay_str cwd;    /* empty: inherited */
     bay_str url;
+    bay_str agent; /* of the agent whose skills it stands for: made by the loader, in process */
     config_map headers;
     config_transport transport; /* AUTO only with a url */
     config_protocol protocol;
@@ -203,6 +205,55 @@ typedef struct config_profile {
     config_tool_mode tool_mode;
 } config_profile;
 
+typedef enum config_agent_version {
+    CONFIG_AGENT_VERSION_AUTO, /* then a2a_version, one higher */
+} config_agent_version;
+
+typedef struct config_agent_verify {
+    bay_str keys; /* file with a JWK set; empty: none */
+    config_list jku;
+    bool is_required;
+} config_agent_verify;
+
+typedef struct config_agent_expose {
+    bool tools;         /* its skills are tools of the catalog */
+    config_list skills; /* globs over ids; `at` NULL: all */
+    config_list hide;   /* wins */
+} config_agent_expose;
+
+/* An agent at /a2a/NAME: one that is elsewhere (url or card), or one made of tools. */
+typedef struct config_agent {
+    bay_str name;
+    uint32_t line;
+    bay_str url;       /* its base: the card lies below it */
+    bay_str card;      /* the card itself */
+    config_list tools; /* globs over the names of /mcp; `at` NULL: it is elsewhere */
+    bay_str title;     /* of an agent made of tools */
+    bay_str description;
+    config_map headers;
+    unsigned version; /* config_agent_version */
+    unsigned binding; /* 0: auto; then a2a_binding, one higher */
+    config_agent_verify verify;
+    config_agent_expose expose;
+    config_server_tls tls;
+    uint32_t timeout_ms;
+    uint32_t stream_idle_ms;
+    uint32_t refresh_ms;
+    uint32_t failures; /* within the window that open the circuit; 0: never */
+    uint32_t window_ms;
+    uint32_t cool_off_ms;
+    bool is_disabled;
+} config_agent;
+
+/* The A2A side of the gateway. */
+typedef struct config_a2a {
+    bay_str public_url; /* empty: of the first address */
+    bay_str key;        /* file with what signs the cards; empty: they are not signed */
+    bool hybrid;        /* the card for who names no version */
+    bool lenient;
+    uint32_t card_max_age_ms;
+} config_a2a;
+
 typedef struct config {
     config_list listen; /* at least one host:port */
     uint32_t workers;   /* 0: one per core */
@@ -221,6 +272,9 @@ typedef struct config {
     config_tool_mode tool_mode; /* of /mcp */
     const config_profile *profiles;
     size_t profile_count;
+    config_a2a a2a;
+    const config_agent *agents; /* in the order of the file, disabled ones included */
+    size_t agent_count;
 } config;
 
 /* What loading found. `line` is 0 where no line is to blame. */
@@ -275,6 +329,13 @@ const config_server *config_server_find(const config *self, bay_str name);
 
 /* The profile of that name, or NULL. */
 const config_profile *config_profile_find(const config *self, bay_str name);
+
+/* The agent of that name, or NULL. */
+const config_agent *config_agent_find(const config *self, bay_str name);
+
+/* True when nothing but the place in the file differs. As config_equal_server. */
+bool config_equal_agent(const config_agent *a, const config_agent *b);
+bool config_equal_a2a(const config_a2a *a, const config_a2a *b);
 
 /* True when nothing but the place in the file and what only the catalog reads differs: the upstream
  * may stay as it is. Time depends on where secrets differ: for objects of the same owner only. */

@@ -7,7 +7,7 @@
 #include "wire/uri.h"
 
 /* The line of a member of the map, or of the map itself. */
-static uint32_t line_of(const config_node *map, const char *name)
+uint32_t config_line_of(const config_node *map, const char *name)
 {
     if (map == NULL || map->kind != CONFIG_NODE_MAP) {
         return map != NULL ? map->line : 0;
@@ -39,7 +39,7 @@ static void check_listen(config_loader *loader, const config_node *node, const c
 {
     for (size_t i = 0; i < self->listen.count; i++) {
         if (!is_address(self->listen.at[i])) {
-            config_error(loader, line_of(node, "listen"),
+            config_error(loader, config_line_of(node, "listen"),
                          "listen: write an address as host:port, such as 127.0.0.1:8930 or "
                          "[::1]:8930");
             return;
@@ -51,7 +51,7 @@ static void check_separator(config_loader *loader, const config_node *node, cons
 {
     for (size_t i = 0; i < self->separator.len; i++) {
         if (memchr("._/:-", self->separator.at[i], 5) == NULL) {
-            config_error(loader, line_of(node, "separator"),
+            config_error(loader, config_line_of(node, "separator"),
                          "separator: only . _ / : and - may stand in it");
             return;
         }
@@ -78,7 +78,7 @@ static void check_hosts(config_loader *loader, const config_node *node, const co
 {
     for (size_t i = 0; i < self->allowed_hosts.count; i++) {
         if (!is_host(self->allowed_hosts.at[i])) {
-            config_error(loader, line_of(node, "allowedHosts"),
+            config_error(loader, config_line_of(node, "allowedHosts"),
                          "allowedHosts: write each as host or host:port; there are no wildcards");
             break;
         }
@@ -86,7 +86,7 @@ static void check_hosts(config_loader *loader, const config_node *node, const co
     for (size_t i = 0; i < self->allowed_origins.count; i++) {
         bay_str origin = self->allowed_origins.at[i];
         if (str_eq(origin, STR("null")) || (!is_origin(origin) && !is_host(origin))) {
-            config_error(loader, line_of(node, "allowedOrigins"),
+            config_error(loader, config_line_of(node, "allowedOrigins"),
                          "allowedOrigins: write each as https://host or https://host:port; there "
                          "are no wildcards");
             break;
@@ -102,7 +102,7 @@ static void check_keys(config_loader *loader, const config_node *node, const con
         bool is_key = session_key_read(self->keys.at[i], key);
         mem_wipe(key, sizeof(key));
         if (!is_key) {
-            config_error(loader, line_of(node, "keys"),
+            config_error(loader, config_line_of(node, "keys"),
                          "keys: number %zu is no key: write 32 bytes as base64 or as 64 "
                          "hexadecimal digits (openssl rand -base64 32)",
                          i + 1);
@@ -117,23 +117,33 @@ void config_check_top(config_loader *loader, const config_node *node, const conf
     check_hosts(loader, node, self);
     check_keys(loader, node, self);
     if ((self->tls.certificate.len == 0) != (self->tls.key.len == 0)) {
-        config_error(loader, line_of(node, "tls"),
+        config_error(loader, config_line_of(node, "tls"),
                      "tls: certificate and key belong together: give both");
     }
     if (self->tls.client_ca.len > 0 && self->tls.certificate.len == 0) {
-        config_error(loader, line_of(node, "tls"),
+        config_error(loader, config_line_of(node, "tls"),
                      "tls: clientCa needs a certificate and a key of the gateway: give them");
     }
     if (self->tls.require_client_certificate && self->tls.client_ca.len == 0) {
-        config_error(loader, line_of(node, "tls"),
+        config_error(loader, config_line_of(node, "tls"),
                      "tls: requireClientCertificate needs clientCa: name the authorities to trust");
     }
+    uri parts;
+    bay_str public_url = self->a2a.public_url;
+    if (public_url.len > 0 && (uri_parse(&parts, public_url) != BAY_OK || parts.host.len == 0 ||
+                               parts.has_userinfo || public_url.at[public_url.len - 1] == '/' ||
+                               (!str_eq_nocase(parts.scheme, STR("http")) &&
+                                !str_eq_nocase(parts.scheme, STR("https"))))) {
+        config_error(loader, config_line_of(node, "a2a"),
+                     "a2a.publicUrl: write the address clients reach the gateway at, such as "
+                     "https://gateway.example, without a slash at its end");
+    }
     if (self->limits.held_bytes > 0 && self->limits.body_bytes > self->limits.held_bytes) {
-        config_error(loader, line_of(node, "limits"),
+        config_error(loader, config_line_of(node, "limits"),
                      "limits: bodyBytes is larger than heldBytes: raise heldBytes");
     }
     if (self->timeouts.call_ms > self->timeouts.call_total_ms) {
-        config_error(loader, line_of(node, "timeouts"),
+        config_error(loader, config_line_of(node, "timeouts"),
                      "timeouts: call is longer than callTotal: raise callTotal");
     }
 }
@@ -145,7 +155,7 @@ static void check_env(config_loader *loader, const config_node *node, const conf
         bay_str name = server->env.at[i].name;
         if (name.len == 0 || str_find(name, '=') < name.len ||
             memchr(name.at, '\0', name.len) != NULL) {
-            config_error(loader, line_of(node, "env"),
+            config_error(loader, config_line_of(node, "env"),
                          "%s.env: \"%s\" cannot name an environment variable: rename it",
                          loader->path, config_quote(name).text);
         }
@@ -172,6 +182,10 @@ static bool is_our_header(bay_str name)
         STR_INIT("Trailer"),
         STR_INIT("Accept-Encoding"),
         STR_INIT("Expect"),
+        STR_INIT("A2A-Version"),
+        STR_INIT("A2A-Extensions"),
+        STR_INIT("traceparent"),
+        STR_INIT("If-None-Match"),
     };
     for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
         if (str_eq_nocase(ours[i], name)) {
@@ -181,24 +195,32 @@ static bool is_our_header(bay_str name)
     return false;
 }
 
+bool config_check_header(config_loader *loader, uint32_t line, const config_pair *pair)
+{
+    if (!header_name_is_valid(pair->name)) {
+        config_error(loader, line,
+                     "%s.headers: \"%s\" cannot name a header: use letters, digits and -",
+                     loader->path, config_quote(pair->name).text);
+    } else if (is_our_header(pair->name)) {
+        config_error(loader, line, "%s.headers: the gateway sets %s itself: remove it",
+                     loader->path, config_quote(pair->name).text);
+    } else if (!header_value_is_plain(pair->value)) {
+        config_error(loader, line,
+                     "%s.headers.%s: a header value is visible ASCII without line ends: check "
+                     "what its variables hold",
+                     loader->path, config_quote(pair->name).text);
+    } else {
+        return true;
+    }
+    return false;
+}
+
 static void check_headers(config_loader *loader, const config_node *node,
                           const config_server *server)
 {
-    uint32_t line = line_of(node, "headers");
     for (size_t i = 0; i < server->headers.count; i++) {
-        const config_pair *pair = &server->headers.at[i];
-        if (!header_name_is_valid(pair->name)) {
-            config_error(loader, line,
-                         "%s.headers: \"%s\" cannot name a header: use letters, digits and -",
-                         loader->path, config_quote(pair->name).text);
-        } else if (is_our_header(pair->name)) {
-            config_error(loader, line, "%s.headers: the gateway sets %s itself: remove it",
-                         loader->path, config_quote(pair->name).text);
-        } else if (!header_value_is_plain(pair->value)) {
-            config_error(loader, line,
-                         "%s.headers.%s: a header value is visible ASCII without line ends: check "
-                         "what its variables hold",
-                         loader->path, config_quote(pair->name).text);
+        if (!config_check_header(loader, config_line_of(node, "headers"), &server->headers.at[i])) {
+            continue; /* every one is looked at */
         }
     }
 }
@@ -210,7 +232,7 @@ static bool check_url(config_loader *loader, const config_node *node, const conf
     uint32_t line = server->line;
     static const char *const names[] = {"url", "serverUrl", "httpUrl"};
     for (size_t i = 0; i < 3 && line == server->line; i++) {
-        line = line_of(node, names[i]);
+        line = config_line_of(node, names[i]);
     }
     bool is_http =
         uri_parse(&parts, server->url) == BAY_OK && parts.host.len > 0 &&
@@ -262,7 +284,7 @@ static void check_renames(config_loader *loader, const config_node *node,
     for (size_t i = 0; i < server->rename.count; i++) {
         const config_pair *pair = &server->rename.at[i];
         if (pair->value.len == 0 || pair->value.len > CONFIG_SHOWN_BYTES) {
-            config_error(loader, line_of(node, "rename"),
+            config_error(loader, config_line_of(node, "rename"),
                          "%s.rename: the new name of \"%s\" needs 1 to %d bytes", loader->path,
                          config_quote(pair->name).text, CONFIG_SHOWN_BYTES);
         }
@@ -283,7 +305,7 @@ static bool has_member(const config_node *map, const char *name)
 static void check_sandbox(config_loader *loader, const config_node *node, config_server *server)
 {
     config_sandbox *sandbox = &server->sandbox;
-    uint32_t line = line_of(node, "sandbox");
+    uint32_t line = config_line_of(node, "sandbox");
     sandbox->is_enabled = sandbox->is_enabled && has_member(node, "sandbox");
     if (sandbox->is_enabled && server->url.len > 0) {
         config_error(loader, line, "%s.sandbox: a server with a url runs elsewhere: remove sandbox",
@@ -352,16 +374,16 @@ void config_check_server(config_loader *loader, const config_node *node, config_
     warn_unused(loader, server);
     const config_server_tls *tls = &server->tls;
     if ((tls->certificate.len == 0) != (tls->key.len == 0)) {
-        config_error(loader, line_of(node, "tls"),
+        config_error(loader, config_line_of(node, "tls"),
                      "%s.tls: certificate and key belong together: give both", loader->path);
     }
     if ((tls->ca.len > 0 || tls->certificate.len > 0) && !is_https) {
-        config_error(loader, line_of(node, "tls"),
+        config_error(loader, config_line_of(node, "tls"),
                      "%s.tls: only an https:// url has TLS: change the url or remove tls",
                      loader->path);
     }
     if (server->restart.min_delay_ms > server->restart.max_delay_ms) {
-        config_error(loader, line_of(node, "restart"),
+        config_error(loader, config_line_of(node, "restart"),
                      "%s.restart: minDelay is longer than maxDelay: swap them", loader->path);
     }
 }
@@ -399,7 +421,7 @@ static bool is_taken(const config *self, size_t index)
     return false;
 }
 
-static bool is_name(bay_str name)
+bool config_is_name(bay_str name)
 {
     for (size_t i = 0; i < name.len; i++) {
         if (!is_name_byte(name.at[i])) {
@@ -428,7 +450,7 @@ void config_check_names(config_loader *loader, const config *self)
 {
     for (size_t i = 0; i < self->server_count; i++) {
         const config_server *server = &self->servers[i];
-        if (!is_name(server->name)) {
+        if (!config_is_name(server->name)) {
             config_error(loader, server->line,
                          "mcpServers: \"%s\" cannot name a server: use 1 to %d letters, digits, _ "
                          "and -",
@@ -464,7 +486,7 @@ void config_check_profiles(config_loader *loader, const config *self)
 {
     for (size_t i = 0; i < self->profile_count; i++) {
         const config_profile *profile = &self->profiles[i];
-        if (!is_name(profile->name)) {
+        if (!config_is_name(profile->name)) {
             config_error(loader, profile->line,
                          "profiles: \"%s\" cannot name a profile: use 1 to %d letters, digits, _ "
                          "and -",

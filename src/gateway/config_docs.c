@@ -21,6 +21,7 @@ static void write_type(const config_key *key, buf *out)
         [CONFIG_TYPE_SECTION] = "map",
         [CONFIG_TYPE_SERVERS] = "map",
         [CONFIG_TYPE_PROFILES] = "map",
+        [CONFIG_TYPE_AGENTS] = "map",
     };
     if (key->type != CONFIG_TYPE_CHOICE) {
         buf_str(out, str_of(names[key->type]));
@@ -53,6 +54,7 @@ static void write_bounds(const config_key *key, buf *out)
     case CONFIG_TYPE_MAP:
     case CONFIG_TYPE_SERVERS:
     case CONFIG_TYPE_PROFILES:
+    case CONFIG_TYPE_AGENTS:
         buf_printf(out, "%llu to %llu entries", (unsigned long long)key->min,
                    (unsigned long long)key->max);
         return;
@@ -129,14 +131,14 @@ void config_write_markdown(buf *out)
             "  told to load a faulty file keeps what it has.\n"
             "- **Bounds.** ");
     buf_printf(out,
-               "The file has at most %d MiB and %d levels; %d servers; %d arguments or variables "
-               "each. YAML anchors, aliases\n"
+               "The file has at most %d MiB and %d levels; %d servers; %d agents; %d arguments or "
+               "variables each. YAML anchors, aliases\n"
                "  and tags are refused.\n"
                "- **Names** of servers have 1 to %d letters, digits, `_` and `-`, and do not "
                "contain the separator. Any other character of a host's name becomes `_`, with a "
                "warning.\n",
-               CONFIG_FILE_BYTES / (1024 * 1024), CONFIG_DEPTH, CONFIG_SERVERS, CONFIG_ITEMS,
-               CONFIG_NAME_BYTES);
+               CONFIG_FILE_BYTES / (1024 * 1024), CONFIG_DEPTH, CONFIG_SERVERS, CONFIG_AGENTS,
+               CONFIG_ITEMS, CONFIG_NAME_BYTES);
     for (size_t i = 0; i < CONFIG_SCOPE_COUNT; i++) {
         if (i == CONFIG_SCOPE_TOP) {
             buf_lit(out, "\n## The file\n");
@@ -149,6 +151,8 @@ void config_write_markdown(buf *out)
                          "write these, which are accepted and have no effect:\n");
             write_tolerated(CONFIG_SCOPE_SERVER, out);
             buf_lit(out, ".\n");
+        } else if (i == CONFIG_SCOPE_AGENT) {
+            buf_lit(out, "\nAn agent has exactly one of `url`, `card` and `tools`.\n");
         } else if (i == CONFIG_SCOPE_TOP) {
             buf_lit(out, "\nAccepted without effect: ");
             write_tolerated(CONFIG_SCOPE_TOP, out);
@@ -274,6 +278,7 @@ static void put_type(json_writer *json, const config_key *key)
         break;
     case CONFIG_TYPE_SERVERS:
     case CONFIG_TYPE_PROFILES:
+    case CONFIG_TYPE_AGENTS:
         put_pair(json, STR("type"), STR("object"));
         json_key_lit(json, "maxProperties");
         json_put_uint(json, key->max);

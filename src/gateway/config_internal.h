@@ -43,6 +43,10 @@ typedef enum config_scope {
     CONFIG_SCOPE_EXPOSE,
     CONFIG_SCOPE_PROFILE,
     CONFIG_SCOPE_SANDBOX,
+    CONFIG_SCOPE_A2A,
+    CONFIG_SCOPE_AGENT,
+    CONFIG_SCOPE_VERIFY,
+    CONFIG_SCOPE_AGENT_EXPOSE,
     CONFIG_SCOPE_COUNT
 } config_scope;
 
@@ -62,6 +66,7 @@ typedef enum config_type {
     CONFIG_TYPE_SECTION,
     CONFIG_TYPE_SERVERS,
     CONFIG_TYPE_PROFILES,
+    CONFIG_TYPE_AGENTS,
     CONFIG_TYPE_TOLERATED,
 } config_type;
 
@@ -89,7 +94,7 @@ extern const config_scope_row config_scopes[CONFIG_SCOPE_COUNT];
 const config_key *config_key_find(config_scope scope, bay_str name); /* NULL when unknown */
 /* The key of `scope` that `name` was probably meant to be, or NULL. */
 const config_key *config_key_nearest(config_scope scope, bay_str name);
-config_scope config_key_section(const config_key *key); /* of a SECTION, SERVERS or PROFILES row */
+config_scope config_key_section(const config_key *key); /* of a SECTION, SERVERS … row */
 /* The index of `word` among "a|b|c", or -1; and the word of an index. */
 int config_choice_find(const char *choices, bay_str word);
 bay_str config_choice_at(const char *choices, size_t index); /* empty past the end */
@@ -174,6 +179,27 @@ config_transport config_transport_of(unsigned word);
 void config_fit_name(config_loader *loader, const config_node *node, char *name);
 void config_check_names(config_loader *loader, const config *self);
 void config_check_profiles(config_loader *loader, const config *self);
+/* Also of what a file alone can be wrong about. */
+void config_check_agent(config_loader *loader, const config_node *node, config_agent *agent);
+void config_check_agents(config_loader *loader, const config_node *node, const config *self);
+
+/* ---- what the files of the loader share ------------------------------------------------------ */
+
+uint32_t config_line_of(const config_node *map, const char *name);
+bool config_is_name(bay_str name);
+/* False after saying why `pair` cannot be a header field of requests. */
+bool config_check_header(config_loader *loader, uint32_t line, const config_pair *pair);
+size_t config_path_enter(config_loader *loader, bay_str name);
+void config_path_leave(config_loader *loader, size_t before);
+void config_set_defaults(config_scope scope, void *base);
+bool config_check_twice(config_loader *loader, const config_node *node);
+void config_apply_map(config_loader *loader, config_scope scope, const config_node *node,
+                      void *base);
+/* `count` + `extra` items of `size` bytes in loader->kept, zeroed. NULL: loader->err. */
+void *config_keep_array(config_loader *loader, size_t count, size_t size);
+/* config_agents.c: reads `agents`, and puts the servers that stand for their skills behind the
+ * others. */
+void config_apply_agents(config_loader *loader, const config_node *node, config *self);
 
 typedef struct config_object {
     config public;

@@ -26,6 +26,10 @@ static const char config_protocols[] = "auto|legacy|modern"
 #define CONFIG_STRUCT_EXPOSE config_expose
 #define CONFIG_STRUCT_PROFILE config_profile
 #define CONFIG_STRUCT_SANDBOX config_sandbox
+#define CONFIG_STRUCT_A2A config_a2a
+#define CONFIG_STRUCT_AGENT config_agent
+#define CONFIG_STRUCT_VERIFY config_agent_verify
+#define CONFIG_STRUCT_AGENT_EXPOSE config_agent_expose
 
 const config_key config_keys[] = {
 #define CONFIG_KEY(scope, name, type, field, extra, fallback, min, max, doc)                       \
@@ -57,6 +61,10 @@ const config_scope_row config_scopes[CONFIG_SCOPE_COUNT] = {
     [CONFIG_SCOPE_EXPOSE] = {"EXPOSE", "mcpServers.NAME.expose"},
     [CONFIG_SCOPE_PROFILE] = {"PROFILE", "profiles.NAME"},
     [CONFIG_SCOPE_SANDBOX] = {"SANDBOX", "mcpServers.NAME.sandbox"},
+    [CONFIG_SCOPE_A2A] = {"A2A", "a2a"},
+    [CONFIG_SCOPE_AGENT] = {"AGENT", "agents.NAME"},
+    [CONFIG_SCOPE_VERIFY] = {"VERIFY", "agents.NAME.verify"},
+    [CONFIG_SCOPE_AGENT_EXPOSE] = {"AGENT_EXPOSE", "agents.NAME.expose"},
 };
 
 const config_key *config_key_find(config_scope scope, bay_str name)

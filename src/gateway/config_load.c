@@ -50,7 +50,7 @@ void config_node_add(config_node *parent, config_node *child)
 
 /* ---- the path of the key at hand --------------------------------------------------------------*/
 
-static size_t path_enter(config_loader *loader, bay_str name)
+size_t config_path_enter(config_loader *loader, bay_str name)
 {
     size_t before = loader->path_len;
     config_quoted quoted = config_quote(name);
@@ -63,7 +63,7 @@ static size_t path_enter(config_loader *loader, bay_str name)
     return before;
 }
 
-static void path_leave(config_loader *loader, size_t before)
+void config_path_leave(config_loader *loader, size_t before)
 {
     loader->path_len = before;
     loader->path[before] = '\0';
@@ -140,7 +140,7 @@ static bool is_crowded(config_loader *loader, const config_key *key, const confi
     return false;
 }
 
-static void *keep_array(config_loader *loader, size_t count, size_t size)
+void *config_keep_array(config_loader *loader, size_t count, size_t size)
 {
     void *at = config_pool_alloc(&loader->kept, count * size); /* count <= CONFIG_ITEMS */
     if (at == NULL) {
@@ -165,7 +165,7 @@ static void apply_list(config_loader *loader, const config_key *key, const confi
         refuse_value(loader, key, node);
         return;
     }
-    bay_str *items = keep_array(loader, count, sizeof(*items));
+    bay_str *items = config_keep_array(loader, count, sizeof(*items));
     if (items == NULL) {
         return;
     }
@@ -183,7 +183,7 @@ static void apply_list(config_loader *loader, const config_key *key, const confi
 }
 
 /* Says which keys stand twice; the walk then takes the first. */
-static bool check_twice(config_loader *loader, const config_node *node)
+bool config_check_twice(config_loader *loader, const config_node *node)
 {
     bool is_unique = true;
     map seen;
@@ -211,16 +211,16 @@ static void apply_pairs(config_loader *loader, const config_key *key, const conf
         refuse_value(loader, key, node);
         return;
     }
-    if (is_crowded(loader, key, node) || !check_twice(loader, node)) {
+    if (is_crowded(loader, key, node) || !config_check_twice(loader, node)) {
         return;
     }
-    config_pair *pairs = keep_array(loader, node->count, sizeof(*pairs));
+    config_pair *pairs = config_keep_array(loader, node->count, sizeof(*pairs));
     if (pairs == NULL) {
         return;
     }
     size_t index = 0;
     for (const config_node *child = node->first; child != NULL; child = child->next, index++) {
-        size_t before = path_enter(loader, child->key);
+        size_t before = config_path_enter(loader, child->key);
         pairs[index].name = config_pool_dup(&loader->kept, child->key);
         if (pairs[index].name.at == NULL) {
             loader->err = config_pool_err(&loader->kept);
@@ -229,7 +229,7 @@ static void apply_pairs(config_loader *loader, const config_key *key, const conf
         } else if (!config_expand(loader, child, &pairs[index].value)) {
             pairs[index].value = (bay_str){"", 0};
         }
-        path_leave(loader, before);
+        config_path_leave(loader, before);
         if (loader->err != BAY_OK) {
             return;
         }
@@ -239,7 +239,7 @@ static void apply_pairs(config_loader *loader, const config_key *key, const conf
 
 /* ---- scopes -----------------------------------------------------------------------------------*/
 
-static void set_defaults(config_scope scope, void *base)
+void config_set_defaults(config_scope scope, void *base)
 {
     for (size_t i = 0; i < config_key_count; i++) {
         const config_key *key = &config_keys[i];
@@ -249,7 +249,7 @@ static void set_defaults(config_scope scope, void *base)
             continue;
         }
         if (key->type == CONFIG_TYPE_SECTION) {
-            set_defaults(config_key_section(key), field);
+            config_set_defaults(config_key_section(key), field);
         } else if (key->fallback.len == 0) {
             continue;
         } else if (key->type == CONFIG_TYPE_TEXT) {
@@ -284,18 +284,15 @@ static void refuse_unknown(config_loader *loader, config_scope scope, const conf
     }
 }
 
-static void apply_map(config_loader *loader, config_scope scope, const config_node *node,
-                      void *base);
-
 static void apply_key(config_loader *loader, const config_key *key, const config_node *node,
                       void *base)
 {
     char *field = (char *)base + key->offset;
     if (node->kind == CONFIG_NODE_NULL || key->type == CONFIG_TYPE_SERVERS ||
-        key->type == CONFIG_TYPE_PROFILES) {
+        key->type == CONFIG_TYPE_PROFILES || key->type == CONFIG_TYPE_AGENTS) {
         return; /* these come last */
     }
-    size_t before = path_enter(loader, key->name);
+    size_t before = config_path_enter(loader, key->name);
     switch (key->type) {
     case CONFIG_TYPE_HOSTLIST:
         if (node->kind != CONFIG_NODE_LIST) {
@@ -313,7 +310,7 @@ static void apply_key(config_loader *loader, const config_key *key, const config
         apply_pairs(loader, key, node, (config_map *)field);
         break;
     case CONFIG_TYPE_SECTION:
-        apply_map(loader, config_key_section(key), node, field);
+        config_apply_map(loader, config_key_section(key), node, field);
         break;
     case CONFIG_TYPE_TOLERATED:
         if (key->doc[0] != '\0') {
@@ -324,10 +321,10 @@ static void apply_key(config_loader *loader, const config_key *key, const config
         apply_scalar(loader, key, node, base);
         break;
     }
-    path_leave(loader, before);
+    config_path_leave(loader, before);
 }
 
-static void apply_map(config_loader *loader, config_scope scope, const config_node *node,
+void config_apply_map(config_loader *loader, config_scope scope, const config_node *node,
                       void *base)
 {
     const config_key *given[MOST_KEYS];
@@ -340,7 +337,7 @@ static void apply_map(config_loader *loader, config_scope scope, const config_no
                      loader->path_len > 0 ? loader->path : "the file");
         return;
     }
-    check_twice(loader, node);
+    config_check_twice(loader, node);
     for (const config_node *child = node->first; child != NULL && loader->err == BAY_OK;
          child = child->next) {
         const config_key *key = config_key_find(scope, child->key);
@@ -386,10 +383,10 @@ static bool is_left_out(const config_node *node)
 
 static void apply_server(config_loader *loader, const config_node *node, config_server *server)
 {
-    size_t before = path_enter(loader, node->key);
+    size_t before = config_path_enter(loader, node->key);
     size_t errors = loader->report->errors;
     size_t warnings = loader->report->warnings;
-    set_defaults(CONFIG_SCOPE_SERVER, server);
+    config_set_defaults(CONFIG_SCOPE_SERVER, server);
     server->line = node->line;
     server->name = config_pool_dup(&loader->kept, node->key);
     if (server->name.at == NULL) {
@@ -398,14 +395,14 @@ static void apply_server(config_loader *loader, const config_node *node, config_
     }
     config_fit_name(loader, node, (char *)(uintptr_t)server->name.at);
     loader->is_left_out = is_left_out(node);
-    apply_map(loader, CONFIG_SCOPE_SERVER, node, server);
+    config_apply_map(loader, CONFIG_SCOPE_SERVER, node, server);
     bool is_open = loader->is_left_out && loader->report->warnings > warnings;
     loader->is_left_out = false;
     server->transport = config_transport_of(server->transport);
     if (loader->report->errors == errors && loader->err == BAY_OK && !is_open) {
         config_check_server(loader, node, server);
     }
-    path_leave(loader, before);
+    config_path_leave(loader, before);
 }
 
 static void apply_servers(config_loader *loader, const config_node *node, config *self)
@@ -413,7 +410,7 @@ static void apply_servers(config_loader *loader, const config_node *node, config
     if (node->kind == CONFIG_NODE_NULL) {
         return;
     }
-    size_t before = path_enter(loader, node->key);
+    size_t before = config_path_enter(loader, node->key);
     if (node->kind != CONFIG_NODE_MAP) {
         config_error(loader, node->line,
                      "mcpServers needs a map: write each server's name, then "
@@ -422,8 +419,8 @@ static void apply_servers(config_loader *loader, const config_node *node, config
         config_error(loader, node->line,
                      "mcpServers holds %zu servers, %d is the most: remove some", node->count,
                      CONFIG_SERVERS);
-    } else if (check_twice(loader, node) && node->count > 0) {
-        config_server *servers = keep_array(loader, node->count, sizeof(*servers));
+    } else if (config_check_twice(loader, node) && node->count > 0) {
+        config_server *servers = config_keep_array(loader, node->count, sizeof(*servers));
         size_t index = 0;
         for (const config_node *child = node->first;
              servers != NULL && child != NULL && loader->err == BAY_OK; child = child->next) {
@@ -432,23 +429,23 @@ static void apply_servers(config_loader *loader, const config_node *node, config
         self->servers = servers;
         self->server_count = index;
     }
-    path_leave(loader, before);
+    config_path_leave(loader, before);
 }
 
 /* ---- profiles ---------------------------------------------------------------------------------*/
 
 static void apply_profile(config_loader *loader, const config_node *node, config_profile *profile)
 {
-    size_t before = path_enter(loader, node->key);
-    set_defaults(CONFIG_SCOPE_PROFILE, profile);
+    size_t before = config_path_enter(loader, node->key);
+    config_set_defaults(CONFIG_SCOPE_PROFILE, profile);
     profile->line = node->line;
     profile->name = config_pool_dup(&loader->kept, node->key);
     if (profile->name.at == NULL) {
         loader->err = config_pool_err(&loader->kept);
         return;
     }
-    apply_map(loader, CONFIG_SCOPE_PROFILE, node, profile);
-    path_leave(loader, before);
+    config_apply_map(loader, CONFIG_SCOPE_PROFILE, node, profile);
+    config_path_leave(loader, before);
 }
 
 static void apply_profiles(config_loader *loader, const config_node *node, config *self)
@@ -456,15 +453,15 @@ static void apply_profiles(config_loader *loader, const config_node *node, confi
     if (node->kind == CONFIG_NODE_NULL) {
         return;
     }
-    size_t before = path_enter(loader, node->key);
+    size_t before = config_path_enter(loader, node->key);
     if (node->kind != CONFIG_NODE_MAP) {
         config_error(loader, node->line,
                      "profiles needs a map: write each profile's name, then its keys");
     } else if (node->count > CONFIG_PROFILES) {
         config_error(loader, node->line, "profiles holds %zu profiles, %d is the most: remove some",
                      node->count, CONFIG_PROFILES);
-    } else if (check_twice(loader, node) && node->count > 0) {
-        config_profile *profiles = keep_array(loader, node->count, sizeof(*profiles));
+    } else if (config_check_twice(loader, node) && node->count > 0) {
+        config_profile *profiles = config_keep_array(loader, node->count, sizeof(*profiles));
         size_t index = 0;
         for (const config_node *child = node->first;
              profiles != NULL && child != NULL && loader->err == BAY_OK; child = child->next) {
@@ -473,7 +470,7 @@ static void apply_profiles(config_loader *loader, const config_node *node, confi
         self->profiles = profiles;
         self->profile_count = index;
     }
-    path_leave(loader, before);
+    config_path_leave(loader, before);
 }
 
 static const config_node *find_member(const config_node *node, bay_str name)
@@ -506,7 +503,7 @@ static bool looks_like_host_file(const config_node *root)
 static void apply_root(config_loader *loader, const config_node *root, config *self)
 {
     loader->is_host_file = looks_like_host_file(root);
-    apply_map(loader, CONFIG_SCOPE_TOP, root, self);
+    config_apply_map(loader, CONFIG_SCOPE_TOP, root, self);
     if (loader->report->errors == 0 && loader->err == BAY_OK) {
         config_check_top(loader, root, self);
     }
@@ -524,7 +521,11 @@ static void apply_root(config_loader *loader, const config_node *root, config *s
     if (loader->err == BAY_OK) {
         config_check_profiles(loader, self);
     }
-    if (loader->report->errors == 0 && self->server_count == 0) {
+    const config_node *agents = find_member(root, STR("agents"));
+    if (agents != NULL && loader->err == BAY_OK) {
+        config_apply_agents(loader, agents, self);
+    }
+    if (loader->report->errors == 0 && self->server_count == 0 && self->agent_count == 0) {
         config_warn(loader, servers != NULL ? servers->line : 0,
                     "no server is configured: add one below mcpServers");
     }
@@ -546,7 +547,7 @@ static void load_into(config_loader *loader, bay_str text, config *self)
     bay_str body = str_starts(text, STR("\xef\xbb\xbf")) ? str_from(text, 3) : text;
     config_node *root =
         is_json(body) ? config_json_parse(loader, body) : config_yaml_parse(loader, body);
-    set_defaults(CONFIG_SCOPE_TOP, self);
+    config_set_defaults(CONFIG_SCOPE_TOP, self);
     if (root != NULL && loader->err == BAY_OK) {
         apply_root(loader, root, self);
     }

@@ -14,7 +14,7 @@
 #define GATEWAY_UPSTREAM_LOCAL_H
 
 #include "base/map.h"
-#include "gateway/circuit.h"
+#include "base/circuit.h"
 #include "gateway/upstream_parts.h"
 #include "gateway/upstream_share.h"
 #include "transport/mcp_link.h"

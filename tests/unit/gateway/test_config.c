@@ -497,6 +497,92 @@ static void every_failing_allocation_is_survived(void **state)
           BAY_SYNTAX);
 }
 
+static void agents_are_read_and_stand_for_servers(void **state)
+{
+    (void)state;
+    const config *self =
+        load("a2a: {publicUrl: 'https://g.example', key: k.pem, hybrid: false, lenient: false, "
+             "cardMaxAge: 5s}\n"
+             "mcpServers: {s: {command: x}}\n"
+             "agents:\n"
+             "  far: {url: 'https://far.example', headers: {Authorization: 'Bearer ${TOKEN}'},\n"
+             "    version: '0.3', binding: GRPC, timeout: 1m, streamIdle: 20s, refresh: 2m,\n"
+             "    failures: 3, window: 10s, coolOff: 2s, tls: {ca: ca.pem},\n"
+             "    verify: {keys: keys.json, jku: ['https://far.example/keys'], required: true},\n"
+             "    expose: {skills: ['a*'], hide: [ab]}}\n"
+             "  silent: {card: 'http://x/card.json', expose: {tools: false}}\n"
+             "  off: {url: 'http://x', disabled: true}\n"
+             "  made: {tools: ['s.*'], title: Made, description: Of tools.}\n",
+             0);
+    assert_str(self->a2a.public_url, "https://g.example");
+    assert_str(self->a2a.key, "k.pem");
+    assert_false(self->a2a.hybrid);
+    assert_false(self->a2a.lenient);
+    assert_int_equal(self->a2a.card_max_age_ms, 5000);
+    assert_int_equal(self->agent_count, 4);
+    const config_agent *far = config_agent_find(self, STR("far"));
+    assert_ptr_equal(far, &self->agents[0]);
+    assert_str(far->url, "https://far.example");
+    assert_str(far->headers.at[0].value, "Bearer s3cr3t-t0ken");
+    assert_int_equal(far->version, 3);
+    assert_int_equal(far->binding, 3);
+    assert_int_equal(far->timeout_ms, 60000);
+    assert_int_equal(far->stream_idle_ms, 20000);
+    assert_int_equal(far->refresh_ms, 120000);
+    assert_int_equal(far->failures, 3);
+    assert_int_equal(far->window_ms, 10000);
+    assert_int_equal(far->cool_off_ms, 2000);
+    assert_str(far->tls.ca, "ca.pem");
+    assert_str(far->verify.keys, "keys.json");
+    assert_str(far->verify.jku.at[0], "https://far.example/keys");
+    assert_true(far->verify.is_required);
+    assert_str(config_agent_find(self, STR("silent"))->card, "http://x/card.json");
+    assert_true(config_agent_find(self, STR("off"))->is_disabled);
+    assert_str(config_agent_find(self, STR("made"))->tools.at[0], "s.*");
+    assert_str(config_agent_find(self, STR("made"))->title, "Made");
+    assert_null(config_agent_find(self, STR("s")));
+    /* of the four only one is a server of the catalog */
+    assert_int_equal(self->server_count, 2);
+    assert_str(self->servers[1].name, "far");
+    assert_str(self->servers[1].agent, "far");
+    assert_str(self->servers[1].expose.tools.at[0], "a*");
+    assert_str(self->servers[1].expose.hide.at[0], "ab");
+    assert_int_equal(self->servers[0].agent.len, 0);
+    config_free(self);
+}
+
+static void agents_differ_by_any_key(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "agents: {a: {url: 'http://x'}}\n",
+        "agents: {a: {url: 'http://y'}}\n",
+        "agents: {a: {card: 'http://x'}}\n",
+        "agents: {a: {url: 'http://x', headers: {A: b}}}\n",
+        "agents: {a: {url: 'http://x', version: '1.0'}}\n",
+        "agents: {a: {url: 'http://x', verify: {keys: k}}}\n",
+        "agents: {a: {url: 'http://x', expose: {tools: false}}}\n",
+        "agents: {a: {url: 'http://x', failures: 1}}\n",
+        "agents: {a: {tools: ['*']}}\n",
+    };
+    const config *loaded[ARRAY_LEN(texts)];
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        loaded[i] = load(texts[i], 0);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        for (size_t j = 0; j < ARRAY_LEN(texts); j++) {
+            assert_int_equal(config_equal_agent(loaded[i]->agents, loaded[j]->agents), i == j);
+        }
+        assert_true(config_equal_a2a(&loaded[i]->a2a, &loaded[0]->a2a));
+    }
+    const config *signed_ = load("a2a: {key: k}\nagents: {a: {url: 'http://x'}}\n", 0);
+    assert_false(config_equal_a2a(&signed_->a2a, &loaded[0]->a2a));
+    config_free(signed_);
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        config_free(loaded[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -512,6 +598,8 @@ int main(void)
         cmocka_unit_test(profiles_are_read),
         cmocka_unit_test(a_file_is_read_with_the_process_environment),
         cmocka_unit_test(references_are_counted_across_threads),
+        cmocka_unit_test(agents_are_read_and_stand_for_servers),
+        cmocka_unit_test(agents_differ_by_any_key),
         cmocka_unit_test(every_failing_allocation_is_survived), /* last: it replaces the heap */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,6 +70,10 @@ static void the_schema_is_json_and_knows_every_key(void **state)
         [CONFIG_SCOPE_EXPOSE] = "/properties/mcpServers/additionalProperties/properties/expose",
         [CONFIG_SCOPE_PROFILE] = "/properties/profiles/additionalProperties",
         [CONFIG_SCOPE_SANDBOX] = "/properties/mcpServers/additionalProperties/properties/sandbox",
+        [CONFIG_SCOPE_A2A] = "/properties/a2a",
+        [CONFIG_SCOPE_AGENT] = "/properties/agents/additionalProperties",
+        [CONFIG_SCOPE_VERIFY] = "/properties/agents/additionalProperties/properties/verify",
+        [CONFIG_SCOPE_AGENT_EXPOSE] = "/properties/agents/additionalProperties/properties/expose",
     };
     for (size_t i = 0; i < config_key_count; i++) {
         json_val scope = json_pointer(json_root(&document), str_of(roots[config_keys[i].scope]));

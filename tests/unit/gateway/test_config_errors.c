@@ -19,8 +19,46 @@ typedef struct mistake {
 } mistake;
 
 #define SERVER "mcpServers:\n  a: "
+#define AGENT "agents:\n  a: "
 
 static const mistake mistakes[] = {
+    /* agents */
+    {AGENT "{}\n", "patchbay.yaml:2: agents.a: none of url, card and tools: *"},
+    {AGENT "{url: 'http://x/', tools: ['*']}\n", "patchbay.yaml:2: agents.a: more than one of *"},
+    {AGENT "{url: 'http://x/', card: 'http://x/c'}\n",
+     "patchbay.yaml:2: agents.a: more than one of *"},
+    {AGENT "{url: x}\n", "patchbay.yaml:2: agents.a.url: not a web address: *"},
+    {AGENT "{url: 'grpc://x:1'}\n", "patchbay.yaml:2: agents.a.url: not a web address: *"},
+    {AGENT "{card: 'http://u:p@x/'}\n", "patchbay.yaml:2: agents.a.card: a password does *"},
+    {AGENT "{tools: []}\n", "patchbay.yaml:2: agents.a.tools needs a list of texts"},
+    {AGENT "{url: 'http://x/', headers: {'a b': c}}\n",
+     "patchbay.yaml:2: agents.a.headers: \"a b\" cannot name a header: *"},
+    {AGENT "{url: 'http://x/', headers: {A2A-Version: '1.0'}}\n",
+     "patchbay.yaml:2: agents.a.headers: the gateway sets A2A-Version itself: *"},
+    {AGENT "{url: 'http://x/', headers: {Authorization: '${LINES}'}}\n",
+     "patchbay.yaml:2: agents.a.headers.Authorization: a header value is visible ASCII *"},
+    {AGENT "{url: 'http://x/', version: '2.0'}\n",
+     "patchbay.yaml:2: agents.a.version needs one of auto, 0.1, 0.2, 0.3, 1.0"},
+    {AGENT "{url: 'http://x/', binding: REST}\n",
+     "patchbay.yaml:2: agents.a.binding needs one of auto, JSONRPC, HTTP+JSON, GRPC"},
+    {AGENT "{url: 'http://x/', verify: {required: true}}\n",
+     "patchbay.yaml:2: agents.a.verify: required needs keys *"},
+    {AGENT "{url: 'http://x/', verify: {jku: [x]}}\n",
+     "patchbay.yaml:2: agents.a.verify.jku: not a web address: *"},
+    {AGENT "{url: 'http://x/', tls: {ca: f}}\n",
+     "patchbay.yaml:2: agents.a.tls: only an https:// address has TLS: *"},
+    {AGENT "{url: 'https://x/', tls: {key: f}}\n",
+     "patchbay.yaml:2: agents.a.tls: certificate and key belong together: *"},
+    {"agents: {'a/b': {url: 'http://x/'}}\n", "patchbay.yaml:1: agents: \"a/b\" cannot name *"},
+    {"agents: [a]\n", "patchbay.yaml:1: agents needs a map: *"},
+    {"agents: {a: {url: 'http://x/'}, a: {url: 'http://x/'}}\n",
+     "patchbay.yaml:1: \"a\" in agents stands twice, *"},
+    {"agents: {a: {url: 'http://x/'}}\nmcpServers: {a: {command: x}}\n",
+     "patchbay.yaml:1: agents: \"a\" is a server, too, *"},
+    {AGENT "{url: 'http://x/', timeout: 1}\n", "patchbay.yaml:2: agents.a.timeout needs a *"},
+    {"a2a: {publicUrl: 'https://x/'}\n", "patchbay.yaml:1: a2a.publicUrl: write the address *"},
+    {"a2a: {publicUrl: x}\n", "patchbay.yaml:1: a2a.publicUrl: write the address *"},
+    {"a2a: {hybrid: maybe}\n", "patchbay.yaml:1: a2a.hybrid needs true or false"},
     /* keys */
     {"workers: 1\nlisten: a:1\nlisen: x\n",
      "patchbay.yaml:3: unknown key \"lisen\": did you mean \"listen\"?"},

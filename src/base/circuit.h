@@ -9,8 +9,8 @@
  * A trial that is given up before it said anything goes back to OPEN, whose time is over.
  *
  * The clock is the caller's. */
-#ifndef GATEWAY_CIRCUIT_H
-#define GATEWAY_CIRCUIT_H
+#ifndef BASE_CIRCUIT_H
+#define BASE_CIRCUIT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "gateway/circuit.h"
+#include "base/circuit.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "gateway/circuit.h"
+#include "base/circuit.h"
 
 static circuit made(uint32_t attempts)
 {
