@@ -29,6 +29,7 @@ typedef struct a2a_face_agent {
     bay_str etag_1_0;
     bay_str etag_hybrid;
     bay_str etag_0_3;
+    bay_str extensions;     /* that it has, separated by commas: those a request names are echoed */
     bool is_hybrid_default; /* without A2A-Version: the hybrid; else the pure one */
     uint32_t card_max_age_s;
 } a2a_face_agent;

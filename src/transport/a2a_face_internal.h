@@ -1,0 +1,64 @@
+/* What the files of A2A's HTTP face share. Internal to the transport floor. */
+#ifndef TRANSPORT_A2A_FACE_INTERNAL_H
+#define TRANSPORT_A2A_FACE_INTERNAL_H
+
+#include "base/list.h"
+#include "transport/a2a_face.h"
+#include "transport/a2a_grpc.h"
+#include "transport/http_guard.h"
+#include "transport/http_reply.h"
+
+struct a2a_face {
+    loop *loop;
+    a2a_face_options options;
+    http_guard guard;
+    http_replies replies;
+    a2a_grpc *grpc;
+    list calls; /* those that their services did not end yet */
+    list spare; /* to be used again, bounded */
+    uint32_t spare_count;
+    buf answer;  /* one body, while it is handed to its exchange */
+    char *texts; /* what the guard's lists point into */
+};
+
+/* What a whole answer has beside its status and body; empty: left out. */
+typedef struct a2a_head {
+    bay_str media;
+    bay_str challenge;  /* WWW-Authenticate */
+    bay_str allow;      /* Allow */
+    bay_str extensions; /* A2A-Extensions */
+} a2a_head;
+
+/* a2a_face.c */
+void a2a_face_reply(http_exchange *exchange, int status, const a2a_head *head, bay_str body);
+/* An error that is about no operation: {"error":{"code":…,"message":…}}. */
+void a2a_face_reply_error(http_exchange *exchange, int status, bay_str allow, const char *text);
+void a2a_face_reply_fault(a2a_face *self, http_exchange *exchange, const a2a_inbound *request,
+                          const a2a_fault *fault, bay_str challenge);
+
+/* a2a_face_card.c: GET and HEAD. True: it was one of the paths of cards, and is answered. */
+bool a2a_face_card(http_exchange *exchange, const a2a_face_agent *agent, bay_str path);
+
+/* a2a_face_call.c: an operation, by JSON-RPC (path "" or "/") or HTTP+JSON. False: no path of ours.
+ * `principal` lives as long as the exchange's arena. */
+bool a2a_face_call(a2a_face *self, http_exchange *exchange, const a2a_face_agent *agent,
+                   bay_str path, bay_str principal);
+/* The request in the words its errors are to have, before anything of it is read. */
+a2a_inbound a2a_face_unread(const http_exchange *exchange, bay_str path);
+/* The face goes; calls that are not ended yet are freed at their end. */
+void a2a_face_forget_calls(a2a_face *self);
+
+/* a2a_face_fields.c: what header fields and the query say. Views into the exchange or its arena. */
+/* The version's text: header, else query; `at` NULL: neither. */
+bay_str a2a_face_version(const http_exchange *exchange);
+/* A2A-Extensions, or X-A2A-Extensions of 0.3: all such fields, joined. */
+bay_str a2a_face_extensions(http_exchange *exchange);
+/* Those of `asked` that are in `known`, both separated by commas, in the arena; "": none. */
+bay_str a2a_face_activated(bay_str asked, bay_str known, arena *memory);
+/* W3C trace context: the field when it is one, else "". */
+bay_str a2a_face_traceparent(const http_exchange *exchange);
+uint64_t a2a_face_last_event_id(const http_exchange *exchange);
+/* May a body of this Content-Type be JSON? Absent: yes. */
+bool a2a_face_is_json(const http_exchange *exchange);
+
+#endif
