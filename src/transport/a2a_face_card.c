@@ -27,7 +27,7 @@ static bay_str opaque_tag(bay_str tag)
 static bool has_it_already(const http_exchange *exchange, bay_str etag)
 {
     bay_str tags = http_exchange_field(exchange, STR("If-None-Match"));
-    if (str_eq(str_trim(list), STR("*"))) {
+    if (str_eq(str_trim(tags), STR("*"))) {
         return true;
     }
     while (tags.len > 0) {
