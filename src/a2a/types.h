@@ -6,11 +6,13 @@
  * except where any value may stand; bytes in either base64 alphabet, padded or not; integers also
  * as strings; unknown members are dropped. As we write it: lowerCamel, names of enums, standard
  * padded base64, no unset members and no defaults but those of REQUIRED and explicitly set optional
- * fields. Free-form values (metadata, data, params) are carried byte for byte as long as they stay
- * JSON.
+ * fields (types.def says which may be empty), times with milliseconds and `Z`, all in one line.
+ * Free-form values (metadata, data, params) are carried byte for byte, but for ends of lines
+ * between their tokens.
  *
- * What is required and missing, or of another type, is a fault with the path of the field:
- * "message.parts[1].raw: …". */
+ * What is required and missing or empty, of another type, given twice (under one name or both) or
+ * not the only one of its oneof is a fault with the path of the field: "message.parts[1].raw: …".
+ * Whether a number makes sense (a negative historyLength) is for others to say. */
 #ifndef A2A_TYPES_H
 #define A2A_TYPES_H
 
@@ -32,7 +34,7 @@ typedef enum a2a_type {
 enum {
     A2A_DEPTH = 64,   /* messages and free values inside each other, in JSON and protobuf */
     A2A_PARTS = 1000, /* of one message or artifact chunk */
-    A2A_PART_BYTES = 16 << 20, /* of one part's text or raw, decoded */
+    A2A_PART_BYTES = 16 << 20, /* of one string or bytes field, decoded */
 };
 
 extern const json_limits a2a_json_limits; /* of every document of a peer */

@@ -51,6 +51,9 @@ bay_err json_parse(json_doc *out, bay_str text, const json_limits *limits, arena
                    bay_diag *diag) BAY_MUST_CHECK;
 
 json_val json_root(const json_doc *doc);
+/* A document of that value alone, in one piece of memory that mem_free gives back; its bytes stand
+ * as they stood. BAY_TYPE when the value is missing, BAY_NOMEM. */
+bay_err json_clone(json_val value, json_doc **out) BAY_MUST_CHECK;
 json_kind json_kind_of(json_val value);
 static inline bool json_is(json_val value, json_kind kind)
 {
@@ -101,6 +104,10 @@ bool json_str_same(json_val a, json_val b);     /* decoded; false unless both ar
  */
 bool json_str_plain(json_val value, bay_str *out);
 size_t json_str_length(json_val value); /* in characters (code points); 0 for a non-string */
+/* Is it a string whose escapes are all characters (no lone surrogate), so that json_str decodes it?
+ */
+bool json_str_is_whole(json_val value);
+bool json_is_utf8(bay_str text); /* well-formed, whatever it is */
 
 /* Numbers never guess: BAY_RANGE when the value is not exactly representable (1.0 and 1e2 are
  * integers, 2^63 is no int64, 0.5 is no integer). json_double rounds to nearest as JSON's readers

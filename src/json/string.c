@@ -200,6 +200,32 @@ size_t json_str_length(json_val value)
     return length;
 }
 
+bool json_str_is_whole(json_val value)
+{
+    if (!json_is(value, JSON_STRING)) {
+        return false;
+    }
+    const json_tape *entry = &value.doc->tape[value.at];
+    if (!tape_is_escaped(entry)) {
+        return true;
+    }
+    bay_str inside = tape_inside(value.doc, entry);
+    const char *at = inside.at;
+    const char *end = at + inside.len;
+    while ((at = memchr(at, '\\', (size_t)(end - at))) != NULL) {
+        if (json_is_surrogate(json_escape_read(&at, end))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool json_is_utf8(bay_str text)
+{
+    const unsigned char *at = text.len > 0 ? (const unsigned char *)text.at : NULL;
+    return at == NULL || json_scan_current()->utf8(at, at + text.len) == at + text.len;
+}
+
 /* Of the first bytes, decoded: how the rest is written makes no difference then. */
 static uint64_t hash_string(json_val value, uint64_t seed)
 {

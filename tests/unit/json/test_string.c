@@ -18,6 +18,7 @@ static void refuses_lone_surrogates(void **state)
             bay_str text = STR("untouched");
             assert_int_equal(json_str(value, &p.memory, &text), BAY_UTF8);
             assert_str(text, "untouched");
+            assert_false(json_str_is_whole(value));
             forget(&p);
         }
     }
@@ -38,6 +39,7 @@ static void only_strings_have_text(void **state)
         bay_str text;
         assert_int_equal(json_str(json_item(root, i), &p.memory, &text), BAY_TYPE);
         assert_false(json_str_eq(json_item(root, i), STR("1")));
+        assert_false(json_str_is_whole(json_item(root, i)));
     }
     forget(&p);
 }
@@ -121,6 +123,8 @@ static void strings_compare_as_they_read(void **state)
     assert_false(json_str_plain(escaped, &text));
     assert_false(json_str_plain(json_item(root, 3), &text));
     assert_int_not_equal(json_hash(plain, 1), json_hash(json_item(root, 2), 1));
+    assert_true(json_str_is_whole(plain));
+    assert_true(json_str_is_whole(escaped));
     assert_true(json_str_same(plain, escaped));
     assert_int_equal(json_hash(plain, 1), json_hash(escaped, 1));
     assert_true(json_str_plain(plain, &text));
@@ -132,6 +136,16 @@ static void strings_compare_as_they_read(void **state)
     forget(&p);
 }
 
+static void any_bytes_are_utf8_or_not(void **state)
+{
+    (void)state;
+    assert_false(json_is_utf8(STR("a\xff")));
+    assert_false(json_is_utf8(STR("\xed\xa0\x80")));
+    assert_false(json_is_utf8(STR("\xc3")));
+    assert_true(json_is_utf8(STR("a\xc3\xa9\n")));
+    assert_true(json_is_utf8((bay_str){NULL, 0}));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -141,6 +155,7 @@ int main(void)
         cmocka_unit_test(a_plain_string_is_a_view),
         cmocka_unit_test(respects_the_arena),
         cmocka_unit_test(strings_compare_as_they_read),
+        cmocka_unit_test(any_bytes_are_utf8_or_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

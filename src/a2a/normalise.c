@@ -1,0 +1,460 @@
+/* Reading ProtoJSON: one walk along the tables that looks at everything. What is in normal form
+ * already, as most messages are, is found out without a byte being written; anything else is walked
+ * a second time, and written.
+ *
+ * Normal form, beyond types.h: one line. Ends of lines between tokens are dropped, in free values
+ * as well, so that what was printed prettily fits into an event of a stream; other white space
+ * stays. */
+#include "a2a/scalar.h"
+#include "a2a/table.h"
+
+typedef struct normaliser {
+    buf *out; /* NULL: only looking */
+    a2a_fault *fault;
+    arena memory; /* for strings with escapes where their text matters */
+    uint32_t depth;
+    bool is_normal;
+    bool has_line_ends;
+} normaliser;
+
+/* What became of a member's value. */
+typedef enum outcome { UNSET, DEFAULT, SET } outcome;
+
+static bay_err take_message(normaliser *self, a2a_type type, json_val value,
+                            const a2a_place *place);
+
+static void put(normaliser *self, bay_str text)
+{
+    if (self->out != NULL) {
+        buf_str(self->out, text);
+    }
+}
+
+static void put_raw(normaliser *self, json_val value)
+{
+    if (self->out != NULL) {
+        buf_str(self->out, json_raw(value));
+    }
+}
+
+static size_t mark(const normaliser *self)
+{
+    return self->out != NULL ? self->out->len : 0;
+}
+
+static void back_to(normaliser *self, size_t mark)
+{
+    if (self->out != NULL) {
+        self->out->len = mark;
+    }
+}
+
+/* The decoded text: a view, or in the arena until the next one. */
+static bay_err text_of(normaliser *self, json_val value, const a2a_place *place, bay_str *out)
+{
+    if (json_str_plain(value, out)) {
+        return BAY_OK;
+    }
+    arena_reset(&self->memory);
+    bay_err err = json_str(value, &self->memory, out);
+    return err == BAY_TYPE   ? a2a_place_fault(place, self->fault, "must be a string")
+           : err == BAY_UTF8 ? a2a_place_fault(place, self->fault, A2A_NOT_UNICODE)
+                             : err;
+}
+
+static bay_err take_string(normaliser *self, json_val value, const a2a_place *place, outcome *out)
+{
+    if (!json_is(value, JSON_STRING)) {
+        return a2a_place_fault(place, self->fault, "must be a string");
+    }
+    if (!json_str_is_whole(value)) {
+        return a2a_place_fault(place, self->fault, A2A_NOT_UNICODE);
+    }
+    bay_str raw = json_raw(value);
+    if (raw.len - 2 > A2A_PART_BYTES) {
+        bay_str text; /* with its escapes it may look longer than it is */
+        bay_err err = text_of(self, value, place, &text);
+        if (err != BAY_OK) {
+            return err;
+        }
+        if (text.len > A2A_PART_BYTES) {
+            return a2a_place_fault(place, self->fault, A2A_TOO_LONG);
+        }
+    }
+    put(self, raw);
+    *out = raw.len == 2 ? DEFAULT : SET;
+    return BAY_OK;
+}
+
+static bay_err take_bytes(normaliser *self, json_val value, const a2a_place *place, outcome *out)
+{
+    bay_str text;
+    bay_err err = text_of(self, value, place, &text);
+    if (err != BAY_OK) {
+        return err;
+    }
+    size_t bytes = 0;
+    a2a_base64 form = a2a_base64_of(text, &bytes);
+    if (form == A2A_BASE64_NOT) {
+        return a2a_place_fault(place, self->fault, "is not base64");
+    }
+    if (bytes > A2A_PART_BYTES) {
+        return a2a_place_fault(place, self->fault, A2A_TOO_LONG);
+    }
+    self->is_normal &= form == A2A_BASE64_NORMAL && json_raw(value).len == text.len + 2;
+    if (self->out != NULL) {
+        buf_char(self->out, '"');
+        a2a_base64_put(self->out, text);
+        buf_char(self->out, '"');
+    }
+    *out = bytes == 0 ? DEFAULT : SET;
+    return BAY_OK;
+}
+
+static bay_err take_bool(normaliser *self, json_val value, const a2a_place *place, outcome *out)
+{
+    json_kind kind = json_kind_of(value);
+    if (kind != JSON_TRUE && kind != JSON_FALSE) {
+        return a2a_place_fault(place, self->fault, "must be true or false");
+    }
+    put_raw(self, value);
+    *out = kind == JSON_FALSE ? DEFAULT : SET;
+    return BAY_OK;
+}
+
+/* As buf_int would write it? (JSON allows no leading zeros.) */
+static bool is_plain_integer(json_val value, int32_t number)
+{
+    bay_str raw = json_raw(value);
+    if (!json_is(value, JSON_NUMBER) || (number == 0 && raw.len != 1)) {
+        return false;
+    }
+    for (size_t i = raw.at[0] == '-'; i < raw.len; i++) {
+        if (raw.at[i] < '0' || raw.at[i] > '9') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bay_err take_int32(normaliser *self, json_val value, const a2a_place *place, outcome *out)
+{
+    int32_t number;
+    bay_err err = a2a_int32_read(value, &number);
+    if (err != BAY_OK) {
+        return a2a_place_fault(place, self->fault,
+                               err == BAY_RANGE ? "must be a whole number of 32 bits"
+                                                : "must be a whole number");
+    }
+    self->is_normal &= is_plain_integer(value, number);
+    if (self->out != NULL) {
+        buf_int(self->out, number);
+    }
+    *out = number == 0 ? DEFAULT : SET;
+    return BAY_OK;
+}
+
+static bay_err take_enum(normaliser *self, a2a_kind kind, json_val value, const a2a_place *place,
+                         outcome *out)
+{
+    int number = a2a_enum_read(kind, value);
+    if (number < 0) {
+        return a2a_place_fault(place, self->fault, A2A_NO_SUCH);
+    }
+    bay_str text;
+    self->is_normal &= json_str_plain(value, &text);
+    if (self->out != NULL) {
+        buf_char(self->out, '"');
+        buf_str(self->out, a2a_enum_name(kind, (uint64_t)number));
+        buf_char(self->out, '"');
+    }
+    *out = number == 0 ? DEFAULT : SET;
+    return BAY_OK;
+}
+
+static bay_err take_time(normaliser *self, json_val value, const a2a_place *place)
+{
+    bay_str text;
+    bay_err err = text_of(self, value, place, &text);
+    if (err != BAY_OK) {
+        return err;
+    }
+    int64_t seconds;
+    int32_t nanos;
+    char normal[A2A_TIME_BYTES];
+    if (!a2a_time_read(text, &seconds, &nanos) || !a2a_time_write(seconds, nanos, normal)) {
+        return a2a_place_fault(place, self->fault, "is no time as in RFC 3339");
+    }
+    bay_str raw = json_raw(value);
+    self->is_normal &=
+        raw.len == sizeof(normal) + 2 && memcmp(raw.at + 1, normal, sizeof(normal)) == 0;
+    if (self->out != NULL) {
+        buf_char(self->out, '"');
+        buf_append(self->out, normal, sizeof(normal));
+        buf_char(self->out, '"');
+    }
+    return BAY_OK;
+}
+
+/* Does it have more than `levels` of arrays and objects inside each other? */
+static bool is_deeper(json_val value, uint32_t levels)
+{
+    if (json_raw(value).len <= 2 * (size_t)levels) {
+        return false; /* two brackets a level */
+    }
+    json_iter stack[A2A_DEPTH + 1];
+    uint32_t depth = 0;
+    json_val next = value;
+    for (;;) {
+        if (json_is(next, JSON_ARRAY) || json_is(next, JSON_OBJECT)) {
+            if (depth == levels) {
+                return true;
+            }
+            stack[depth++] = json_iter_of(next);
+        }
+        while (depth > 0 && !json_next(&stack[depth - 1])) {
+            depth--;
+        }
+        if (depth == 0) {
+            return false;
+        }
+        next = stack[depth - 1].value;
+    }
+}
+
+/* Any value, byte for byte, but for ends of lines: in strings there are none. */
+static bay_err take_free(normaliser *self, json_val value, const a2a_place *place)
+{
+    if (is_deeper(value, A2A_DEPTH - self->depth)) {
+        return a2a_place_fault(place, self->fault, A2A_TOO_DEEP);
+    }
+    bay_str raw = json_raw(value);
+    if (!self->has_line_ends || self->out == NULL) {
+        put(self, raw);
+        return BAY_OK;
+    }
+    size_t start = 0;
+    for (size_t i = 0; i < raw.len; i++) {
+        if (raw.at[i] == '\n' || raw.at[i] == '\r') {
+            buf_append(self->out, raw.at + start, i - start);
+            start = i + 1;
+        }
+    }
+    buf_append(self->out, raw.at + start, raw.len - start);
+    return BAY_OK;
+}
+
+static bay_err take_value(normaliser *self, const a2a_field *field, json_val value,
+                          const a2a_place *place, outcome *out)
+{
+    *out = SET;
+    switch ((a2a_kind)field->kind) {
+    case A2A_KIND_STRING:
+        return take_string(self, value, place, out);
+    case A2A_KIND_BYTES:
+        return take_bytes(self, value, place, out);
+    case A2A_KIND_BOOL:
+        return take_bool(self, value, place, out);
+    case A2A_KIND_INT32:
+        return take_int32(self, value, place, out);
+    case A2A_KIND_STATE:
+    case A2A_KIND_STATE_0_3:
+    case A2A_KIND_ROLE:
+        return take_enum(self, (a2a_kind)field->kind, value, place, out);
+    case A2A_KIND_TIMESTAMP:
+        return take_time(self, value, place);
+    case A2A_KIND_STRUCT:
+        if (!json_is(value, JSON_OBJECT)) {
+            return a2a_place_fault(place, self->fault, "must be an object");
+        }
+        return take_free(self, value, place);
+    case A2A_KIND_VALUE:
+        return take_free(self, value, place);
+    case A2A_KIND_MESSAGE:
+        break;
+    }
+    return take_message(self, (a2a_type)field->type, value, place);
+}
+
+static bay_err take_array(normaliser *self, const a2a_field *field, json_val value,
+                          const a2a_place *place, outcome *out)
+{
+    if (!json_is(value, JSON_ARRAY)) {
+        return a2a_place_fault(place, self->fault, "must be an array");
+    }
+    if (a2a_is_too_many(field, json_count(value))) {
+        return a2a_place_fault(place, self->fault, A2A_TOO_MANY);
+    }
+    put(self, STR("["));
+    self->depth++;
+    a2a_place here = {.outer = place};
+    json_iter iter = json_iter_of(value);
+    for (; json_next(&iter); here.index++) {
+        outcome ignored;
+        put(self, here.index > 0 ? STR(",") : STR(""));
+        bay_err err = take_value(self, field, iter.value, &here, &ignored);
+        if (err != BAY_OK) {
+            return err;
+        }
+    }
+    self->depth--;
+    put(self, STR("]"));
+    *out = here.index == 0 ? DEFAULT : SET;
+    return BAY_OK;
+}
+
+static bay_err take_map(normaliser *self, const a2a_field *field, json_val value,
+                        const a2a_place *place, outcome *out)
+{
+    if (!json_is(value, JSON_OBJECT)) {
+        return a2a_place_fault(place, self->fault, "must be an object");
+    }
+    bay_err err = json_check_duplicates(value, NULL);
+    if (err != BAY_OK) {
+        return err == BAY_DUPLICATE ? a2a_place_fault(place, self->fault, "has a member twice")
+                                    : err;
+    }
+    put(self, STR("{"));
+    self->depth++;
+    bool is_first = true;
+    json_iter iter = json_iter_of(value);
+    for (; json_next(&iter); is_first = false) {
+        bay_str key = json_raw(iter.key);
+        a2a_place here = {.outer = place, .key = {key.at + 1, key.len - 2}};
+        if (!json_str_is_whole(iter.key)) {
+            return a2a_place_fault(&here, self->fault, A2A_NOT_UNICODE);
+        }
+        put(self, is_first ? STR("") : STR(","));
+        put(self, key);
+        put(self, STR(":"));
+        outcome ignored;
+        err = take_value(self, field, iter.value, &here, &ignored);
+        if (err != BAY_OK) {
+            return err;
+        }
+    }
+    self->depth--;
+    put(self, STR("}"));
+    *out = is_first ? DEFAULT : SET;
+    return BAY_OK;
+}
+
+static void put_name(normaliser *self, const a2a_field *field, bool is_first)
+{
+    if (self->out != NULL) {
+        buf_str(self->out, is_first ? STR("\"") : STR(",\""));
+        buf_str(self->out, field->json);
+        buf_lit(self->out, "\":");
+    }
+}
+
+/* A member whose name is known, with its value, or nothing where that means the same. */
+static bay_err take_member(normaliser *self, const a2a_field *field, json_val value, bool is_first,
+                           const a2a_place *place, outcome *out)
+{
+    bool is_one = (field->flags & (A2A_FIELD_REPEATED | A2A_FIELD_MAP)) == 0;
+    if (json_is(value, JSON_NULL) && !(is_one && field->kind == A2A_KIND_VALUE)) {
+        *out = UNSET;
+        return BAY_OK;
+    }
+    size_t start = mark(self);
+    put_name(self, field, is_first);
+    bay_err err = is_one ? take_value(self, field, value, place, out)
+                  : (field->flags & A2A_FIELD_MAP) != 0
+                      ? take_map(self, field, value, place, out)
+                      : take_array(self, field, value, place, out);
+    if (err != BAY_OK || *out == SET) {
+        return err;
+    }
+    if (a2a_field_must_be_filled(field)) {
+        return a2a_place_fault(place, self->fault, A2A_NOT_FILLED);
+    }
+    if (a2a_field_drops_default(field)) {
+        *out = UNSET;
+        back_to(self, start);
+    }
+    return BAY_OK;
+}
+
+static bay_err take_message(normaliser *self, a2a_type type, json_val value, const a2a_place *place)
+{
+    if (!json_is(value, JSON_OBJECT)) {
+        return a2a_place_fault(place, self->fault, "must be an object");
+    }
+    a2a_fields fields = a2a_fields_of(type);
+    uint32_t given = 0;
+    uint32_t set = 0;
+    uint32_t expected = 0;
+    put(self, STR("{"));
+    self->depth++;
+    json_iter iter = json_iter_of(value);
+    while (json_next(&iter)) {
+        bool is_json;
+        uint32_t i = a2a_field_named(&fields, iter.key, expected, &is_json);
+        if (i == A2A_NO_FIELD) {
+            self->is_normal = false;
+            continue;
+        }
+        a2a_place here = {.outer = place, .field = &fields.at[i]};
+        if ((given >> i & 1) != 0) {
+            return a2a_place_fault(&here, self->fault, "is given twice");
+        }
+        given |= 1U << i;
+        expected = i + 1;
+        outcome what;
+        bay_err err = take_member(self, &fields.at[i], iter.value, set == 0, &here, &what);
+        if (err != BAY_OK) {
+            return err;
+        }
+        set |= (what != UNSET ? 1U : 0U) << i;
+        self->is_normal &= is_json && what != UNSET;
+    }
+    uint32_t defaults;
+    bay_err err = a2a_check_presence(&fields, set, place, self->fault, &defaults);
+    if (err != BAY_OK) {
+        return err;
+    }
+    self->is_normal &= defaults == 0;
+    for (uint32_t i = 0; self->out != NULL && defaults >> i != 0; i++) {
+        if ((defaults >> i & 1) != 0) {
+            put_name(self, &fields.at[i], set == 0);
+            a2a_put_default(self->out, &fields.at[i]);
+            set |= 1U << i;
+        }
+    }
+    self->depth--;
+    put(self, STR("}"));
+    return BAY_OK;
+}
+
+static bool has_any(bay_str text, char c)
+{
+    return text.len > 0 && memchr(text.at, c, text.len) != NULL;
+}
+
+bay_err a2a_normalise(a2a_type type, json_val value, buf *out, bool *out_is_normal,
+                      a2a_fault *fault)
+{
+    bay_str raw = json_raw(value);
+    bool has_line_ends = has_any(raw, '\n') || has_any(raw, '\r');
+    normaliser self = {.fault = fault, .is_normal = !has_line_ends, .has_line_ends = has_line_ends};
+    arena_init(&self.memory, a2a_json_limits.max_bytes * 2);
+    const a2a_place outermost = {.outer = NULL};
+    bay_err err = take_message(&self, type, value, &outermost);
+    bool is_normal = self.is_normal;
+    if (err == BAY_OK && !is_normal) {
+        size_t start = out->len;
+        self.out = out;
+        self.depth = 0;
+        err = take_message(&self, type, value, &outermost);
+        err = err == BAY_OK ? out->err : err;
+        if (err != BAY_OK) {
+            out->len = start;
+        }
+    }
+    arena_fini(&self.memory);
+    if (err == BAY_OK) {
+        *out_is_normal = is_normal;
+    }
+    return err;
+}
