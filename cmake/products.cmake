@@ -3,7 +3,7 @@
 
 include(GNUInstallDirs)
 
-set(bay_library_rooms base json wire net schema rpc store auth mcp transport sdk)
+set(bay_library_rooms base json wire net schema rpc store auth mcp a2a transport sdk)
 set(bay_library_objects)
 foreach(room ${bay_library_rooms})
     get_target_property(kind room_${room} TYPE)
@@ -11,8 +11,8 @@ foreach(room ${bay_library_rooms})
         list(APPEND bay_library_objects $<TARGET_OBJECTS:room_${room}>)
     endif()
 endforeach()
-set(bay_library_links PkgConfig::UV ${bay_tls_links} ${bay_pattern_links} ${bay_sqlite_links}
-    Threads::Threads)
+set(bay_library_links PkgConfig::UV ${bay_tls_links} ${bay_http2_links} ${bay_jose_links}
+    ${bay_pattern_links} ${bay_sqlite_links} Threads::Threads)
 
 # libpatchbay.so: hidden visibility leaves only BAY_API to its users, the map gives each a version.
 set(bay_map ${CMAKE_SOURCE_DIR}/cmake/patchbay.map)

@@ -12,12 +12,13 @@ void connection_set_state(http_connection *self, http_state state)
 {
 #define TO(name) (1u << HTTP_##name)
     static const unsigned allowed[] = {
-        [HTTP_IDLE] = TO(HEAD) | TO(CLOSING) | TO(DEAD),
-        [HTTP_HEAD] = TO(BODY) | TO(PENDING) | TO(CLOSING) | TO(DEAD),
+        [HTTP_IDLE] = TO(HEAD) | TO(SHARED) | TO(CLOSING) | TO(DEAD),
+        [HTTP_HEAD] = TO(BODY) | TO(PENDING) | TO(SHARED) | TO(CLOSING) | TO(DEAD),
         [HTTP_BODY] = TO(PENDING) | TO(CLOSING) | TO(DEAD),
         [HTTP_PENDING] = TO(STREAMING) | TO(REPLYING) | TO(CLOSING) | TO(DEAD),
         [HTTP_STREAMING] = TO(REPLYING) | TO(CLOSING) | TO(DEAD),
         [HTTP_REPLYING] = TO(IDLE) | TO(CLOSING) | TO(DEAD),
+        [HTTP_SHARED] = TO(CLOSING) | TO(DEAD),
         [HTTP_CLOSING] = TO(CLOSING) | TO(DEAD),
         [HTTP_DEAD] = 0,
     };
@@ -72,7 +73,7 @@ static void give_cork(http_connection *self)
     buf_fini(&self->cork);
 }
 
-static void let_go(http_connection *self)
+void connection_let_go(http_connection *self)
 {
     loop_undefer(self->server->loop, &self->task);
     self->socket = NULL;
@@ -85,21 +86,25 @@ static void let_go(http_connection *self)
     }
     deliver_closed(self);
     exchange_release_memory(&self->exchange);
+    if (self->http2 != NULL) {
+        http2_end(self);
+    }
 }
 
 void connection_cut(http_connection *self)
 {
     socket_set_events(self->socket, NULL, NULL);
     socket_abort(self->socket);
-    let_go(self);
+    connection_let_go(self);
 }
 
 void connection_free(http_connection *self)
 {
+    http2_free(self);
     mem_free(self);
 }
 
-static void close_gently(http_connection *self)
+void connection_close_gently(http_connection *self)
 {
     connection_set_state(self, HTTP_CLOSING);
     socket_close(self->socket, LINGER_MS);
@@ -117,7 +122,7 @@ void connection_refuse(http_connection *self, int status, const char *text)
         body[0] = buf_view(&self->server->head);
         (void)socket_write(self->socket, body, 3); /* a peer that is gone needs no answer */
     }
-    close_gently(self);
+    connection_close_gently(self);
     exchange_release_memory(&self->exchange);
 }
 
@@ -136,7 +141,7 @@ static void settle(http_connection *self)
     }
     give_cork(self);
     if (!self->keep_alive) {
-        close_gently(self);
+        connection_close_gently(self);
         return;
     }
     connection_set_state(self, HTTP_IDLE);
@@ -173,7 +178,6 @@ void connection_settle_later(http_connection *self)
 
 /* --- reading --------------------------------------------------------------------------------- */
 
-/* The views of the head follow its bytes when the buffer that holds them has moved. */
 static void rebase_view(bay_str *view, const char *from, size_t len, ptrdiff_t by)
 {
     if (view->at >= from && view->at <= from + len) {
@@ -181,7 +185,7 @@ static void rebase_view(bay_str *view, const char *from, size_t len, ptrdiff_t b
     }
 }
 
-static void rebase(http_memory *memory, const char *from)
+void http_memory_rebase(http_memory *memory, const char *from)
 {
     ptrdiff_t by = memory->input.at - from;
     size_t len = memory->head_len;
@@ -213,9 +217,7 @@ static void set_body_deadline(http_connection *self)
 /* Each body has its bound, and so have all of them together; false: it has been refused. */
 static bool admit(http_connection *self, uint64_t more)
 {
-    const http_server *server = self->server;
-    size_t most = server->options.limits.held_bytes;
-    if (most > 0 && (server->held_bytes > most || more > most - server->held_bytes)) {
+    if (!server_admits(self->server, more)) {
         connection_refuse(self, 503, "too much is being received at once");
         return false;
     }
@@ -224,9 +226,7 @@ static bool admit(http_connection *self, uint64_t more)
 
 static void charge(http_connection *self)
 {
-    http_memory *memory = self->exchange.memory;
-    self->server->held_bytes += memory->input.len - memory->charged;
-    memory->charged = memory->input.len;
+    http_memory_charge(self->server, self->exchange.memory);
 }
 
 /* More bytes of the body's buffer; false: the connection has been refused. */
@@ -242,7 +242,7 @@ static bool body_append(http_connection *self, bay_str bytes)
         connection_refuse(self, 503, "no memory for the request");
         return false;
     }
-    rebase(memory, before);
+    http_memory_rebase(memory, before);
     charge(self);
     return true;
 }
@@ -327,6 +327,20 @@ static size_t begin_body(http_connection *self, bay_str bytes, size_t used)
     return have > 0 ? used + read_body(self, str_from(bytes, used)) : used;
 }
 
+/* What comes first on a connection may be the preface of HTTP/2: then it is served as such, or more
+ * of it is waited for. */
+static bool is_http2(http_connection *self, bay_str bytes)
+{
+    bay_err err = http2_preface(bytes);
+    if (err == BAY_OK) {
+        http_memory *memory = self->exchange.memory;
+        self->exchange.memory = NULL;
+        http2_begin(self, bytes);
+        server_memory_give(self->server, memory);
+    }
+    return err != BAY_NOTFOUND;
+}
+
 /* Takes bytes of a head, and of the body behind it; returns how many. */
 static size_t read_head(http_connection *self, bay_str bytes)
 {
@@ -335,6 +349,9 @@ static size_t read_head(http_connection *self, bay_str bytes)
     buf_append(&memory->input, bytes.at, bytes.len);
     if (memory->input.err != BAY_OK) {
         connection_refuse(self, 503, "no memory for the request");
+        return bytes.len;
+    }
+    if (self->written == 0 && is_http2(self, buf_view(&memory->input))) {
         return bytes.len;
     }
     bay_err err = http1_head_parse(&memory->parser, buf_view(&memory->input), &memory->head,
@@ -412,10 +429,14 @@ static void on_connected(void *user)
         return;
     }
     server_enter(self->server);
-    if (self->refused != NULL) {
+    if (self->refused != NULL && socket_is_http2(self->socket)) {
+        connection_close_gently(self); /* a client that is no HTTP/1.1's sees its end */
+    } else if (self->refused != NULL) {
         connection_refuse(self, 503, self->refused);
     } else if (self->server->is_draining) {
-        close_gently(self);
+        connection_close_gently(self);
+    } else if (http2_is_built && socket_is_http2(self->socket)) {
+        http2_begin(self, (bay_str){NULL, 0});
     } else {
         set_deadline(self, limits_of(self)->idle_timeout_ms);
         socket_read_start(self->socket);
@@ -442,7 +463,7 @@ static void on_eof(void *user)
     self->keep_alive = false;
     switch (self->state) {
     case HTTP_IDLE:
-        close_gently(self);
+        connection_close_gently(self);
         break;
     case HTTP_HEAD:
     case HTTP_BODY:
@@ -463,6 +484,7 @@ static void on_eof(void *user)
         deliver_closed(self);
         break;
     case HTTP_REPLYING:
+    case HTTP_SHARED:
     case HTTP_CLOSING:
     case HTTP_DEAD:
         break;
@@ -496,7 +518,7 @@ static void on_closed(void *user, bay_err reason, const char *text)
     (void)reason;
     (void)text;
     server_enter(server);
-    let_go(self);
+    connection_let_go(self);
     server_leave(server);
 }
 
@@ -506,6 +528,11 @@ static void on_task(void *argument)
     http_connection *self = argument;
     http_server *server = self->server;
     server_enter(server);
+    if (self->http2 != NULL) {
+        http2_turn(self);
+        server_leave(server);
+        return;
+    }
     if (self->state == HTTP_STREAMING) {
         exchange_flush(&self->exchange);
         give_cork(self);
@@ -561,6 +588,10 @@ static void sweep_writing(http_connection *self, uint64_t now)
 
 void connection_sweep(http_connection *self, uint64_t now)
 {
+    if (self->http2 != NULL) {
+        http2_sweep(self, now);
+        return;
+    }
     if (self->state == HTTP_STREAMING || self->state == HTTP_REPLYING) {
         sweep_writing(self, now);
         return;
@@ -570,7 +601,7 @@ void connection_sweep(http_connection *self, uint64_t now)
     }
     switch (self->state) {
     case HTTP_IDLE:
-        close_gently(self);
+        connection_close_gently(self);
         break;
     case HTTP_HEAD:
         connection_refuse(self, 408, "the request's head took too long");
@@ -585,7 +616,9 @@ void connection_sweep(http_connection *self, uint64_t now)
 
 void connection_drain(http_connection *self)
 {
-    if (self->state == HTTP_IDLE) {
-        close_gently(self);
+    if (self->http2 != NULL) {
+        http2_drain(self);
+    } else if (self->state == HTTP_IDLE) {
+        connection_close_gently(self);
     }
 }

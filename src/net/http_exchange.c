@@ -7,7 +7,13 @@ enum { CORK_BYTES = 16 * 1024, JOINED_BYTES = 1024 };
 
 http_connection *exchange_connection(const http_exchange *self)
 {
-    return CONTAINER_OF(self, http_connection, exchange);
+    return self->is_http2 ? http2_exchange_connection(self)
+                          : CONTAINER_OF(self, http_connection, exchange);
+}
+
+bool http_exchange_is_http2(const http_exchange *self)
+{
+    return self->is_http2;
 }
 
 /* --- the request ----------------------------------------------------------------------------- */
@@ -110,7 +116,7 @@ void exchange_release_memory(http_exchange *self)
 /* --- heads ----------------------------------------------------------------------------------- */
 
 /* Fields that say how the message is framed are ours to write. */
-static bool is_ours(bay_str name)
+bool exchange_field_is_ours(bay_str name)
 {
     switch (name.len) {
     case 4:
@@ -133,7 +139,7 @@ bay_err exchange_write_head(http_connection *connection, int status, const http_
     buf_clear(out);
     bay_err err = http1_write_status_line(out, status, (bay_str){NULL, 0});
     for (size_t i = 0; i < count && err == BAY_OK; i++) {
-        if (!is_ours(fields[i].name)) {
+        if (!exchange_field_is_ours(fields[i].name)) {
             err = http1_write_fields(out, &fields[i], 1);
         }
     }
@@ -202,6 +208,10 @@ static void finish(http_connection *connection, bay_err err)
 void http_exchange_reply(http_exchange *self, int status, const http_field *fields, size_t count,
                          bay_str body)
 {
+    if (self->is_http2) {
+        http2_reply(self, status, fields, count, body);
+        return;
+    }
     http_connection *connection = exchange_connection(self);
     if (connection->state != HTTP_PENDING || !self->is_given) {
         return;
@@ -232,6 +242,9 @@ void http_exchange_reply(http_exchange *self, int status, const http_field *fiel
 bay_err http_stream_open(http_exchange *self, int status, const http_field *fields, size_t count,
                          bool release_request)
 {
+    if (self->is_http2) {
+        return http2_stream_open(self, status, fields, count, release_request);
+    }
     http_connection *connection = exchange_connection(self);
     if (!self->is_given || connection->state >= HTTP_CLOSING) {
         return BAY_CLOSED;
@@ -290,6 +303,9 @@ static bool is_corked(http_connection *connection, size_t len)
 
 bay_err http_stream_write(http_exchange *self, bay_str bytes)
 {
+    if (self->is_http2) {
+        return http2_stream_write(self, bytes);
+    }
     http_connection *connection = exchange_connection(self);
     if (!self->is_given || connection->state != HTTP_STREAMING ||
         !socket_is_connected(connection->socket)) {
@@ -321,8 +337,21 @@ bay_err http_stream_write(http_exchange *self, bay_str bytes)
     return err;
 }
 
+void http_stream_end_with(http_exchange *self, const http_field *trailers, size_t count)
+{
+    if (self->is_http2) {
+        http2_stream_end(self, trailers, count);
+    } else {
+        http_stream_end(self);
+    }
+}
+
 void http_stream_end(http_exchange *self)
 {
+    if (self->is_http2) {
+        http2_stream_end(self, NULL, 0);
+        return;
+    }
     http_connection *connection = exchange_connection(self);
     if (!self->is_given || connection->state != HTTP_STREAMING) {
         return;
@@ -345,6 +374,10 @@ void http_stream_end(http_exchange *self)
 
 void http_exchange_abort(http_exchange *self)
 {
+    if (self->is_http2) {
+        http2_abort(self);
+        return;
+    }
     http_connection *connection = exchange_connection(self);
     if (!self->is_given || connection->state >= HTTP_CLOSING) {
         return;

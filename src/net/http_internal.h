@@ -7,9 +7,11 @@
  *      |                      |                                             end  |
  *      +--------- keep-alive: the reply is with the kernel ----------------------+
  *     every state --refusal, time-out, close--> CLOSING --the socket is gone--> DEAD
+ *     IDLE, HEAD --ALPN, the preface of HTTP/2--> SHARED --> CLOSING (see net/http2.h)
  *
  * Invariants
- * - A connection carries one exchange at a time. What the peer sends meanwhile is held (one read at
+ * - A connection carries one exchange at a time, unless it is SHARED: then its own exchange is not
+ *   used, each stream has one. What the peer sends meanwhile is held (one read at
  *   most) and reading stops until the exchange is over.
  * - `is_given` is true from the call of `request` to the call of `closed`; both come once.
  * - `closed` and `drained` never run inside a call of the handler's owner, except http_server_free.
@@ -41,6 +43,7 @@ typedef enum http_state {
     HTTP_PENDING,
     HTTP_STREAMING,
     HTTP_REPLYING,
+    HTTP_SHARED,
     HTTP_CLOSING,
     HTTP_DEAD,
 } http_state;
@@ -70,6 +73,7 @@ struct http_exchange {
     bool is_head_method;
     bool is_chunked;
     bool wants_drained;
+    bool is_http2; /* then this begins an http2_stream, else it lies in an http_connection */
     uint8_t minor;
 };
 
@@ -94,7 +98,8 @@ typedef struct http_connection {
     buf held; /* came while an exchange was under way */
     buf cork; /* the start of a stream, until the end of the turn */
     loop_task task;
-    uint64_t deadline_ms; /* of the state; 0: none */
+    struct http2_connection *http2; /* NULL: HTTP/1.1 */
+    uint64_t deadline_ms;           /* of the state; 0: none */
     uint64_t body_end_ms;
     uint64_t written; /* all bytes handed to the socket … */
     uint64_t taken;   /* … and what the kernel had of them when it last took some */
@@ -154,6 +159,16 @@ void connection_drain(http_connection *self);
 void connection_cut(http_connection *self);
 /* Answers with a status and a sentence, then closes so that the peer can read it. */
 void connection_refuse(http_connection *self, int status, const char *text);
+/* The socket is gone: counts down, tells every exchange that is left. */
+void connection_let_go(http_connection *self);
+/* Ends it so that the peer can read what was sent. */
+void connection_close_gently(http_connection *self);
+/* The views of the head follow its bytes when the buffer that holds them has moved from there. */
+void http_memory_rebase(http_memory *memory, const char *from);
+/* May `more` bytes of a body be taken? All bodies together have a bound. */
+bool server_admits(const http_server *self, uint64_t more);
+/* Charges what the request holds by now. */
+void http_memory_charge(http_server *server, http_memory *memory);
 /* The exchange's end will be noticed at the end of the turn, or when `request` returns. */
 void connection_settle_later(http_connection *self);
 
@@ -164,5 +179,29 @@ void exchange_flush(http_exchange *self); /* sends what is corked */
 /* Writes a head into server->head; falls back to nothing (false) on a field nobody may send. */
 bay_err exchange_write_head(http_connection *connection, int status, const http_field *fields,
                             size_t count, int64_t content_length, bool is_chunked, bool will_close);
+
+/* Is it a field that says how the message is framed, and so ours to write? */
+bool exchange_field_is_ours(bay_str name);
+
+/* HTTP/2 (http2_server.c; http2_server_none.c in a build without it). */
+extern const bool http2_is_built;
+/* Do the bytes begin with the preface of HTTP/2? BAY_AGAIN: as far as they go; BAY_NOTFOUND. */
+bay_err http2_preface(bay_str bytes);
+/* Takes over a connection; `bytes` are what came so far. */
+void http2_begin(http_connection *connection, bay_str bytes);
+void http2_turn(http_connection *connection); /* the end of the loop's turn */
+void http2_sweep(http_connection *connection, uint64_t now);
+void http2_warn(http_connection *connection);  /* a drain begins */
+void http2_drain(http_connection *connection); /* no new streams */
+void http2_end(http_connection *connection);   /* every `closed` that is left */
+void http2_free(http_connection *connection);
+http_connection *http2_exchange_connection(const http_exchange *exchange);
+void http2_reply(http_exchange *exchange, int status, const http_field *fields, size_t count,
+                 bay_str body);
+bay_err http2_stream_open(http_exchange *exchange, int status, const http_field *fields,
+                          size_t count, bool release_request);
+bay_err http2_stream_write(http_exchange *exchange, bay_str bytes);
+void http2_stream_end(http_exchange *exchange, const http_field *trailers, size_t count);
+void http2_abort(http_exchange *exchange);
 
 #endif

@@ -32,6 +32,10 @@ const http_server_limits http_server_default_limits = {
     .write_timeout_ms = 60000,
     .stream_high_bytes = 256 * 1024,
     .stream_max_bytes = 4 * 1024 * 1024,
+    .streams = 100,
+    .resets = 200,
+    .control_frames = 1000,
+    .flood_window_ms = 10000,
 };
 
 /* --- memory ---------------------------------------------------------------------------------- */
@@ -79,6 +83,18 @@ void server_memory_give(http_server *self, http_memory *memory)
     memory->next = self->spare;
     self->spare = memory;
     self->spare_count++;
+}
+
+bool server_admits(const http_server *self, uint64_t more)
+{
+    size_t most = self->options.limits.held_bytes;
+    return most == 0 || (self->held_bytes <= most && more <= most - self->held_bytes);
+}
+
+void http_memory_charge(http_server *server, http_memory *memory)
+{
+    server->held_bytes += memory->input.len - memory->charged;
+    memory->charged = memory->input.len;
 }
 
 /* --- time ------------------------------------------------------------------------------------ */
@@ -330,6 +346,21 @@ static void on_grace(void *argument)
     server_leave(self);
 }
 
+static uint32_t or_default(uint32_t value, uint32_t otherwise)
+{
+    return value > 0 ? value : otherwise;
+}
+
+/* Whoever fills in bounds by hand knows those of HTTP/1.1. */
+static void http2_limits(http_server_limits *limits)
+{
+    const http_server_limits *usual = &http_server_default_limits;
+    limits->streams = or_default(limits->streams, usual->streams);
+    limits->resets = or_default(limits->resets, usual->resets);
+    limits->control_frames = or_default(limits->control_frames, usual->control_frames);
+    limits->flood_window_ms = or_default(limits->flood_window_ms, usual->flood_window_ms);
+}
+
 bay_err http_server_new(loop *runs_on, const http_server_options *options, http_server **out)
 {
     const http_server_limits *limits = &options->limits;
@@ -343,6 +374,7 @@ bay_err http_server_new(loop *runs_on, const http_server_options *options, http_
     }
     self->loop = runs_on;
     self->options = *options;
+    http2_limits(&self->options.limits);
     self->limits = http1_default_limits;
     self->limits.head_bytes = limits->head_bytes;
     self->limits.fields = limits->head_fields;
@@ -420,6 +452,10 @@ void http_server_drain(http_server *self, uint32_t grace_ms, void (*done)(void *
     self->drain_done = done;
     self->drain_argument = argument;
     stop_listening(self);
+    LIST_EACH(link, &self->connections)
+    {
+        http2_warn(CONTAINER_OF(link, http_connection, link));
+    }
     if (loop_timer_start(self->loop, &self->linger, DRAIN_LINGER_MS) != BAY_OK ||
         loop_timer_start(self->loop, &self->grace, grace_ms) != BAY_OK) {
         cut_all(self);

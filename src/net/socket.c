@@ -508,6 +508,18 @@ bool socket_is_connected(const net_socket *self)
     return self->state == SOCKET_CONNECTED;
 }
 
+bool socket_is_http2(const net_socket *self)
+{
+    return self->tls != NULL && socket_tls_is_http2(self);
+}
+
+void socket_offer_http2(net_socket *self)
+{
+    if (self->tls != NULL) {
+        socket_tls_offer_http2(self);
+    }
+}
+
 bool socket_is_tls(const net_socket *self)
 {
     return self->tls != NULL;

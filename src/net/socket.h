@@ -140,6 +140,9 @@ uint16_t socket_peer_port(const net_socket *self);
 /* 16 bytes that are equal for equal addresses (IPv4 mapped into IPv6): a key for limits by peer. */
 void socket_peer_key(const net_socket *self, uint8_t out[16]);
 bool socket_is_tls(const net_socket *self);
+bool socket_is_http2(const net_socket *self); /* TLS has agreed on it, by ALPN */
+/* A client's, before its loop turns again: TLS offers HTTP/2 and nothing else. */
+void socket_offer_http2(net_socket *self);
 
 #define SOCKET_SUBJECT_BYTES 1024
 

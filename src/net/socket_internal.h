@@ -85,6 +85,8 @@ void socket_tls_input(net_socket *self, bay_str bytes); /* ciphertext */
 void socket_tls_resume(net_socket *self);               /* reading is wanted again */
 bay_err socket_tls_write(net_socket *self, const bay_str *spans, size_t count) BAY_MUST_CHECK;
 void socket_tls_end(net_socket *self); /* close_notify */
+bool socket_tls_is_http2(const net_socket *self);
+void socket_tls_offer_http2(net_socket *self);
 size_t socket_tls_subject(const net_socket *self, char *out, size_t cap);
 
 #endif

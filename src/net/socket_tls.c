@@ -241,3 +241,15 @@ size_t socket_tls_subject(const net_socket *self, char *out, size_t cap)
 {
     return tls_session_subject(self->tls->session, out, cap);
 }
+
+bool socket_tls_is_http2(const net_socket *self)
+{
+    return tls_session_is_http2(self->tls->session);
+}
+
+void socket_tls_offer_http2(net_socket *self)
+{
+    if (!tls_session_offer_http2(self->tls->session)) {
+        socket_fail_quietly(self, BAY_NOMEM, NULL);
+    }
+}

@@ -247,8 +247,8 @@ size_t tls_session_subject(const tls_session *self, char *out, size_t cap)
     char *at = NULL;
     size_t written = 0;
     /* RFC 2253's flags escape control characters and commas: names stay apart. */
-    if (text != NULL && X509_NAME_print_ex(text, X509_get_subject_name(certificate), 0,
-                                           XN_FLAG_RFC2253) >= 0) {
+    if (text != NULL &&
+        X509_NAME_print_ex(text, X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253) >= 0) {
         long len = BIO_get_mem_data(text, &at);
         if (len > 0 && (size_t)len < cap) {
             memcpy(out, at, (size_t)len);
@@ -259,4 +259,18 @@ size_t tls_session_subject(const tls_session *self, char *out, size_t cap)
     BIO_free(text);
     ERR_clear_error();
     return written;
+}
+
+bool tls_session_is_http2(const tls_session *self)
+{
+    const unsigned char *name = NULL;
+    unsigned int len = 0;
+    SSL_get0_alpn_selected(self->ssl, &name, &len);
+    return len == 2 && memcmp(name, "h2", 2) == 0;
+}
+
+bool tls_session_offer_http2(tls_session *self)
+{
+    static const unsigned char offer[] = {2, 'h', '2'};
+    return SSL_set_alpn_protos(self->ssl, offer, sizeof(offer)) == 0; /* zero is success here */
 }

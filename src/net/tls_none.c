@@ -87,3 +87,14 @@ size_t socket_tls_subject(const net_socket *self, char *out, size_t cap)
     CHECK(self == NULL);
     return 0;
 }
+
+bool socket_tls_is_http2(const net_socket *self)
+{
+    CHECK(self == NULL);
+    return false;
+}
+
+void socket_tls_offer_http2(net_socket *self)
+{
+    CHECK(self == NULL);
+}

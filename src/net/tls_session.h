@@ -37,6 +37,10 @@ bay_err tls_session_read(tls_session *self, char *at, size_t cap, size_t *out_le
                          bay_diag *diag) BAY_MUST_CHECK;
 bay_err tls_session_write(tls_session *self, bay_str bytes, bay_diag *diag) BAY_MUST_CHECK;
 void tls_session_end(tls_session *self); /* close_notify */
+/* Has ALPN chosen HTTP/2? After the handshake. */
+bool tls_session_is_http2(const tls_session *self);
+/* A client's, before the handshake: false when there is no memory for it. */
+bool tls_session_offer_http2(tls_session *self);
 
 /* The subject of the certificate that the peer proved to have and that was verified, as RFC 2253
  * writes it, NUL ended: its length. 0: none, or one that does not fit (half a name is nobody's). */

@@ -76,7 +76,7 @@ static void on_failed(void *user, bay_err err, bool was_sent, const char *text)
     snprintf(self->text, sizeof(self->text), "%s", text);
 }
 
-static const http_call_events events = {on_head, on_body, on_end, on_failed};
+static const http_call_events events = {on_head, on_body, on_end, on_failed, NULL};
 
 static void bench_init(bench *self, const http_client_limits *limits)
 {

@@ -45,7 +45,7 @@ static void on_failed(void *user, bay_err err, bool was_sent, const char *text)
     self->was_sent = was_sent;
 }
 
-static const http_call_events events = {on_head, on_body, on_end, on_failed};
+static const http_call_events events = {on_head, on_body, on_end, on_failed, NULL};
 
 /* --- TLS ------------------------------------------------------------------------------------- */
 

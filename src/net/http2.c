@@ -1,0 +1,159 @@
+/* What both sides of HTTP/2 need: memory for nghttp2, fields, output. */
+#include "net/http2.h"
+
+#include "base/mem.h"
+#include "wire/chars.h"
+#include "wire/header.h"
+
+enum { BATCH_BYTES = 64 * 1024, GOAWAY_BYTES = 17 };
+
+/* --- memory ---------------------------------------------------------------------------------- */
+
+static void *take(size_t bytes, void *user)
+{
+    (void)user;
+    return mem_alloc(bytes);
+}
+
+static void give(void *old, void *user)
+{
+    (void)user;
+    mem_free(old);
+}
+
+static void *take_zeroed(size_t count, size_t size, void *user)
+{
+    (void)user;
+    return mem_array(count, size);
+}
+
+static void *resize(void *old, size_t bytes, void *user)
+{
+    (void)user;
+    return mem_resize(old, bytes);
+}
+
+nghttp2_mem http2_mem = {NULL, take, give, take_zeroed, resize};
+
+/* --- fields ---------------------------------------------------------------------------------- */
+
+void http2_fields_init(http2_fields *self)
+{
+    buf_init(&self->values, SIZE_MAX / 2); /* as many as the caller has */
+}
+
+void http2_fields_fini(http2_fields *self)
+{
+    buf_fini(&self->values);
+}
+
+void http2_fields_clear(http2_fields *self)
+{
+    buf_clear(&self->values);
+}
+
+void http2_fields_add(http2_fields *self, bay_str name, bay_str value)
+{
+    /* nghttp2's type has no const; it copies both. */
+    nghttp2_nv field = {.name = (uint8_t *)(uintptr_t)name.at,
+                        .value = (uint8_t *)(uintptr_t)value.at,
+                        .namelen = name.len,
+                        .valuelen = value.len,
+                        .flags = NGHTTP2_NV_FLAG_NONE};
+    buf_append(&self->values, &field, sizeof(field));
+}
+
+/* RFC 9113 section 8.2.2: fields about the connection have no place in HTTP/2. */
+static bool is_of_connection(bay_str name)
+{
+    return exchange_field_is_ours(name) || str_eq_nocase(name, STR("proxy-connection")) ||
+           str_eq_nocase(name, STR("upgrade"));
+}
+
+bay_err http2_fields_add_all(http2_fields *self, const http_field *fields, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        bay_str value = fields[i].value;
+        if (!header_name_is_valid(fields[i].name) || !chars_value_is_clean(value) ||
+            str_trim(value).len != value.len) {
+            return BAY_INVALID;
+        }
+        if (!is_of_connection(fields[i].name)) {
+            http2_fields_add(self, fields[i].name, value);
+        }
+    }
+    return self->values.err;
+}
+
+const nghttp2_nv *http2_fields_at(const http2_fields *self)
+{
+    return (const nghttp2_nv *)(const void *)self->values.at;
+}
+
+size_t http2_fields_count(const http2_fields *self)
+{
+    return self->values.len / sizeof(nghttp2_nv);
+}
+
+/* --- output ---------------------------------------------------------------------------------- */
+
+static bay_err write_batch(net_socket *socket, buf *scratch, uint64_t *written)
+{
+    bay_err err = socket_write_one(socket, buf_view(scratch));
+    *written += scratch->len;
+    buf_clear(scratch);
+    return err;
+}
+
+bay_err http2_pump(nghttp2_session *session, net_socket *socket, buf *scratch, uint64_t *written)
+{
+    buf_clear(scratch);
+    for (;;) {
+        const uint8_t *at = NULL;
+        ssize_t len = nghttp2_session_mem_send(session, &at);
+        if (len < 0) {
+            return len == NGHTTP2_ERR_NOMEM ? BAY_NOMEM : BAY_INTERNAL;
+        }
+        if (len == 0) {
+            break;
+        }
+        buf_append(scratch, at, (size_t)len);
+        if (scratch->err != BAY_OK) {
+            return scratch->err;
+        }
+        if (scratch->len >= BATCH_BYTES) {
+            bay_err err = write_batch(socket, scratch, written);
+            if (err != BAY_OK) {
+                return err;
+            }
+        }
+    }
+    return scratch->len > 0 ? write_batch(socket, scratch, written) : BAY_OK;
+}
+
+static void put_u32(uint8_t at[4], uint32_t number)
+{
+    for (int i = 3; i >= 0; i--, number >>= 8) {
+        at[i] = (uint8_t)(number & 0xff);
+    }
+}
+
+void http2_write_goaway(net_socket *socket, int32_t last_stream, uint32_t code)
+{
+    uint8_t frame[GOAWAY_BYTES] = {0, 0, 8, NGHTTP2_GOAWAY};
+    put_u32(frame + 9, (uint32_t)last_stream);
+    put_u32(frame + 13, code);
+    (void)socket_write_one(socket, (bay_str){(const char *)frame, sizeof(frame)});
+}
+
+uint32_t http2_code_of(int failure)
+{
+    switch (failure) {
+    case NGHTTP2_ERR_NOMEM:
+        return NGHTTP2_INTERNAL_ERROR;
+    case NGHTTP2_ERR_FLOODED:
+        return NGHTTP2_ENHANCE_YOUR_CALM;
+    default:
+        return NGHTTP2_PROTOCOL_ERROR;
+    }
+}

@@ -1,0 +1,615 @@
+/* A connection of the server that speaks HTTP/2: its session, what its frames cost, its turns, its
+ * end. Invariants: http2.h. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "net/http2.h"
+
+enum {
+    EARNED = 4,             /* frames that change nothing which one that does makes up for */
+    SOCKET_SLACK = 1 << 20, /* above the mark, before the socket gives up */
+};
+
+const bool http2_is_built = true;
+
+bay_err http2_preface(bay_str bytes)
+{
+    size_t len = bytes.len < NGHTTP2_CLIENT_MAGIC_LEN ? bytes.len : NGHTTP2_CLIENT_MAGIC_LEN;
+    if (memcmp(bytes.at, NGHTTP2_CLIENT_MAGIC, len) != 0) {
+        return BAY_NOTFOUND;
+    }
+    return len == NGHTTP2_CLIENT_MAGIC_LEN ? BAY_OK : BAY_AGAIN;
+}
+
+uint64_t http2_now(const http2_connection *self)
+{
+    return loop_now_ms(self->connection->server->loop);
+}
+
+static const http_server_limits *limits_of(const http2_connection *self)
+{
+    return &self->connection->server->options.limits;
+}
+
+/* --- streams --------------------------------------------------------------------------------- */
+
+http2_stream *http2_stream_new(http2_connection *http2, int32_t id)
+{
+    http_server *server = http2->connection->server;
+    http2_stream *self = mem_zalloc(sizeof(http2_stream));
+    http_memory *memory = self != NULL ? server_memory_take(server) : NULL;
+    if (memory == NULL) {
+        mem_free(self);
+        return NULL;
+    }
+    memory->head_len = 0;
+    memory->head = (http1_head){.fields = memory->fields, .minor = 1};
+    if (!buf_reserve(&memory->input, 512)) { /* so that no view of it is ever NULL's */
+        server_memory_give(server, memory);
+        mem_free(self);
+        return NULL;
+    }
+    self->exchange.memory = memory;
+    self->exchange.is_http2 = true;
+    self->connection = http2->connection;
+    self->id = id;
+    self->state = HTTP_HEAD;
+    buf_init(&self->out, SIZE_MAX / 2); /* http2_stream_write bounds it */
+    buf_init(&self->trailer_bytes, limits_of(http2)->head_bytes);
+    http2_fields_init(&self->trailers);
+    list_push(&http2->streams, &self->link);
+    http2->connection->deadline_ms = 0;
+    return self;
+}
+
+void http2_stream_forget(http2_stream *self)
+{
+    http2_connection *http2 = self->connection->http2;
+    if (self->state != HTTP_DEAD) {
+        http2_stream_set_state(self, HTTP_DEAD);
+    }
+    http2->queued -= self->out.len - self->out_from;
+    self->out_from = 0;
+    buf_fini(&self->out);
+    buf_init(&self->out, SIZE_MAX / 2);
+    exchange_release_memory(&self->exchange);
+    list_remove(&self->link);
+    list_remove(&self->turn);
+    list_push(&http2->gone, &self->turn);
+    if (list_is_empty(&http2->streams) && http2->is_open) {
+        uint32_t idle = limits_of(http2)->idle_timeout_ms;
+        http2->connection->deadline_ms = idle > 0 ? http2_now(http2) + idle : 0;
+    }
+}
+
+static void free_gone(http2_connection *self)
+{
+    for (list_link *link; (link = list_pop(&self->gone)) != NULL;) {
+        http2_stream *stream = CONTAINER_OF(link, http2_stream, turn);
+        http2_fields_fini(&stream->trailers);
+        buf_fini(&stream->trailer_bytes);
+        mem_free(stream);
+    }
+}
+
+/* --- what frames cost ------------------------------------------------------------------------ */
+
+static void fail(http2_connection *self, uint32_t code)
+{
+    if (!self->is_failing) {
+        self->is_failing = true;
+        self->code = code;
+    }
+}
+
+static void open_window(http2_connection *self)
+{
+    uint64_t now = http2_now(self);
+    if (now >= self->window_end_ms) {
+        self->window_end_ms = now + limits_of(self)->flood_window_ms;
+        self->resets = 0;
+        self->useless = 0;
+    }
+}
+
+static void earn(http2_connection *self)
+{
+    self->useless -= self->useless < EARNED ? self->useless : EARNED;
+}
+
+/* False: it is too many. */
+static bool spend(http2_connection *self, uint32_t *count, uint32_t most, const char *what)
+{
+    open_window(self);
+    if (++*count <= most) {
+        return true;
+    }
+    LOG(LOG_WARN, "http", "connection from %s ended: %s", self->connection->peer, what);
+    fail(self, NGHTTP2_ENHANCE_YOUR_CALM);
+    return false;
+}
+
+static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, void *user)
+{
+    (void)session;
+    http2_connection *self = user;
+    bool is_end = (head->flags & NGHTTP2_FLAG_END_STREAM) != 0;
+    bool is_useful = head->type == NGHTTP2_HEADERS ||
+                     (head->type == NGHTTP2_DATA && (head->length > 0 || is_end));
+    if (is_useful) {
+        earn(self);
+    } else if (head->type == NGHTTP2_RST_STREAM) {
+        if (!spend(self, &self->resets, limits_of(self)->resets, "it resets too many streams")) {
+            return NGHTTP2_ERR_CALLBACK_FAILURE;
+        }
+    } else if (!spend(self, &self->useless, limits_of(self)->control_frames,
+                      "too many frames of it change nothing")) {
+        return NGHTTP2_ERR_CALLBACK_FAILURE;
+    }
+    return self->is_failing ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
+}
+
+static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
+{
+    (void)session;
+    http2_connection *self = user;
+    if (frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA) {
+        http2_request_frame(self, frame);
+    } else if (frame->hd.type == NGHTTP2_SETTINGS && !self->is_open) {
+        uint32_t idle = limits_of(self)->idle_timeout_ms;
+        self->is_open = true;
+        self->connection->deadline_ms = idle > 0 ? http2_now(self) + idle : 0;
+    }
+    return 0;
+}
+
+/* A reply is with the socket, or we had to reset a stream for what the peer did to it. */
+static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
+{
+    http2_connection *self = user;
+    if (frame->hd.type == NGHTTP2_RST_STREAM) {
+        uint32_t code = frame->rst_stream.error_code;
+        if (code != NGHTTP2_NO_ERROR && code != NGHTTP2_CANCEL && code != NGHTTP2_INTERNAL_ERROR) {
+            (void)spend(self, &self->resets, limits_of(self)->resets,
+                        "too many of its streams are no HTTP");
+        }
+        return 0;
+    }
+    if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) {
+        return 0;
+    }
+    earn(self);
+    http2_stream *stream = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+    if (stream == NULL || (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) {
+        return 0;
+    }
+    stream->exchange.outcome = HTTP_COMPLETE;
+    self->resets -= self->resets > 0 && stream->exchange.is_given ? 1 : 0;
+    if (!stream->is_whole) {
+        /* RFC 9113 section 8.1: the rest of the request is of no interest. */
+        return nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, stream->id,
+                                         NGHTTP2_NO_ERROR) == NGHTTP2_ERR_NOMEM
+                   ? NGHTTP2_ERR_CALLBACK_FAILURE
+                   : 0;
+    }
+    return 0;
+}
+
+static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, void *user)
+{
+    (void)code;
+    http2_connection *self = user;
+    http2_stream *stream = nghttp2_session_get_stream_user_data(session, id);
+    if (stream == NULL) {
+        return 0;
+    }
+    (void)nghttp2_session_set_stream_user_data(session, id, NULL);
+    stream->is_gone = true;
+    list_remove(&stream->turn);
+    if (!stream->exchange.is_given) {
+        http2_stream_forget(stream);
+        return 0;
+    }
+    if (stream->exchange.outcome == HTTP_UNDECIDED) {
+        stream->exchange.outcome = HTTP_CUT;
+    }
+    list_push(&self->over, &stream->turn);
+    return 0;
+}
+
+/* --- telling the handler's owner ------------------------------------------------------------- */
+
+static void say_closed(http2_stream *stream)
+{
+    http_server *server = stream->connection->server;
+    if (!stream->exchange.is_given) {
+        return;
+    }
+    stream->exchange.is_given = false;
+    server->options.handler->closed(server->options.user, &stream->exchange,
+                                    stream->exchange.outcome == HTTP_COMPLETE);
+}
+
+static void dispatch(http2_stream *stream)
+{
+    http_server *server = stream->connection->server;
+    http_exchange *exchange = &stream->exchange;
+    http2_stream_set_state(stream, HTTP_PENDING);
+    exchange->user = NULL;
+    exchange->outcome = HTTP_UNDECIDED;
+    exchange->minor = 1;
+    exchange->is_given = true;
+    stream->is_bare = str_eq(exchange->memory->head.method, STR("HEAD"));
+    exchange->is_head_method = stream->is_bare;
+    server->options.handler->request(server->options.user, exchange);
+}
+
+/* One stream that something is due for; false: there is none. Any of this may end everything. */
+static bool serve_one(http2_connection *self)
+{
+    list_link *link = list_pop(&self->over);
+    if (link != NULL) {
+        http2_stream *stream = CONTAINER_OF(link, http2_stream, turn);
+        say_closed(stream);
+        if (stream->state != HTTP_DEAD) {
+            http2_stream_forget(stream);
+        }
+        return true;
+    }
+    link = list_pop(&self->ready);
+    if (link != NULL) {
+        dispatch(CONTAINER_OF(link, http2_stream, turn));
+        return true;
+    }
+    link = list_pop(&self->thirsty);
+    if (link == NULL) {
+        return false;
+    }
+    http2_stream *stream = CONTAINER_OF(link, http2_stream, turn);
+    http_server *server = self->connection->server;
+    if (stream->exchange.wants_drained && stream->state == HTTP_STREAMING) {
+        stream->exchange.wants_drained = false;
+        if (server->options.handler->drained != NULL) {
+            server->options.handler->drained(server->options.user, &stream->exchange);
+        }
+    }
+    return true;
+}
+
+/* --- turns ----------------------------------------------------------------------------------- */
+
+static bool is_live(const http2_connection *self)
+{
+    return self->connection->state == HTTP_SHARED;
+}
+
+/* What is left of the connection is our last words. */
+static void close_with(http2_connection *self, uint32_t code)
+{
+    http_connection *connection = self->connection;
+    if (code != NGHTTP2_NO_ERROR) {
+        http2_write_goaway(connection->socket,
+                           nghttp2_session_get_last_proc_stream_id(self->session), code);
+    }
+    connection_close_gently(connection);
+    http2_end(connection);
+}
+
+static void write_out(http2_connection *self)
+{
+    http_connection *connection = self->connection;
+    if (self->is_blocked) {
+        return;
+    }
+    bay_err err = http2_pump(self->session, connection->socket, &connection->server->head,
+                             &connection->written);
+    if (err == BAY_AGAIN) {
+        self->is_blocked = true;
+        socket_read_stop(connection->socket);
+    } else if (err != BAY_OK) {
+        socket_abort(connection->socket);
+        connection_set_state(connection, HTTP_CLOSING);
+        http2_end(connection);
+    }
+}
+
+void http2_turn(http_connection *connection)
+{
+    http2_connection *self = connection->http2;
+    while (is_live(self) && !self->is_failing) {
+        while (is_live(self) && serve_one(self)) {
+        }
+        if (!is_live(self)) {
+            break;
+        }
+        write_out(self);
+        if (list_is_empty(&self->over) && list_is_empty(&self->thirsty)) {
+            break;
+        }
+    }
+    if (is_live(self) && self->is_failing) {
+        close_with(self, self->code);
+    } else if (is_live(self) && !self->is_blocked && !nghttp2_session_want_read(self->session) &&
+               !nghttp2_session_want_write(self->session)) {
+        close_with(self, NGHTTP2_NO_ERROR);
+    }
+    if (connection->server->depth == 1) {
+        free_gone(self);
+    }
+}
+
+/* --- events of the socket -------------------------------------------------------------------- */
+
+static void receive(http2_connection *self, bay_str bytes)
+{
+    ssize_t used = nghttp2_session_mem_recv(self->session, (const uint8_t *)bytes.at, bytes.len);
+    if (used < 0) {
+        fail(self, http2_code_of((int)used));
+    }
+}
+
+static void on_data(void *user, bay_str bytes)
+{
+    http_connection *connection = user;
+    http_server *server = connection->server;
+    server_enter(server);
+    if (is_live(connection->http2)) {
+        receive(connection->http2, bytes);
+        http2_turn(connection);
+    }
+    server_leave(server);
+}
+
+/* A peer that ends its half has no more to say, not even that it has read. */
+static void on_eof(void *user)
+{
+    http_connection *connection = user;
+    http_server *server = connection->server;
+    server_enter(server);
+    if (is_live(connection->http2)) {
+        close_with(connection->http2, NGHTTP2_NO_ERROR);
+    }
+    server_leave(server);
+}
+
+static void on_drained(void *user)
+{
+    http_connection *connection = user;
+    http_server *server = connection->server;
+    server_enter(server);
+    if (is_live(connection->http2)) {
+        connection->http2->is_blocked = false;
+        socket_read_start(connection->socket);
+        http2_turn(connection);
+    }
+    server_leave(server);
+}
+
+static void on_closed(void *user, bay_err reason, const char *text)
+{
+    http_connection *connection = user;
+    http_server *server = connection->server;
+    (void)reason;
+    (void)text;
+    server_enter(server);
+    connection_let_go(connection);
+    server_leave(server);
+}
+
+/* --- making and ending ----------------------------------------------------------------------- */
+
+static bay_err new_session(http2_connection *self)
+{
+    nghttp2_session_callbacks *callbacks = NULL;
+    nghttp2_option *option = NULL;
+    bay_err err = BAY_NOMEM;
+    if (nghttp2_session_callbacks_new(&callbacks) != 0 || nghttp2_option_new(&option) != 0) {
+        goto end;
+    }
+    nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, http2_on_begin_headers);
+    nghttp2_session_callbacks_set_on_header_callback(callbacks, http2_on_header);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, http2_on_data);
+    nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, on_begin_frame);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
+    nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, on_sent);
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
+    nghttp2_option_set_no_closed_streams(option, 1);
+    if (nghttp2_session_server_new3(&self->session, callbacks, self, option, &http2_mem) == 0) {
+        err = BAY_OK;
+    }
+
+end:
+    nghttp2_session_callbacks_del(callbacks);
+    nghttp2_option_del(option);
+    return err;
+}
+
+static bay_err introduce(http2_connection *self)
+{
+    const http_server_limits *limits = limits_of(self);
+    size_t most = limits->head_bytes < UINT32_MAX ? limits->head_bytes : UINT32_MAX;
+    nghttp2_settings_entry settings[] = {
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits->streams},
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, HTTP2_STREAM_WINDOW},
+        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, (uint32_t)most},
+        {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
+    };
+    if (nghttp2_submit_settings(self->session, NGHTTP2_FLAG_NONE, settings, ARRAY_LEN(settings)) !=
+            0 ||
+        nghttp2_session_set_local_window_size(self->session, NGHTTP2_FLAG_NONE, 0, HTTP2_WINDOW) !=
+            0) {
+        return BAY_NOMEM;
+    }
+    return BAY_OK;
+}
+
+void http2_begin(http_connection *connection, bay_str bytes)
+{
+    static const socket_events events = {
+        .data = on_data,
+        .eof = on_eof,
+        .drained = on_drained,
+        .closed = on_closed,
+    };
+    http2_connection *self = mem_zalloc(sizeof(http2_connection));
+    if (self == NULL) {
+        connection_set_state(connection, HTTP_CLOSING);
+        socket_abort(connection->socket);
+        return;
+    }
+    self->connection = connection;
+    list_init(&self->streams);
+    list_init(&self->ready);
+    list_init(&self->over);
+    list_init(&self->thirsty);
+    list_init(&self->gone);
+    http2_fields_init(&self->fields);
+    connection->http2 = self;
+    connection_set_state(connection, HTTP_SHARED);
+    connection->deadline_ms = 0;
+    socket_set_events(connection->socket, &events, connection);
+    socket_set_limits(connection->socket, HTTP2_HIGH_BYTES, HTTP2_HIGH_BYTES + SOCKET_SLACK);
+    uint32_t timeout = limits_of(self)->head_timeout_ms;
+    connection->deadline_ms = timeout > 0 ? http2_now(self) + timeout : 0;
+    if (new_session(self) != BAY_OK || introduce(self) != BAY_OK) {
+        connection_set_state(connection, HTTP_CLOSING);
+        socket_abort(connection->socket);
+        return;
+    }
+    socket_read_start(connection->socket);
+    if (bytes.len > 0) {
+        receive(self, bytes);
+    }
+    http2_turn(connection);
+}
+
+void http2_end(http_connection *connection)
+{
+    http2_connection *self = connection->http2;
+    for (list_link *link; (link = list_first(&self->streams)) != NULL;) {
+        http2_stream *stream = CONTAINER_OF(link, http2_stream, link);
+        if (!stream->is_gone && self->session != NULL) {
+            (void)nghttp2_session_set_stream_user_data(self->session, stream->id, NULL);
+            stream->is_gone = true;
+        }
+        if (stream->exchange.outcome == HTTP_UNDECIDED) {
+            stream->exchange.outcome = HTTP_CUT;
+        }
+        list_remove(&stream->link);
+        say_closed(stream);
+        http2_stream_forget(stream);
+    }
+}
+
+void http2_free(http_connection *connection)
+{
+    http2_connection *self = connection->http2;
+    if (self == NULL) {
+        return;
+    }
+    free_gone(self);
+    nghttp2_session_del(self->session);
+    http2_fields_fini(&self->fields);
+    mem_free(self);
+    connection->http2 = NULL;
+}
+
+/* For whoever walks the connections: a turn may end any of them. */
+static void turn_later(http2_connection *self)
+{
+    loop_defer(self->connection->server->loop, &self->connection->task);
+}
+
+void http2_warn(http_connection *connection)
+{
+    if (connection->http2 != NULL && is_live(connection->http2) &&
+        nghttp2_submit_shutdown_notice(connection->http2->session) == 0) {
+        turn_later(connection->http2);
+    }
+}
+
+void http2_drain(http_connection *connection)
+{
+    http2_connection *self = connection->http2;
+    if (!is_live(self) || self->is_ending) {
+        return;
+    }
+    self->is_ending = true;
+    int32_t last = nghttp2_session_get_last_proc_stream_id(self->session);
+    if (nghttp2_submit_goaway(self->session, NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, NULL, 0) !=
+        0) {
+        fail(self, NGHTTP2_NO_ERROR);
+    }
+    turn_later(self);
+}
+
+/* --- limits in time -------------------------------------------------------------------------- */
+
+/* True: a peer that takes nothing of what the socket has for it was cut. */
+static bool sweep_socket(http2_connection *self, uint64_t now)
+{
+    http_connection *connection = self->connection;
+    size_t queued = socket_queued_bytes(connection->socket);
+    uint64_t taken = connection->written > queued ? connection->written - queued : 0;
+    uint32_t most = limits_of(self)->write_timeout_ms;
+    if (queued == 0 || most == 0) {
+        self->stall_end_ms = 0;
+    } else if (self->stall_end_ms == 0 || taken > connection->taken) {
+        self->stall_end_ms = now + most;
+    } else if (now >= self->stall_end_ms) {
+        socket_abort(connection->socket);
+        return true;
+    }
+    connection->taken = taken;
+    return false;
+}
+
+/* One stream: a body that does not come, a window that stays shut. */
+static void sweep_stream(http2_stream *stream, uint64_t now)
+{
+    http2_connection *self = stream->connection->http2;
+    uint32_t most = limits_of(self)->write_timeout_ms;
+    if (stream->state == HTTP_BODY && stream->deadline_ms > 0 && now >= stream->deadline_ms &&
+        !list_holds(&stream->turn)) {
+        http2_refuse(stream, 408, "the request's body took too long\n");
+        return;
+    }
+    if (stream->state != HTTP_STREAMING && stream->state != HTTP_REPLYING) {
+        return;
+    }
+    bool is_waiting = stream->out.len > stream->out_from && most > 0;
+    if (!is_waiting) {
+        stream->deadline_ms = 0;
+    } else if (stream->deadline_ms == 0 || stream->has_moved) {
+        stream->deadline_ms = now + most;
+    } else if (now >= stream->deadline_ms) {
+        http2_stream_reset(stream, NGHTTP2_CANCEL);
+    }
+    stream->has_moved = false;
+}
+
+void http2_sweep(http_connection *connection, uint64_t now)
+{
+    http2_connection *self = connection->http2;
+    if (!is_live(self) || sweep_socket(self, now)) {
+        return;
+    }
+    if (self->head_end_ms > 0 && now >= self->head_end_ms) {
+        fail(self, NGHTTP2_ENHANCE_YOUR_CALM);
+    }
+    if (connection->deadline_ms > 0 && now >= connection->deadline_ms &&
+        list_is_empty(&self->streams)) {
+        connection->deadline_ms = 0;
+        if (self->is_open) {
+            http2_drain(connection);
+        } else {
+            fail(self, NGHTTP2_SETTINGS_TIMEOUT);
+        }
+    }
+    LIST_EACH(link, &self->streams)
+    {
+        sweep_stream(CONTAINER_OF(link, http2_stream, link), now);
+    }
+    if (self->is_failing) {
+        turn_later(self);
+    }
+}
