@@ -6,7 +6,7 @@
 # is not there; the same goes for tests.
 set(bay_absent)
 if(NOT BAY_TLS)
-    list(APPEND bay_absent "<openssl/" "<jose/" "\"net/tls_session\\.h\"")
+    list(APPEND bay_absent "<openssl/" "<jose/" "\"auth/jose_primitive\\.h\"" "\"net/tls_session\\.h\"")
 endif()
 if(NOT BAY_HTTP2)
     list(APPEND bay_absent "<nghttp2/" "\"net/http2\\.h\"")

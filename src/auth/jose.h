@@ -26,7 +26,12 @@ bay_str jose_key_id(const jose_key *self);
 /* Its public half as a JWK set, appended. */
 bay_err jose_key_public(const jose_key *self, buf *out) BAY_MUST_CHECK;
 
-/* A JWK set (RFC 7517) or one JWK; keys of other kinds are skipped. */
+/* A JWK set (RFC 7517) or one JWK. Keys that do not count are skipped: of other kinds, curves or
+ * sizes, for encryption, for other algorithms, malformed, or private ones, which a public set must
+ * not have.
+ * Owns: the caller. Errors: BAY_SYNTAX (no such JSON, or a member twice), BAY_LIMIT, BAY_NOMEM.
+ * Units: bytes. Threads: a set is one thread's at a time, in all functions here.
+ * Source: RFC 7517, RFC 7518 section 6. */
 bay_err jose_keys_new(bay_str text, jose_keys **out, bay_diag *diag) BAY_MUST_CHECK;
 void jose_keys_free(jose_keys *self);
 size_t jose_keys_count(const jose_keys *self);
@@ -35,8 +40,10 @@ size_t jose_keys_count(const jose_keys *self);
  * `typ` and `jku` may be "". */
 bay_err jose_sign(const jose_key *key, bay_str payload, bay_str typ, bay_str jku,
                   buf *out_protected, buf *out_signature) BAY_MUST_CHECK;
-/* BAY_DENIED: no key of that set made it (the header's `kid` chooses where the set has it; a header
- * with `crit` that is not understood is refused). */
+/* BAY_DENIED: no key of that set made it, or its header is not understood (`crit`, `b64`, an
+ * algorithm that is not ours, a member twice). Tried are the keys of the header's algorithm that
+ * have its `kid`, or no `kid` at all; a header without one goes with all. `protected_header` and
+ * `signature` are base64url. Source: RFC 7515 section 5.2. */
 bay_err jose_verify(const jose_keys *keys, bay_str protected_header, bay_str payload,
                     bay_str signature) BAY_MUST_CHECK;
 
