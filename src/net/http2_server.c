@@ -613,3 +613,8 @@ void http2_sweep(http_connection *connection, uint64_t now)
         turn_later(self);
     }
 }
+
+bool http_server_speaks_http2(void)
+{
+    return true;
+}

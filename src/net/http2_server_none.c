@@ -93,3 +93,8 @@ void http2_abort(http_exchange *exchange)
 {
     CHECK(exchange == NULL);
 }
+
+bool http_server_speaks_http2(void)
+{
+    return false;
+}

@@ -69,6 +69,7 @@ bay_err http_server_new(loop *loop, const http_server_options *options,
 bay_err http_server_listen(http_server *self, bay_str address, bay_diag *diag) BAY_MUST_CHECK;
 uint16_t http_server_port(const http_server *self); /* of the first listener */
 uint32_t http_server_connections(const http_server *self);
+bool http_server_speaks_http2(void); /* was it built in? */
 
 /* Drain: stop accepting, answer what is under way and what comes within a tenth of a second with
  * `Connection: close`, then close idle connections; `done` once none is left or `grace_ms` have

@@ -309,3 +309,8 @@ void a2a_face_close_streams(a2a_face *self)
     http_replies_close(&self->replies);
     a2a_grpc_close_streams(self->grpc);
 }
+
+bool a2a_face_has_grpc(void)
+{
+    return http_server_speaks_http2();
+}

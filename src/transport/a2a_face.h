@@ -76,6 +76,8 @@ extern const http_handler a2a_face_handler;
  * `drained` of such exchanges are http_owner_closed and http_owner_drained, which MCP's face calls
  * as well. */
 bool a2a_face_take(a2a_face *self, http_exchange *exchange);
+/* Is gRPC among what a face serves? Not in a library without HTTP/2. */
+bool a2a_face_has_grpc(void);
 /* Open streams end (before a drain); clients come back. */
 void a2a_face_close_streams(a2a_face *self);
 
