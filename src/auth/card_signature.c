@@ -1,0 +1,284 @@
+/* Two payloads of one card, by the two rules; every signature is tried with both. */
+#include "auth/card_signature.h"
+
+#include "base/err.h"
+#include "wire/base64.h"
+#include "json/canon.h"
+#include "json/writer.h"
+
+enum { SCRATCH_BYTES = 16 << 20, HEADER_BYTES = 32 << 10 };
+
+static const bay_str signatures_key = STR_INIT("signatures");
+static const json_limits payload_limits = {CARD_SIGNED_BYTES, CARD_DEPTH, 1 << 17};
+
+/* --- payloads -------------------------------------------------------------------------------- */
+
+/* Is there nothing in it, however deep? Bounded by CARD_DEPTH, which the parser saw to. */
+static bool is_empty(json_val value)
+{
+    switch (json_kind_of(value)) {
+    case JSON_MISSING:
+    case JSON_NULL:
+        return true;
+    case JSON_STRING:
+        return json_raw(value).len == 2;
+    case JSON_ARRAY:
+    case JSON_OBJECT:
+        for (json_iter it = json_iter_of(value); json_next(&it);) {
+            if (!is_empty(it.value)) {
+                return false;
+            }
+        }
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The value, which is not empty, without what is. */
+static void put_filled(buf *out, json_val value)
+{
+    bool is_object = json_is(value, JSON_OBJECT);
+    if (!is_object && !json_is(value, JSON_ARRAY)) {
+        buf_str(out, json_raw(value));
+        return;
+    }
+    char separator = is_object ? '{' : '[';
+    for (json_iter it = json_iter_of(value); json_next(&it);) {
+        if (is_empty(it.value)) {
+            continue;
+        }
+        buf_char(out, separator);
+        separator = ',';
+        if (is_object) {
+            buf_str(out, json_raw(it.key));
+            buf_char(out, ':');
+        }
+        put_filled(out, it.value);
+    }
+    buf_char(out, is_object ? '}' : ']');
+}
+
+static void put_bare(buf *out, json_val card)
+{
+    json_writer writer;
+    json_writer_init(&writer, out);
+    json_open_object(&writer);
+    json_put_members(&writer, card, &signatures_key, 1);
+    json_close_object(&writer);
+}
+
+/* The canonical form of `text`, appended. */
+static bay_err canonical(bay_str text, buf *out, arena *memory, json_doc *doc, bay_diag *diag)
+{
+    bay_err err = json_parse(doc, text, &payload_limits, memory, diag);
+    return err == BAY_OK ? json_canon(out, json_root(doc), memory, diag) : err;
+}
+
+typedef struct payloads {
+    arena memory;
+    buf bare; /* the card without its signatures, as it is written */
+    buf filled;
+    json_doc doc;
+    buf literal_canon;
+    buf filled_canon; /* empty: the same */
+} payloads;
+
+static void payloads_fini(payloads *self)
+{
+    buf_fini(&self->filled_canon);
+    buf_fini(&self->literal_canon);
+    buf_fini(&self->filled);
+    buf_fini(&self->bare);
+    arena_fini(&self->memory);
+}
+
+static bay_err payloads_init(payloads *self, json_val card, bay_diag *diag)
+{
+    arena_init(&self->memory, SCRATCH_BYTES);
+    buf_init(&self->bare, CARD_SIGNED_BYTES);
+    buf_init(&self->filled, CARD_SIGNED_BYTES);
+    buf_init(&self->literal_canon, CARD_SIGNED_BYTES);
+    buf_init(&self->filled_canon, CARD_SIGNED_BYTES);
+    if (!json_is(card, JSON_OBJECT)) {
+        return diag_set(diag, BAY_TYPE, "an agent's card is an object");
+    }
+    put_bare(&self->bare, card);
+    if (self->bare.err != BAY_OK) {
+        return diag_set(diag, self->bare.err, "the card is too large to be signed");
+    }
+    bay_err err =
+        canonical(buf_view(&self->bare), &self->literal_canon, &self->memory, &self->doc, diag);
+    if (err != BAY_OK) {
+        return err;
+    }
+    if (is_empty(json_root(&self->doc))) {
+        buf_lit(&self->filled, "{}");
+    } else {
+        put_filled(&self->filled, json_root(&self->doc));
+    }
+    err = self->filled.err;
+    json_doc filled;
+    if (err == BAY_OK) {
+        err = canonical(buf_view(&self->filled), &self->filled_canon, &self->memory, &filled, diag);
+    }
+    if (err == BAY_OK && str_eq(buf_view(&self->filled_canon), buf_view(&self->literal_canon))) {
+        buf_clear(&self->filled_canon);
+    }
+    return err;
+}
+
+/* --- signing --------------------------------------------------------------------------------- */
+
+static void put_signature(json_writer *writer, bay_str header, bay_str signature)
+{
+    json_open_object(writer);
+    json_key_lit(writer, "protected");
+    json_put_str(writer, header);
+    json_key_lit(writer, "signature");
+    json_put_str(writer, signature);
+    json_close_object(writer);
+}
+
+static bay_err sign_payload(json_writer *writer, bay_str payload, const jose_key *key, bay_str jku)
+{
+    buf header;
+    buf signature;
+    buf_init(&header, HEADER_BYTES);
+    buf_init(&signature, HEADER_BYTES);
+    bay_err err = jose_sign(key, payload, STR("JOSE"), jku, &header, &signature);
+    if (err == BAY_OK) {
+        put_signature(writer, buf_view(&header), buf_view(&signature));
+        err = writer->out->err;
+    }
+    buf_fini(&signature);
+    buf_fini(&header);
+    return err;
+}
+
+static bay_err write_signed(json_val card, const payloads *made, const jose_key *key, bay_str jku,
+                            buf *out)
+{
+    json_writer writer;
+    json_writer_init(&writer, out);
+    json_open_object(&writer);
+    json_put_members(&writer, card, &signatures_key, 1);
+    json_key_lit(&writer, "signatures");
+    json_open_array(&writer);
+    for (json_iter it = json_iter_of(json_get(card, signatures_key)); json_next(&it);) {
+        json_put_val(&writer, it.value);
+    }
+    bay_err err = sign_payload(&writer, buf_view(&made->literal_canon), key, jku);
+    if (err == BAY_OK && made->filled_canon.len > 0) {
+        err = sign_payload(&writer, buf_view(&made->filled_canon), key, jku);
+    }
+    json_close_array(&writer);
+    json_close_object(&writer);
+    return err != BAY_OK ? err : out->err;
+}
+
+bay_err card_sign(json_val card, const jose_key *key, bay_str jku, buf *out, bay_diag *diag)
+{
+    json_val old = json_get(card, signatures_key);
+    if (!json_is(old, JSON_MISSING) && !json_is(old, JSON_ARRAY)) {
+        return diag_set(diag, BAY_TYPE, "the signatures of a card are a list");
+    }
+    if (json_count(old) + 2 > CARD_SIGNATURES) {
+        return diag_set(diag, BAY_LIMIT, "a card of more than %d signatures", CARD_SIGNATURES);
+    }
+    size_t before = out->len;
+    payloads made;
+    bay_err err = payloads_init(&made, card, diag);
+    if (err == BAY_OK) {
+        err = write_signed(card, &made, key, jku, out);
+    }
+    payloads_fini(&made);
+    if (err != BAY_OK && out->len > before) {
+        out->len = before;
+    }
+    return err;
+}
+
+/* --- verifying ------------------------------------------------------------------------------- */
+
+static bay_err verify_one(json_val entry, const payloads *made, const jose_keys *keys)
+{
+    bay_str header;
+    bay_str signature;
+    if (!json_str_plain(json_get(entry, STR("protected")), &header) ||
+        !json_str_plain(json_get(entry, STR("signature")), &signature)) {
+        return BAY_DENIED;
+    }
+    bay_err err = jose_verify(keys, header, buf_view(&made->literal_canon), signature);
+    if (err == BAY_DENIED && made->filled_canon.len > 0) {
+        err = jose_verify(keys, header, buf_view(&made->filled_canon), signature);
+    }
+    return err;
+}
+
+bay_err card_verify(json_val card, const jose_keys *keys, bay_diag *diag)
+{
+    json_val list = json_get(card, signatures_key);
+    if (!json_is(list, JSON_ARRAY) || json_count(list) == 0) {
+        return diag_set(diag, BAY_NOTFOUND, "the card is not signed");
+    }
+    payloads made;
+    bay_err err = payloads_init(&made, card, diag);
+    bool is_read = err == BAY_OK;
+    size_t tried = 0;
+    if (is_read) {
+        err = BAY_DENIED;
+        for (json_iter it = json_iter_of(list);
+             err == BAY_DENIED && tried < CARD_SIGNATURES && json_next(&it); tried++) {
+            err = verify_one(it.value, &made, keys);
+        }
+    }
+    payloads_fini(&made);
+    if (is_read && err == BAY_DENIED) {
+        return diag_set(diag, err, "no signature of the card is good under a key that is trusted");
+    }
+    /* What has no canonical form was never signed. */
+    return is_read || err == BAY_NOMEM || err == BAY_LIMIT
+               ? err
+               : diag_set(diag, BAY_DENIED, "the card has no canonical form: %s",
+                          bay_err_text(err));
+}
+
+/* --- who signed ------------------------------------------------------------------------------ */
+
+static bool read_signer(json_val entry, arena *memory, card_signer *out)
+{
+    static const json_limits limits = {HEADER_BYTES, 16, 1 << 12};
+    bay_str encoded;
+    bay_str copy = {NULL, 0};
+    json_doc doc;
+    buf text;
+    buf_init(&text, JOSE_TOKEN_BYTES);
+    bool is_read = json_str_plain(json_get(entry, STR("protected")), &encoded) &&
+                   encoded.len <= HEADER_BYTES &&
+                   base64_decode(&text, encoded, BASE64_URL) == BAY_OK &&
+                   arena_dup(memory, buf_view(&text), &copy) == BAY_OK &&
+                   json_parse(&doc, copy, &limits, memory, NULL) == BAY_OK &&
+                   json_check_duplicates(json_root(&doc), NULL) == BAY_OK;
+    buf_fini(&text);
+    if (!is_read) {
+        return false;
+    }
+    *out = (card_signer){.key_id = {"", 0}, .jku = {"", 0}};
+    json_val root = json_root(&doc);
+    (void)!json_str(json_get(root, STR("kid")), memory, &out->key_id); /* else none */
+    (void)!json_str(json_get(root, STR("jku")), memory, &out->jku);
+    return true;
+}
+
+size_t card_signers(json_val card, arena *memory, card_signer *out, size_t max)
+{
+    json_val list = json_get(card, signatures_key);
+    size_t count = 0;
+    size_t looked_at = 0;
+    json_iter it = json_iter_of(json_is(list, JSON_ARRAY) ? list : JSON_NONE);
+    while (count < max && looked_at++ < CARD_SIGNATURES && json_next(&it)) {
+        count += read_signer(it.value, memory, &out[count]) ? 1 : 0;
+    }
+    return count;
+}
