@@ -9,31 +9,76 @@ enum { BATCH_BYTES = 64 * 1024, GOAWAY_BYTES = 17 };
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
+/* Before each block; keeps what follows aligned. */
+typedef struct heap_block {
+    _Alignas(16) list_link link;
+} heap_block;
+
 static void *take(size_t bytes, void *user)
 {
-    (void)user;
-    return mem_alloc(bytes);
+    http2_heap *self = user;
+    heap_block *block =
+        bytes <= SIZE_MAX - sizeof(heap_block) ? mem_alloc(sizeof(heap_block) + bytes) : NULL;
+    if (block == NULL) {
+        self->has_failed = true;
+        return NULL;
+    }
+    list_push(&self->blocks, &block->link);
+    return block + 1;
 }
 
 static void give(void *old, void *user)
 {
     (void)user;
-    mem_free(old);
+    if (old != NULL) {
+        heap_block *block = (heap_block *)old - 1;
+        list_remove(&block->link);
+        mem_free(block);
+    }
 }
 
 static void *take_zeroed(size_t count, size_t size, void *user)
 {
-    (void)user;
-    return mem_array(count, size);
+    bool is_possible = size == 0 || count <= SIZE_MAX / size;
+    void *at = take(is_possible ? count * size : SIZE_MAX, user);
+    if (at != NULL) {
+        memset(at, 0, count * size);
+    }
+    return at;
 }
 
 static void *resize(void *old, size_t bytes, void *user)
 {
-    (void)user;
-    return mem_resize(old, bytes);
+    http2_heap *self = user;
+    if (old == NULL) {
+        return take(bytes, user);
+    }
+    heap_block *block = (heap_block *)old - 1;
+    list_remove(&block->link);
+    heap_block *moved = bytes <= SIZE_MAX - sizeof(heap_block)
+                            ? mem_resize(block, sizeof(heap_block) + bytes)
+                            : NULL;
+    self->has_failed = self->has_failed || moved == NULL;
+    list_push(&self->blocks, moved != NULL ? &moved->link : &block->link);
+    return moved != NULL ? moved + 1 : NULL;
 }
 
-nghttp2_mem http2_mem = {NULL, take, give, take_zeroed, resize};
+void http2_heap_init(http2_heap *self)
+{
+    self->mem = (nghttp2_mem){self, take, give, take_zeroed, resize};
+    list_init(&self->blocks);
+    self->has_failed = false;
+}
+
+void http2_heap_fini(http2_heap *self, nghttp2_session *session)
+{
+    if (!self->has_failed) {
+        nghttp2_session_del(session);
+    }
+    for (list_link *link; (link = list_pop(&self->blocks)) != NULL;) {
+        mem_free(CONTAINER_OF(link, heap_block, link));
+    }
+}
 
 /* --- fields ---------------------------------------------------------------------------------- */
 

@@ -16,6 +16,7 @@
  * - While the socket's queue is above its mark nothing more is taken from nghttp2 and nothing read:
  *   a peer that does not read is answered nothing, and cut after write_timeout_ms.
  * - A request that is reset in the same read in which it came never reaches the handler.
+ * - Nothing of nghttp2 is called for a session that an allocation has failed in.
  * - nghttp2 keeps to flow control; what a stream may not send yet waits in its own `out`, bounded
  *   as the queue of an HTTP/1.1 stream is, and all of a connection's by HTTP2_QUEUED_BYTES.
  * - Frames that change nothing and streams ended early are counted against useful ones: whoever
@@ -39,7 +40,18 @@ enum {
 
 /* --- for both sides (http2.c) ---------------------------------------------------------------- */
 
-extern nghttp2_mem http2_mem; /* our allocator */
+/* What one session of nghttp2 has allocated. After a failed allocation a session is not trusted any
+ * more, not even with its own end: nothing of nghttp2 is called for it, and its memory goes block
+ * by block. */
+typedef struct http2_heap {
+    nghttp2_mem mem; /* for nghttp2 */
+    list blocks;
+    bool has_failed;
+} http2_heap;
+
+void http2_heap_init(http2_heap *self);
+/* Ends the session, if there is one, and frees what is left of it. */
+void http2_heap_fini(http2_heap *self, nghttp2_session *session);
 
 /* Header fields on their way to nghttp2, which copies them and writes names in lower case. */
 typedef struct http2_fields {
@@ -72,6 +84,7 @@ uint32_t http2_code_of(int failure);
 
 typedef struct http2_connection {
     nghttp2_session *session;
+    http2_heap heap;
     http_connection *connection;
     list streams;
     list ready;

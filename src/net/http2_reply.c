@@ -44,7 +44,7 @@ static void write_later(http2_stream *self)
 static bool is_served(const http2_stream *self)
 {
     return self->exchange.is_given && !self->is_gone && self->connection->state == HTTP_SHARED &&
-           !self->connection->http2->is_failing;
+           !self->connection->http2->is_failing && !self->connection->http2->heap.has_failed;
 }
 
 void http2_stream_reset(http2_stream *self, uint32_t code)
@@ -54,9 +54,9 @@ void http2_stream_reset(http2_stream *self, uint32_t code)
         self->exchange.outcome = HTTP_CUT;
     }
     http2_stream_set_state(self, HTTP_CLOSING);
-    if (nghttp2_submit_rst_stream(http2->session, NGHTTP2_FLAG_NONE, self->id, code) != 0) {
-        socket_abort(self->connection->socket);
-        return;
+    if (!http2->heap.has_failed) {
+        /* Fails for memory only: the connection ends of that. */
+        (void)nghttp2_submit_rst_stream(http2->session, NGHTTP2_FLAG_NONE, self->id, code);
     }
     write_later(self);
 }

@@ -297,7 +297,7 @@ static void close_with(http2_connection *self, uint32_t code)
 static void write_out(http2_connection *self)
 {
     http_connection *connection = self->connection;
-    if (self->is_blocked) {
+    if (self->is_blocked || self->heap.has_failed) {
         return;
     }
     bay_err err = http2_pump(self->session, connection->socket, &connection->server->head,
@@ -312,10 +312,19 @@ static void write_out(http2_connection *self)
     }
 }
 
+/* Is it over, by its peer's fault or for lack of memory? */
+static bool has_failed(http2_connection *self)
+{
+    if (self->heap.has_failed) {
+        fail(self, NGHTTP2_INTERNAL_ERROR);
+    }
+    return self->is_failing;
+}
+
 void http2_turn(http_connection *connection)
 {
     http2_connection *self = connection->http2;
-    while (is_live(self) && !self->is_failing) {
+    while (is_live(self) && !has_failed(self)) {
         while (is_live(self) && serve_one(self)) {
         }
         if (!is_live(self)) {
@@ -326,7 +335,7 @@ void http2_turn(http_connection *connection)
             break;
         }
     }
-    if (is_live(self) && self->is_failing) {
+    if (is_live(self) && has_failed(self)) {
         close_with(self, self->code);
     } else if (is_live(self) && !self->is_blocked && !nghttp2_session_want_read(self->session) &&
                !nghttp2_session_want_write(self->session)) {
@@ -341,6 +350,9 @@ void http2_turn(http_connection *connection)
 
 static void receive(http2_connection *self, bay_str bytes)
 {
+    if (has_failed(self)) {
+        return;
+    }
     ssize_t used = nghttp2_session_mem_recv(self->session, (const uint8_t *)bytes.at, bytes.len);
     if (used < 0) {
         fail(self, http2_code_of((int)used));
@@ -413,7 +425,8 @@ static bay_err new_session(http2_connection *self)
     nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, on_sent);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
     nghttp2_option_set_no_closed_streams(option, 1);
-    if (nghttp2_session_server_new3(&self->session, callbacks, self, option, &http2_mem) == 0) {
+    if (nghttp2_session_server_new3(&self->session, callbacks, self, option, &self->heap.mem) ==
+        0) {
         err = BAY_OK;
     }
 
@@ -462,6 +475,7 @@ void http2_begin(http_connection *connection, bay_str bytes)
     list_init(&self->over);
     list_init(&self->thirsty);
     list_init(&self->gone);
+    http2_heap_init(&self->heap);
     http2_fields_init(&self->fields);
     connection->http2 = self;
     connection_set_state(connection, HTTP_SHARED);
@@ -487,10 +501,10 @@ void http2_end(http_connection *connection)
     http2_connection *self = connection->http2;
     for (list_link *link; (link = list_first(&self->streams)) != NULL;) {
         http2_stream *stream = CONTAINER_OF(link, http2_stream, link);
-        if (!stream->is_gone && self->session != NULL) {
+        if (!stream->is_gone && !self->heap.has_failed) {
             (void)nghttp2_session_set_stream_user_data(self->session, stream->id, NULL);
-            stream->is_gone = true;
         }
+        stream->is_gone = true;
         if (stream->exchange.outcome == HTTP_UNDECIDED) {
             stream->exchange.outcome = HTTP_CUT;
         }
@@ -507,7 +521,7 @@ void http2_free(http_connection *connection)
         return;
     }
     free_gone(self);
-    nghttp2_session_del(self->session);
+    http2_heap_fini(&self->heap, self->session);
     http2_fields_fini(&self->fields);
     mem_free(self);
     connection->http2 = NULL;
@@ -521,7 +535,7 @@ static void turn_later(http2_connection *self)
 
 void http2_warn(http_connection *connection)
 {
-    if (connection->http2 != NULL && is_live(connection->http2) &&
+    if (connection->http2 != NULL && is_live(connection->http2) && !has_failed(connection->http2) &&
         nghttp2_submit_shutdown_notice(connection->http2->session) == 0) {
         turn_later(connection->http2);
     }
@@ -534,6 +548,10 @@ void http2_drain(http_connection *connection)
         return;
     }
     self->is_ending = true;
+    if (has_failed(self)) {
+        turn_later(self);
+        return;
+    }
     int32_t last = nghttp2_session_get_last_proc_stream_id(self->session);
     if (nghttp2_submit_goaway(self->session, NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, NULL, 0) !=
         0) {
@@ -576,7 +594,10 @@ static void sweep_stream(http2_stream *stream, uint64_t now)
     if (stream->state != HTTP_STREAMING && stream->state != HTTP_REPLYING) {
         return;
     }
-    bool is_waiting = stream->out.len > stream->out_from && most > 0;
+    /* An end waits for the window, too: nghttp2 sends it in a DATA frame, as it may be of no bytes.
+     */
+    bool is_waiting =
+        most > 0 && (stream->out.len > stream->out_from || stream->state == HTTP_REPLYING);
     if (!is_waiting) {
         stream->deadline_ms = 0;
     } else if (stream->deadline_ms == 0 || stream->has_moved) {
