@@ -42,6 +42,9 @@ typedef struct a2a_link_request {
     const http_field *fields; /* further header fields: credentials, traceparent, A2A-Extensions */
     size_t field_count;
     uint64_t last_event_id; /* for SubscribeToTask; 0: none */
+    /* The agent has no streams: a stream is made of SendMessage and looks at the task. (One that
+     * refuses streams, though its card has them, is treated so without being told.) */
+    bool has_no_stream;
 } a2a_link_request;
 
 /* Copies the request. Errors: BAY_UNSUPPORTED (the version has no such method; `fault` says),
