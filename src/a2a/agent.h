@@ -34,15 +34,20 @@ typedef struct a2a_agent_limits {
     uint32_t subscribers;   /* 10,000 of one task */
     uint32_t push_configs;  /* 100 of one task */
     uint32_t replay_events; /* 1,000 events of one task for clients that come back … */
-    size_t replay_bytes;    /* … and 1 MiB */
-    uint64_t task_ttl_ms;   /* 7 days from the last change of a terminal task to its removal */
-    uint32_t deduplicate_ms; /* 600,000: a messageId of one caller that comes again in this time
-                                gets the same task */
+    size_t replay_bytes;    /* … and 1 MiB … */
+    size_t replay_total_bytes; /* … and 16 MiB of all tasks; the oldest go first */
+    uint64_t task_ttl_ms;      /* 7 days from the last change of a terminal task to its removal */
+    uint32_t deduplicate_ms;   /* 600,000: a message whose answer the caller could not get (it left,
+                                  or   the process died) and that comes again in this time, with the
+                                  same   messageId and content, gets the same task. So does one that
+                                  comes   again while the first waits for its answer. */
 } a2a_agent_limits;
 
 extern const a2a_agent_limits a2a_agent_default_limits;
 
-/* Where tasks are kept. `kept` is said exactly once for each put, in the order of the puts. */
+/* Where tasks are kept. `kept` is said exactly once for each put that returned BAY_OK, in the order
+ * of the puts, also inside it, and also after the agent is freed (which does nothing then). One put
+ * of a task is under way at a time; what changes meanwhile goes with the next. */
 typedef struct a2a_keeper a2a_keeper;
 typedef struct a2a_keeper_ops {
     /* `row`: the whole task as the engine writes it, for a2a_agent_restore; `events`:
@@ -86,15 +91,17 @@ typedef struct a2a_agent_options {
 
 bay_err a2a_agent_new(const a2a_agent_options *options, a2a_agent **out) BAY_MUST_CHECK;
 /* Every open call fails with A2A_E_UNAVAILABLE; turns that the handler still has answer BAY_CLOSED.
- */
+ * Never inside a callback of the agent. */
 void a2a_agent_free(a2a_agent *self);
 a2a_service *a2a_agent_service(a2a_agent *self);
 void a2a_agent_tick(a2a_agent *self);
-/* The card changed; copied. */
+/* The card changed; copied. BAY_INVALID: not a JSON object. */
 bay_err a2a_agent_set_card(a2a_agent *self, bay_str card, bay_str extended_card) BAY_MUST_CHECK;
 
 /* A task from its row, before any call; `events` in order. One whose turn was running is given to
- * the handler again (a2a_turn_is_resumed) when may_resume, else it has FAILED, and says so. */
+ * the handler again (a2a_turn_is_resumed) when may_resume, else it has FAILED, and says so; either
+ * happens at the next tick. Errors: BAY_SYNTAX (no row of ours, or of a later release),
+ * BAY_DUPLICATE, BAY_LIMIT (more tasks than there may be), BAY_NOMEM. */
 bay_err a2a_agent_restore(a2a_agent *self, bay_str row, a2a_event *const *events, size_t count,
                           bool may_resume) BAY_MUST_CHECK;
 
@@ -123,12 +130,22 @@ bay_err a2a_turn_reply(a2a_turn *self, json_val message) BAY_MUST_CHECK;
 /* Moves the task; `message` (may be JSON_NONE) goes with the status and into the history. */
 bay_err a2a_turn_status(a2a_turn *self, a2a_state state, json_val message,
                         json_val metadata) BAY_MUST_CHECK;
-/* A chunk of an artifact: 1.0 Artifact (artifactId, parts, …). append false: replaces or begins. */
+/* A chunk of an artifact: 1.0 Artifact (artifactId, parts, …). append false: replaces or begins;
+ * true: BAY_INVALID when there is none of that id, BAY_STATE behind its last chunk. */
 bay_err a2a_turn_artifact(a2a_turn *self, json_val artifact, bool append,
                           bool is_last_chunk) BAY_MUST_CHECK;
-/* The handler is done with this turn. A new task that was neither answered nor brought to a
- * terminal or interrupted state has FAILED: "the handler ended without an answer". Drops no
- * reference. */
+/* Bytes of the handler's own that go with the task's row and that no client sees: at most
+ * A2A_TURN_MEMORY_BYTES, replaced whole; counted in task_bytes. For sdk's bay_task_remember: they
+ * are there in the next turn, also of another process. BAY_STATE for a turn that was answered by a
+ * message, else as all moves. */
+enum { A2A_TURN_MEMORY_BYTES = 64 << 10 };
+bay_err a2a_turn_remember(a2a_turn *self, bay_str bytes) BAY_MUST_CHECK;
+/* What was remembered last; "" before that. Lives until the next a2a_turn_remember. */
+bay_str a2a_turn_remembered(const a2a_turn *self);
+
+/* The handler is done with this turn. A task that was neither answered nor brought to a terminal or
+ * interrupted state, and for which no other message waits, has FAILED: "the handler ended without
+ * an answer". Drops no reference. */
 void a2a_turn_end(a2a_turn *self);
 
 #endif

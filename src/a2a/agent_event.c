@@ -1,0 +1,119 @@
+/* The events of a task that somebody may still read: subscribers that are behind, clients that come
+ * back. What was kept and told stays until its place is needed, the oldest of all tasks first. */
+#include "a2a/agent_internal.h"
+#include "base/mem.h"
+
+static void count(agent_event *self, size_t bytes)
+{
+    self->task->event_bytes += bytes - self->bytes;
+    self->task->of->event_bytes += bytes - self->bytes;
+    self->bytes = bytes;
+}
+
+void agent_event_take(agent_task *self, agent_event *event)
+{
+    event->task = self;
+    list_push(&self->events, &event->in_task);
+    self->event_count++;
+    count(event, sizeof(*event) + a2a_event_bytes(event->event));
+}
+
+bay_err agent_event_add(agent_task *self, bay_str json, bool is_last)
+{
+    /* Only what the keeper still has to confirm can pile up so far. */
+    if (self->event_bytes > self->of->limits.task_bytes) {
+        return BAY_LIMIT;
+    }
+    agent_event *made = mem_zalloc(sizeof(*made));
+    a2a_event *event = made != NULL ? a2a_event_new(json, self->revision, is_last) : NULL;
+    if (event == NULL) {
+        mem_free(made);
+        return BAY_NOMEM;
+    }
+    made->event = event;
+    agent_event_take(self, made);
+    return BAY_OK;
+}
+
+void agent_event_drop(agent_event *self)
+{
+    agent_task *task = self->task;
+    task->dropped = a2a_event_sequence(self->event);
+    task->event_count--;
+    count(self, 0);
+    list_remove(&self->in_task);
+    list_remove(&self->in_agent);
+    a2a_event_unref(self->event);
+    mem_free(self);
+}
+
+static bool may_go(const agent_task *task, const agent_event *event)
+{
+    uint64_t sequence = a2a_event_sequence(event->event);
+    return agent_task_is_kept(task, sequence) &&
+           (task->config_count == 0 || task->pushed >= sequence);
+}
+
+void agent_event_release(agent_task *self)
+{
+    a2a_agent *of = self->of;
+    /* From the end back to what was released before. */
+    list_link *link = self->events.head.prev;
+    while (link != &self->events.head &&
+           !list_holds(&CONTAINER_OF(link, agent_event, in_task)->in_agent)) {
+        link = link->prev;
+    }
+    for (link = link->next; link != &self->events.head; link = link->next) {
+        agent_event *event = CONTAINER_OF(link, agent_event, in_task);
+        if (!may_go(self, event)) {
+            break;
+        }
+        count(event, sizeof(*event) + a2a_event_bytes(event->event)); /* with its forms */
+        list_push(&of->events, &event->in_agent);
+    }
+    while (self->event_count > of->limits.replay_events ||
+           self->event_bytes > of->limits.replay_bytes) {
+        agent_event *oldest = CONTAINER_OF(list_first(&self->events), agent_event, in_task);
+        if (!list_holds(&oldest->in_agent)) {
+            break;
+        }
+        agent_event_drop(oldest);
+    }
+    while (of->event_bytes > of->limits.replay_total_bytes && !list_is_empty(&of->events)) {
+        agent_event_drop(CONTAINER_OF(list_first(&of->events), agent_event, in_agent));
+    }
+}
+
+/* Readers are near the end, so it is looked for from there. */
+agent_event *agent_event_after(const agent_task *self, uint64_t sequence)
+{
+    const list_link *head = &self->events.head;
+    list_link *link = head->prev;
+    while (link != head &&
+           a2a_event_sequence(CONTAINER_OF(link, agent_event, in_task)->event) > sequence) {
+        link = link->prev;
+    }
+    link = link->next;
+    return link != head ? CONTAINER_OF(link, agent_event, in_task) : NULL;
+}
+
+a2a_event *agent_event_snapshot(agent_task *self)
+{
+    if (self->snapshot != NULL && self->snapshot_at == self->revision) {
+        return self->snapshot;
+    }
+    buf out = agent_buffer(self->of);
+    buf_lit(&out, "{\"task\":");
+    agent_write_task(self, -1, true, &out);
+    buf_char(&out, '}');
+    a2a_event *made = out.err == BAY_OK ? a2a_event_new(buf_view(&out), self->revision,
+                                                        a2a_state_is_terminal(self->state))
+                                        : NULL;
+    agent_buffer_back(self->of, &out);
+    if (made != NULL) {
+        a2a_event_unref(self->snapshot);
+        self->snapshot = made;
+        self->snapshot_at = self->revision;
+    }
+    return made;
+}

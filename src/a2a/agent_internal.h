@@ -1,0 +1,458 @@
+/* What the files of the agent engine share.
+ *
+ *   call ── reply ──► task ── turns ──► handler
+ *                      ├─ history, artifacts, status      (what clients see)
+ *                      ├─ events   (the newest ones: subscribers read them, clients that come back)
+ *                      └─ configs  (webhooks)
+ *
+ * - Every change of a task takes the next number of its `revision`; an event's sequence is the
+ *   revision that it brought about. `kept` is the revision that the keeper has. Nothing newer than
+ *   that is told.
+ * - Whatever calls in goes through agent_enter and agent_leave. Changes only mark their task; the
+ *   outermost leave settles what was marked: puts, answers, events, deliveries, next turns. So an
+ *   answer never leaves while its turn is still inside the handler, and callbacks may call in.
+ * - A task is *open* once somebody may know of it. Until then it is only a name for a turn that may
+ *   yet be answered by a message.
+ * - A reply lives in its call's arena: it is gone as soon as the call is ended. */
+#ifndef A2A_AGENT_INTERNAL_H
+#define A2A_AGENT_INTERNAL_H
+
+#include "a2a/agent.h"
+#include "base/list.h"
+#include "base/map.h"
+
+enum {
+    AGENT_ID_BYTES = 256,         /* of a task's, context's, message's or configuration's id */
+    AGENT_PAGE_BYTES = 4 << 20,   /* of one page of ListTasks, but always one task */
+    AGENT_CURSOR_MS = 3600000,    /* how long a page token is good */
+    AGENT_RETRY_MS = 1000,        /* after a task could not be kept */
+    AGENT_EXTENSIONS = 64,        /* required by a card */
+    AGENT_MODES = 256,            /* media types in a card, of all skills */
+    AGENT_RANDOM_BYTES = 1024,    /* drawn from the kernel at one time */
+    AGENT_BUFFER_KEPT = 64 << 10, /* of the buffer that answers are written into */
+    AGENT_ORDER_PER_MS = 1024,    /* changes that one millisecond can tell apart */
+};
+
+/* JSON that several have: a message in the history and in the status. */
+typedef struct agent_text {
+    uint32_t refs;
+    uint32_t len;
+    char at[];
+} agent_text;
+
+typedef struct agent_artifact {
+    bay_str id; /* decoded, behind `head` */
+    char *head; /* its members but parts: "artifactId":… */
+    size_t head_len;
+    buf parts; /* elements with their commas */
+    bool is_complete;
+} agent_artifact;
+
+/* One kept event; in its task's list and, once it may go, in the agent's. */
+typedef struct agent_event {
+    list_link in_task;
+    list_link in_agent;
+    struct agent_task *task;
+    a2a_event *event;
+    size_t bytes; /* as they were counted */
+} agent_event;
+
+typedef struct agent_config {
+    list_link link;
+    json_doc *config; /* TaskPushNotificationConfig; wiped */
+    a2a_form form;
+    bay_str id; /* behind this struct */
+} agent_config;
+
+/* Tasks of one caller, newest change last. An entry whose task moved on is NULL until the next
+ * tidying. */
+typedef struct agent_entry {
+    uint64_t order;
+    struct agent_task *task;
+} agent_entry;
+
+typedef struct agent_owner {
+    agent_entry *entries;
+    size_t len;
+    size_t cap;
+    uint32_t counts[A2A_STATES];
+    uint32_t live;
+    uint32_t refs; /* contexts */
+    bool is_sorted;
+    bay_str name; /* behind this struct */
+} agent_owner;
+
+typedef struct agent_context {
+    agent_owner *owner;
+    list tasks;
+    uint32_t refs;
+    bay_str key; /* length of the principal, principal, id */
+    bay_str id;
+    char text[];
+} agent_context;
+
+typedef struct agent_task {
+    a2a_agent *of; /* NULL: the agent is gone, only its keeper still speaks of it */
+    agent_context *context;
+    list_link in_context;
+    list_link in_terminal; /* of the agent's, the first to go first */
+    list_link in_work;
+    list_link in_failed; /* the last put failed */
+    bay_str id;          /* behind this struct */
+    a2a_state state;
+    a2a_state placed_state; /* as its owner counts it */
+    uint64_t status_ms;
+    uint64_t order; /* 0: not placed */
+    uint64_t revision;
+    uint64_t kept;
+    uint64_t putting; /* revision of the put that is under way; 0: none */
+    uint64_t put;     /* revision of the last put that went well or is under way */
+    uint64_t pushed;  /* events up to here were given to the courier */
+    uint64_t dropped; /* events up to here cannot be replayed */
+    agent_text *status;
+    agent_text **history;
+    uint32_t history_count;
+    uint32_t history_cap;
+    agent_artifact *artifacts;
+    uint32_t artifact_count;
+    uint32_t artifact_cap;
+    uint32_t config_count;
+    uint32_t event_count;
+    uint32_t subscriber_count;
+    uint32_t waiting_count;
+    uint32_t pins; /* callbacks that are under way with it on the stack */
+    size_t event_bytes;
+    size_t bytes;
+    list configs;
+    list events; /* oldest first */
+    list replies;
+    list subscribers;
+    a2a_turn *turn;     /* the one that the handler has */
+    list waiting;       /* turns */
+    agent_text *answer; /* the message that was given instead of a task */
+    uint32_t pass;      /* of a walk over replies or subscribers */
+    a2a_event *snapshot;
+    uint64_t snapshot_at; /* revision */
+    bool is_open;
+    bool has_streams; /* somebody may come back for its events */
+    bool is_placed_stale;
+    bool is_removed;
+    bool is_restored; /* its turn is to be given again, or to fail */
+    bool may_resume;
+} agent_task;
+
+/* A revision of a task that must be kept before a reply may go. */
+typedef struct agent_wait {
+    bay_str id;
+    uint64_t revision;
+} agent_wait;
+
+/* What the engine knows of a call that is not ended. */
+typedef struct agent_reply {
+    list_link link; /* replies or subscribers of its task */
+    a2a_call *call;
+    agent_task *task;
+    a2a_turn *turn; /* until that has ended or asked back; NULL: it has */
+    /* A result. */
+    char *held; /* written, and waits for `waits` */
+    size_t held_len;
+    agent_wait *waits;
+    size_t wait_count;
+    int64_t history_length; /* < 0: all */
+    bool returns_at_once;
+    /* A stream. */
+    a2a_event *first; /* to be sent before anything else, once `first_at` is kept */
+    uint64_t first_at;
+    uint64_t sent; /* sequence */
+    uint32_t pass;
+    bool is_stream;
+    bool is_send; /* of a message: it may come again */
+    bool is_blocked;
+    bool is_awaiting_task; /* nothing to read before its turn has opened it */
+    bool has_told;         /* the caller has had something */
+    /* To be recognised by when it comes again. */
+    struct agent_seen *seen;
+} agent_reply;
+
+/* A message that may come again. */
+typedef struct agent_seen {
+    list_link link;         /* of those that expire, the first to go first */
+    uint64_t expires_at_ms; /* 0: while its call waits */
+    uint64_t content;       /* hash; 0: any */
+    uint32_t calls;         /* that wait for its answer */
+    bool is_answered;
+    bay_str task_id;
+    bay_str key;
+    char text[];
+} agent_seen;
+
+struct a2a_turn {
+    uint32_t refs;
+    a2a_agent *of;    /* NULL: gone */
+    agent_task *task; /* NULL: gone, or never opened */
+    list_link link;   /* of its task's waiting ones */
+    list_link in_agent;
+    json_doc *request;
+    json_val message;
+    bay_str task_id;
+    bay_str context_id;
+    bay_str principal;
+    bay_str traceparent;
+    bay_str extensions;
+    bool is_new;
+    bool is_resumed;
+    bool is_canceled;
+    bool is_begun;
+    bool is_ended;
+    char text[];
+};
+
+typedef struct agent_card {
+    char *text; /* both cards */
+    bay_str extended;
+    arena memory;
+    bool can_stream;
+    bool can_push;
+    bool has_extended;
+    size_t extension_count;
+    size_t mode_count;
+    bay_str extensions[AGENT_EXTENSIONS];
+    bay_str modes[AGENT_MODES]; /* accepted as input; none: any */
+} agent_card;
+
+struct a2a_agent {
+    a2a_service service;
+    a2a_agent_options options;
+    a2a_agent_limits limits;
+    agent_card card;
+    map tasks;    /* by id */
+    map contexts; /* by agent_context.key */
+    map owners;   /* by name */
+    map seen;     /* by agent_seen.key */
+    list turns;   /* that anybody has */
+    list work;    /* tasks to be settled */
+    list terminal;
+    list failed;
+    list events;   /* agent_event.in_agent, of all tasks, oldest first */
+    list expiring; /* agent_seen */
+    size_t event_bytes;
+    size_t bytes;
+    uint32_t task_count;
+    uint32_t running;
+    uint32_t depth;
+    uint64_t last_ms;
+    uint64_t last_order;
+    uint64_t woken_at_ms; /* 0: not asked for */
+    uint64_t retry_at_ms;
+    bool is_terminal_sorted;
+    uint64_t cursor_seed[2];
+    buf buffer;
+    size_t random_left;
+    unsigned char random[AGENT_RANDOM_BYTES];
+};
+
+/* ---- agent.c */
+
+void agent_enter(a2a_agent *self);
+void agent_leave(a2a_agent *self);
+uint64_t agent_now(a2a_agent *self);
+void agent_wake_at(a2a_agent *self, uint64_t at_ms);
+void agent_make_id(a2a_agent *self, char out[37]);
+/* A buffer to write an answer into; given back soon. */
+buf agent_buffer(a2a_agent *self);
+void agent_buffer_back(a2a_agent *self, buf *buffer);
+
+/* ---- agent_card.c */
+
+bay_err agent_card_read(agent_card *self, bay_str card, bay_str extended_card);
+void agent_card_fini(agent_card *self);
+/* BAY_OK or BAY_PROTOCOL with `fault`. */
+bay_err agent_card_check_extensions(const agent_card *self, bay_str sent, a2a_fault *fault);
+bay_err agent_card_check_parts(const agent_card *self, json_val parts, arena *memory,
+                               a2a_fault *fault);
+
+/* ---- agent_task.c */
+
+/* A task that is not open yet. BAY_BUSY: there are too many; BAY_NOMEM. */
+bay_err agent_task_new(a2a_agent *of, bay_str id, bay_str principal, bay_str context_id,
+                       agent_task **out);
+/* The open task of that id, if it is that principal's; NULL otherwise. */
+agent_task *agent_task_find(a2a_agent *of, bay_str id, bay_str principal);
+/* Out of everything; freed when the keeper has nothing more to say of it. Whoever waits for it is
+ * told `fault` (NULL: that it is gone). `is_for_good`: by the keeper, too. */
+void agent_task_remove(agent_task *self, const a2a_fault *fault, bool is_for_good);
+static inline void agent_task_pin(agent_task *self)
+{
+    self->pins++;
+}
+void agent_task_unpin(agent_task *self); /* may free it, when it was removed meanwhile */
+void agent_task_touch(agent_task *self); /* to be settled */
+/* Room for that much more, in the task and in all. Old tasks may go. BAY_LIMIT. */
+bay_err agent_task_room(agent_task *self, size_t bytes);
+void agent_task_count(agent_task *self, size_t more, size_t less);
+/* Takes `text` also when it fails. */
+bay_err agent_task_remember(agent_task *self, agent_text *text);
+/* The one way in which a state changes. `message` (may be NULL) is taken over, also on failure. */
+bay_err agent_task_set_state(agent_task *self, a2a_state state, agent_text *message,
+                             bay_str metadata);
+/* From now on others may know of it. */
+bay_err agent_task_open(agent_task *self);
+void agent_task_evict(a2a_agent *of, uint64_t now_ms);
+bool agent_state_may_follow(a2a_state from, a2a_state to);
+
+/* ---- agent_artifact.c */
+
+bay_err agent_artifact_add(agent_task *self, json_val artifact, bool append, bool is_last_chunk);
+void agent_artifact_fini(agent_artifact *self);
+
+/* ---- agent_order.c: tasks by caller, by context, by time of change */
+
+/* The context of that id, of that caller, with one more reference. NULL: out of memory. */
+agent_context *agent_context_get(a2a_agent *of, bay_str principal, bay_str id);
+agent_context *agent_context_find(a2a_agent *of, bay_str principal, bay_str id); /* none taken */
+agent_owner *agent_owner_find(a2a_agent *of, bay_str principal);
+void agent_context_drop(a2a_agent *of, agent_context *self);
+/* Room for one more task, so that placing cannot fail. */
+bay_err agent_order_reserve(agent_owner *self);
+/* As the newest of its owner and context. `order` 0: by its time. */
+void agent_order_place(agent_task *self, uint64_t order);
+void agent_order_leave(agent_task *self);
+void agent_order_sort(agent_owner *self);
+/* Index of the first entry with that order or a later one. */
+size_t agent_order_seek(const agent_owner *self, uint64_t order);
+
+static inline bool agent_task_is_kept(const agent_task *self, uint64_t revision)
+{
+    return self->of->options.keeper == NULL || self->kept >= revision;
+}
+/* Does anybody read events of it? */
+static inline bool agent_task_has_readers(const agent_task *self)
+{
+    return self->has_streams || self->config_count > 0;
+}
+
+agent_text *agent_text_new(bay_str json);
+agent_text *agent_text_ref(agent_text *self);
+void agent_text_unref(agent_text *self);
+static inline bay_str agent_text_view(const agent_text *self)
+{
+    return self != NULL ? (bay_str){self->at, self->len} : (bay_str){"", 0};
+}
+
+/* ---- agent_event.c */
+
+/* The newest event of a task, from its StreamResponse; its sequence is the task's revision. */
+bay_err agent_event_add(agent_task *self, bay_str json, bool is_last);
+void agent_event_take(agent_task *self, agent_event *event); /* in order, counted */
+void agent_event_drop(agent_event *self);
+/* It was kept and is only here for those who come back: the oldest of these go first. */
+void agent_event_release(agent_task *self);
+/* The first event after `sequence`; NULL: none. */
+agent_event *agent_event_after(const agent_task *self, uint64_t sequence);
+/* The task as it is, as the first event of a stream. */
+a2a_event *agent_event_snapshot(agent_task *self);
+
+/* ---- agent_write.c */
+
+void agent_write_time(buf *out, uint64_t ms);
+bool agent_read_time(bay_str text, uint64_t *out_ms);
+void agent_write_status(const agent_task *self, buf *out);
+/* history_length < 0: all. */
+void agent_write_task(const agent_task *self, int64_t history_length, bool with_artifacts,
+                      buf *out);
+void agent_write_status_event(const agent_task *self, bay_str metadata, buf *out);
+void agent_write_artifact_event(const agent_task *self, bay_str artifact, bool append,
+                                bool is_last_chunk, buf *out);
+/* A Message of the agent, from what its handler says of it. BAY_INVALID. */
+bay_err agent_write_message(a2a_agent *self, json_val message, bay_str task_id, bay_str context_id,
+                            buf *out);
+/* A Message of a client, with the ids that it has now. */
+void agent_write_received(json_val message, bay_str task_id, bay_str context_id, buf *out);
+
+/* ---- agent_reply.c: calls */
+
+agent_reply *agent_reply_new(a2a_call *call, agent_task *task); /* NULL: failed already */
+void agent_fail(a2a_call *call, a2a_error error, const char *format, ...) BAY_PRINTF(3, 4);
+void agent_fail_err(a2a_call *call, bay_err err);
+void agent_result(a2a_call *call, buf *out); /* or the failure that is in it */
+bay_err agent_history_length(json_val value, int64_t *out, a2a_fault *fault);
+void agent_reply_fail(agent_reply *self, const a2a_fault *fault);
+/* Joins those that wait for its task, or its subscribers. */
+void agent_reply_join(agent_reply *self);
+/* The task as it is, as soon as that is kept. */
+void agent_reply_with_task(agent_reply *self);
+/* `out` (cleared), as soon as all that it waits for is kept. */
+void agent_reply_hold(agent_reply *self, buf *out, agent_wait *waits, size_t count);
+void agent_reply_go_on(agent_reply *self);
+void agent_stream_end(agent_reply *self);
+void agent_stream_deliver(agent_task *task);
+void agent_reply_gone(a2a_agent *self, a2a_call *call);
+void agent_reply_drained(a2a_agent *self, a2a_call *call);
+
+/* Walks the replies that wait for it. */
+void agent_replies_settle(agent_task *task);
+/* The turn is over: whoever waits for it has waited long enough. */
+void agent_replies_release(agent_task *task, const a2a_turn *turn);
+/* It will never begin. */
+void agent_replies_fail_turn(agent_task *task, const a2a_turn *turn, const a2a_fault *fault);
+/* What they would be told next cannot be kept. */
+void agent_replies_fail_unkept(agent_task *task, const a2a_fault *fault);
+
+/* ---- agent_settle.c */
+
+void agent_settle(agent_task *self);
+/* Why a task could not be kept. */
+void agent_fault_of(a2a_fault *fault, bay_err err);
+
+/* ---- agent_turn.c */
+
+bay_err agent_turn_new(a2a_agent *of, agent_task *task, json_val request, bay_str traceparent,
+                       bay_str extensions, a2a_turn **out);
+/* BAY_NOMEM, BAY_LIMIT: its task cannot move on; the handler was not called. */
+bay_err agent_turn_begin(a2a_turn *self);
+void agent_turn_cancel(a2a_turn *self);
+/* Nothing that it does reaches anybody from now on. */
+void agent_turn_forget(a2a_turn *self);
+void agent_turn_close(a2a_turn *self); /* the agent is gone */
+
+/* ---- agent_seen.c: messages that come again */
+
+agent_seen *agent_seen_find(a2a_agent *self, bay_str principal, bay_str message_id,
+                            uint64_t content);
+uint64_t agent_seen_content(json_val message);
+void agent_seen_add(a2a_agent *self, agent_reply *reply);
+void agent_seen_join(agent_reply *reply, agent_seen *seen);
+void agent_seen_restore(agent_task *task, bay_str message_id);
+/* Its call is ended: with an answer, or without one. */
+void agent_seen_leave(a2a_agent *self, agent_reply *reply, bool is_answered);
+void agent_seen_expire(a2a_agent *self, uint64_t now_ms);
+void agent_seen_fini(a2a_agent *self);
+
+/* ---- the methods */
+
+void agent_send(a2a_agent *self, a2a_call *call);
+void agent_get(a2a_agent *self, a2a_call *call);
+void agent_cancel(a2a_agent *self, a2a_call *call);
+void agent_list(a2a_agent *self, a2a_call *call);
+void agent_subscribe(a2a_agent *self, a2a_call *call);
+void agent_create_config(a2a_agent *self, a2a_call *call);
+void agent_get_config(a2a_agent *self, a2a_call *call);
+void agent_list_configs(a2a_agent *self, a2a_call *call);
+void agent_delete_config(a2a_agent *self, a2a_call *call);
+void agent_extended_card(a2a_agent *self, a2a_call *call);
+
+/* ---- agent_push.c */
+
+/* Adds or replaces. BAY_PROTOCOL with `fault`, BAY_NOMEM. */
+bay_err agent_config_add(agent_task *task, a2a_call *call, json_val config, agent_config **out,
+                         a2a_fault *fault);
+bay_err agent_config_restore(agent_task *task, json_val config, a2a_form form);
+void agent_config_free(agent_config *self);
+void agent_push_events(agent_task *task);
+
+/* ---- agent_row.c */
+
+void agent_write_row(const agent_task *self, buf *out);
+void agent_sort_terminal(a2a_agent *self);
+
+#endif

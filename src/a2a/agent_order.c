@@ -1,0 +1,236 @@
+/* Tasks by caller and by context, in the order of their last change.
+ *
+ * An owner's entries are sorted by `order`, a number that grows with every change and begins with
+ * its millisecond. A task that changes leaves a hole and is appended; holes go when the array is
+ * full, which is then at least half holes. So a change costs O(1) and a place is found in O(log n).
+ * A context's tasks are a list in the same order: they are few. */
+#include <stdlib.h>
+
+#include "a2a/agent_internal.h"
+#include "base/bytes.h"
+#include "base/mem.h"
+
+/* ---- owners and contexts */
+
+static agent_owner *owner_get(a2a_agent *of, bay_str principal)
+{
+    agent_owner *self = map_get(&of->owners, principal);
+    if (self != NULL) {
+        return self;
+    }
+    self = mem_zalloc(sizeof(*self) + principal.len);
+    if (self == NULL) {
+        return NULL;
+    }
+    char *name = (char *)(self + 1);
+    if (principal.len > 0) {
+        memcpy(name, principal.at, principal.len);
+    }
+    self->name = (bay_str){name, principal.len};
+    self->is_sorted = true;
+    if (map_put(&of->owners, self->name, self, NULL) != BAY_OK) {
+        mem_free(self);
+        return NULL;
+    }
+    return self;
+}
+
+static void owner_drop(a2a_agent *of, agent_owner *self)
+{
+    if (self->refs == 0) {
+        map_remove(&of->owners, self->name);
+        mem_free(self->entries);
+        mem_free(self);
+    }
+}
+
+agent_owner *agent_owner_find(a2a_agent *of, bay_str principal)
+{
+    return map_get(&of->owners, principal);
+}
+
+enum { KEY_ON_STACK = 512 };
+
+static agent_context *context_look(a2a_agent *of, bay_str principal, bay_str id)
+{
+    char small[KEY_ON_STACK];
+    size_t len = BYTES_U64 + principal.len + id.len;
+    char *key = len <= sizeof(small) ? small : mem_alloc(len);
+    if (key == NULL) {
+        return NULL;
+    }
+    bytes_put_u64(key, principal.len);
+    if (principal.len > 0) {
+        memcpy(key + BYTES_U64, principal.at, principal.len);
+    }
+    if (id.len > 0) {
+        memcpy(key + BYTES_U64 + principal.len, id.at, id.len);
+    }
+    agent_context *found = map_get(&of->contexts, (bay_str){key, len});
+    if (key != small) {
+        mem_free(key);
+    }
+    return found;
+}
+
+agent_context *agent_context_find(a2a_agent *of, bay_str principal, bay_str id)
+{
+    return context_look(of, principal, id);
+}
+
+static agent_context *context_new(a2a_agent *of, bay_str principal, bay_str id)
+{
+    agent_owner *owner = owner_get(of, principal);
+    if (owner == NULL) {
+        return NULL;
+    }
+    size_t len = BYTES_U64 + principal.len + id.len;
+    agent_context *self = mem_zalloc(sizeof(*self) + len);
+    if (self == NULL) {
+        owner_drop(of, owner);
+        return NULL;
+    }
+    bytes_put_u64(self->text, principal.len);
+    if (principal.len > 0) {
+        memcpy(self->text + BYTES_U64, principal.at, principal.len);
+    }
+    memcpy(self->text + BYTES_U64 + principal.len, id.at, id.len);
+    self->key = (bay_str){self->text, len};
+    self->id = (bay_str){self->text + len - id.len, id.len};
+    self->owner = owner;
+    list_init(&self->tasks);
+    if (map_put(&of->contexts, self->key, self, NULL) != BAY_OK) {
+        mem_free(self);
+        owner_drop(of, owner);
+        return NULL;
+    }
+    owner->refs++;
+    return self;
+}
+
+agent_context *agent_context_get(a2a_agent *of, bay_str principal, bay_str id)
+{
+    agent_context *self = context_look(of, principal, id);
+    if (self == NULL) {
+        self = context_new(of, principal, id);
+    }
+    if (self != NULL) {
+        self->refs++;
+    }
+    return self;
+}
+
+void agent_context_drop(a2a_agent *of, agent_context *self)
+{
+    if (self == NULL || --self->refs > 0) {
+        return;
+    }
+    agent_owner *owner = self->owner;
+    map_remove(&of->contexts, self->key);
+    mem_free(self);
+    owner->refs--;
+    owner_drop(of, owner);
+}
+
+/* ---- the order */
+
+bay_err agent_order_reserve(agent_owner *self)
+{
+    size_t needed = 2 * ((size_t)self->live + 1) + 2;
+    if (needed <= self->cap) {
+        return BAY_OK;
+    }
+    size_t cap = needed + needed / 2;
+    agent_entry *entries = mem_resize(self->entries, cap * sizeof(*entries));
+    if (entries == NULL) {
+        return BAY_NOMEM;
+    }
+    self->entries = entries;
+    self->cap = cap;
+    return BAY_OK;
+}
+
+static void tidy(agent_owner *self)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < self->len; i++) {
+        if (self->entries[i].task != NULL) {
+            self->entries[kept++] = self->entries[i];
+        }
+    }
+    self->len = kept;
+}
+
+static int by_order(const void *a, const void *b)
+{
+    uint64_t left = ((const agent_entry *)a)->order;
+    uint64_t right = ((const agent_entry *)b)->order;
+    return (left > right) - (left < right);
+}
+
+/* Only what was restored may come out of order. */
+void agent_order_sort(agent_owner *self)
+{
+    if (!self->is_sorted) {
+        tidy(self);
+        qsort(self->entries, self->len, sizeof(*self->entries), by_order);
+        self->is_sorted = true;
+    }
+}
+
+size_t agent_order_seek(const agent_owner *self, uint64_t order)
+{
+    size_t low = 0;
+    size_t high = self->len;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (self->entries[middle].order < order) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+void agent_order_leave(agent_task *self)
+{
+    if (self->order == 0) {
+        return;
+    }
+    agent_owner *owner = self->context->owner;
+    agent_order_sort(owner);
+    size_t at = agent_order_seek(owner, self->order);
+    CHECK(at < owner->len && owner->entries[at].task == self);
+    owner->entries[at].task = NULL;
+    owner->counts[self->placed_state]--;
+    owner->live--;
+    self->order = 0;
+    list_remove(&self->in_context);
+}
+
+void agent_order_place(agent_task *self, uint64_t order)
+{
+    a2a_agent *of = self->of;
+    agent_owner *owner = self->context->owner;
+    agent_order_leave(self);
+    if (order == 0) {
+        uint64_t least = self->status_ms * AGENT_ORDER_PER_MS;
+        order = of->last_order >= least ? of->last_order + 1 : least;
+    }
+    if (owner->len == owner->cap) {
+        tidy(owner);
+    }
+    CHECK(owner->len < owner->cap);
+    if (owner->len > 0 && owner->entries[owner->len - 1].order >= order) {
+        owner->is_sorted = false;
+    }
+    owner->entries[owner->len++] = (agent_entry){order, self};
+    owner->counts[self->state]++;
+    owner->live++;
+    of->last_order = order > of->last_order ? order : of->last_order;
+    self->order = order;
+    self->placed_state = self->state;
+    self->is_placed_stale = false;
+    list_push(&self->context->tasks, &self->in_context);
+}

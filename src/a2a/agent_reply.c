@@ -1,0 +1,426 @@
+/* Calls that are not answered yet: results that wait for a turn or for the keeper, and streams. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "a2a/agent_internal.h"
+#include "base/err.h"
+#include "base/mem.h"
+
+/* ---- failing */
+
+void agent_fail(a2a_call *call, a2a_error error, const char *format, ...)
+{
+    char text[A2A_FAULT_BYTES];
+    a2a_fault fault;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    err_ignore(a2a_fault_set(&fault, error, "%s", text));
+    a2a_call_fail(call, &fault);
+}
+
+void agent_fault_of(a2a_fault *fault, bay_err err)
+{
+    bool is_full = err == BAY_BUSY || err == BAY_LIMIT;
+    err_ignore(a2a_fault_set(fault, is_full ? A2A_E_BUSY : A2A_E_INTERNAL,
+                             is_full ? "too many or too large tasks (%s); try again later"
+                                     : "the agent could not do it: %s",
+                             bay_err_text(err)));
+}
+
+void agent_fail_err(a2a_call *call, bay_err err)
+{
+    a2a_fault fault;
+    agent_fault_of(&fault, err);
+    a2a_call_fail(call, &fault);
+}
+
+void agent_result(a2a_call *call, buf *out)
+{
+    if (out->err == BAY_OK) {
+        a2a_call_result(call, buf_view(out));
+    } else {
+        agent_fail_err(call, out->err);
+    }
+}
+
+/* a2a 1.0 section 3.2.4; unset: -1 */
+bay_err agent_history_length(json_val value, int64_t *out, a2a_fault *fault)
+{
+    int64_t length = -1;
+    if (json_kind_of(value) > JSON_NULL && (json_int64(value, &length) != BAY_OK || length < 0)) {
+        return a2a_fault_set(fault, A2A_E_INVALID_PARAMS, "historyLength: must not be negative");
+    }
+    *out = length;
+    return BAY_OK;
+}
+
+/* ---- replies */
+
+agent_reply *agent_reply_new(a2a_call *call, agent_task *task)
+{
+    agent_reply *self = arena_zalloc(call->memory, sizeof(*self));
+    if (self == NULL) {
+        agent_fail_err(call, BAY_NOMEM);
+        return NULL;
+    }
+    self->call = call;
+    self->task = task;
+    self->history_length = -1;
+    self->is_stream = (a2a_methods[call->method].flags & A2A_METHOD_STREAM) != 0;
+    call->user = self;
+    return self;
+}
+
+void agent_reply_join(agent_reply *self)
+{
+    list_push(self->is_stream ? &self->task->subscribers : &self->task->replies, &self->link);
+    self->task->subscriber_count += self->is_stream;
+    agent_task_touch(self->task);
+}
+
+/* Out of everything; the call is then ended at once. */
+static a2a_call *detach(agent_reply *self, bool is_answered)
+{
+    a2a_call *call = self->call;
+    agent_task *task = self->task;
+    if (self->is_stream && list_holds(&self->link)) {
+        task->subscriber_count--;
+        if (task->subscriber_count == 0 && task->snapshot != NULL) {
+            a2a_event_unref(task->snapshot);
+            task->snapshot = NULL;
+        }
+    }
+    list_remove(&self->link);
+    agent_seen_leave(task->of, self, is_answered && !call->is_gone);
+    a2a_event_unref(self->first);
+    mem_free(self->held);
+    call->user = NULL;
+    return call;
+}
+
+void agent_reply_fail(agent_reply *self, const a2a_fault *fault)
+{
+    a2a_call_fail(detach(self, true), fault);
+}
+
+void agent_stream_end(agent_reply *self)
+{
+    a2a_call_end(detach(self, self->has_told));
+}
+
+static void write_result(const agent_reply *self, buf *out)
+{
+    const agent_task *task = self->task;
+    bool is_wrapped = self->call->method == A2A_SEND_MESSAGE;
+    if (is_wrapped && task->answer != NULL) {
+        buf_lit(out, "{\"message\":");
+        buf_str(out, agent_text_view(task->answer));
+        buf_char(out, '}');
+        return;
+    }
+    if (is_wrapped) {
+        buf_lit(out, "{\"task\":");
+    }
+    agent_write_task(task, self->history_length, true, out);
+    if (is_wrapped) {
+        buf_char(out, '}');
+    }
+}
+
+void agent_reply_with_task(agent_reply *self)
+{
+    agent_task *task = self->task;
+    a2a_agent *of = task->of;
+    buf out = agent_buffer(of);
+    write_result(self, &out);
+    if (out.err != BAY_OK || task->answer != NULL || agent_task_is_kept(task, task->revision)) {
+        agent_result(detach(self, true), &out);
+    } else {
+        agent_wait *wait = arena_zalloc(self->call->memory, sizeof(*wait));
+        if (wait == NULL) {
+            agent_fail_err(detach(self, true), BAY_NOMEM);
+        } else {
+            *wait = (agent_wait){task->id, task->revision};
+            if (arena_dup(self->call->memory, task->id, &wait->id) != BAY_OK) {
+                agent_fail_err(detach(self, true), BAY_NOMEM);
+            } else {
+                agent_reply_hold(self, &out, wait, 1);
+            }
+        }
+    }
+    agent_buffer_back(of, &out);
+}
+
+void agent_reply_hold(agent_reply *self, buf *out, agent_wait *waits, size_t count)
+{
+    bay_str text = buf_view(out);
+    self->held = out->err == BAY_OK ? mem_dup(text.at, text.len) : NULL;
+    if (self->held == NULL) {
+        agent_fail_err(detach(self, true), out->err != BAY_OK ? out->err : BAY_NOMEM);
+        return;
+    }
+    self->held_len = text.len;
+    self->waits = waits;
+    self->wait_count = count;
+    agent_reply_go_on(self);
+}
+
+void agent_reply_go_on(agent_reply *self)
+{
+    a2a_agent *of = self->task->of;
+    for (; self->wait_count > 0; self->wait_count--) {
+        const agent_wait *wait = &self->waits[self->wait_count - 1];
+        agent_task *task = map_get(&of->tasks, wait->id);
+        if (task != NULL && !agent_task_is_kept(task, wait->revision)) {
+            list_remove(&self->link);
+            self->task = task;
+            list_push(&task->replies, &self->link);
+            return;
+        }
+    }
+    char *held = self->held;
+    size_t len = self->held_len;
+    self->held = NULL;
+    a2a_call_result(detach(self, true), (bay_str){held, len});
+    mem_free(held);
+}
+
+/* ---- what a turn's caller is told */
+
+/* Has its caller waited for all that there was to wait for? */
+static bool is_due(const agent_reply *self)
+{
+    const agent_task *task = self->task;
+    return task->answer != NULL || self->turn == NULL || a2a_state_is_terminal(task->state) ||
+           (self->returns_at_once && task->is_open) ||
+           (a2a_state_is_interrupted(task->state) && self->turn->is_begun);
+}
+
+static void settle_one(agent_reply *self)
+{
+    if (self->held != NULL) {
+        agent_reply_go_on(self);
+    } else if (is_due(self)) {
+        agent_reply_with_task(self);
+    } else if (self->is_send && self->seen == NULL) {
+        agent_seen_add(self->task->of, self);
+    }
+}
+
+void agent_replies_settle(agent_task *task)
+{
+    uint32_t pass = ++task->pass;
+    list_link *link;
+    while ((link = list_first(&task->replies)) != NULL) {
+        agent_reply *reply = CONTAINER_OF(link, agent_reply, link);
+        if (reply->pass == pass) {
+            return;
+        }
+        reply->pass = pass;
+        list_remove(link);
+        list_push(&task->replies, link);
+        settle_one(reply);
+    }
+}
+
+void agent_replies_release(agent_task *task, const a2a_turn *turn)
+{
+    LIST_EACH(link, &task->replies)
+    {
+        agent_reply *reply = CONTAINER_OF(link, agent_reply, link);
+        reply->turn = reply->turn == turn ? NULL : reply->turn;
+    }
+    LIST_EACH(link, &task->subscribers)
+    {
+        agent_reply *reply = CONTAINER_OF(link, agent_reply, link);
+        reply->turn = reply->turn == turn ? NULL : reply->turn;
+    }
+}
+
+/* One after the other from the start: who is told may bring others about. */
+static agent_reply *next_of_turn(const list *among, const a2a_turn *turn)
+{
+    LIST_EACH(link, among)
+    {
+        agent_reply *reply = CONTAINER_OF(link, agent_reply, link);
+        if (reply->turn == turn && reply->held == NULL) {
+            return reply;
+        }
+    }
+    return NULL;
+}
+
+void agent_replies_fail_turn(agent_task *task, const a2a_turn *turn, const a2a_fault *fault)
+{
+    for (agent_reply *reply; (reply = next_of_turn(&task->replies, turn)) != NULL;) {
+        agent_reply_fail(reply, fault);
+    }
+}
+
+static bool is_unkept(const agent_reply *self)
+{
+    const agent_task *task = self->task;
+    return self->is_stream ? self->first != NULL || self->sent < task->revision
+                           : self->held != NULL;
+}
+
+static agent_reply *next_unkept(const list *among)
+{
+    LIST_EACH(link, among)
+    {
+        agent_reply *reply = CONTAINER_OF(link, agent_reply, link);
+        if (is_unkept(reply)) {
+            return reply;
+        }
+    }
+    return NULL;
+}
+
+void agent_replies_fail_unkept(agent_task *task, const a2a_fault *fault)
+{
+    agent_reply *reply;
+    while ((reply = next_unkept(&task->replies)) != NULL ||
+           (reply = next_unkept(&task->subscribers)) != NULL) {
+        agent_reply_fail(reply, fault);
+    }
+}
+
+/* ---- streams */
+
+/* False: nothing more may be sent, and it may be gone. */
+static bool stream_send(agent_reply *self, a2a_event *event)
+{
+    uint64_t sequence = a2a_event_sequence(event);
+    bool is_last = a2a_event_is_last(event);
+    bay_err err = a2a_call_event(self->call, event);
+    if (err == BAY_OK || err == BAY_AGAIN) {
+        self->has_told = true;
+        self->sent = sequence > self->sent ? sequence : self->sent;
+        self->is_blocked = err == BAY_AGAIN;
+        agent_seen_leave(self->task->of, self, true);
+        if (is_last) {
+            agent_stream_end(self);
+        }
+        return !is_last && err == BAY_OK;
+    }
+    if (err == BAY_CLOSED) {
+        agent_stream_end(self);
+    } else {
+        agent_fail_err(detach(self, true), err);
+    }
+    return false;
+}
+
+static void stream_answer(agent_reply *self)
+{
+    buf out = agent_buffer(self->task->of);
+    buf_lit(&out, "{\"message\":");
+    buf_str(&out, agent_text_view(self->task->answer));
+    buf_char(&out, '}');
+    a2a_event *event = out.err == BAY_OK ? a2a_event_new(buf_view(&out), 0, true) : NULL;
+    agent_buffer_back(self->task->of, &out);
+    if (event == NULL) {
+        agent_fail_err(detach(self, true), BAY_NOMEM);
+        return;
+    }
+    stream_send(self, event);
+    a2a_event_unref(event);
+}
+
+/* Its first event, if that is due. False: no further ones yet. */
+static bool stream_begin(agent_reply *self)
+{
+    agent_task *task = self->task;
+    if (task->answer != NULL) {
+        stream_answer(self);
+        return false;
+    }
+    if (!task->is_open) {
+        if (self->seen == NULL && self->is_send) {
+            agent_seen_add(task->of, self);
+        }
+        return false;
+    }
+    if (self->first == NULL) {
+        return true;
+    }
+    if (!agent_task_is_kept(task, self->first_at)) {
+        return false;
+    }
+    a2a_event *first = self->first;
+    self->first = NULL;
+    bool goes_on = stream_send(self, first);
+    a2a_event_unref(first);
+    return goes_on;
+}
+
+static void stream_one(agent_reply *self)
+{
+    agent_task *task = self->task;
+    if (self->is_blocked || !stream_begin(self)) {
+        return;
+    }
+    for (;;) {
+        if (self->sent < task->dropped) {
+            agent_stream_end(self); /* what it missed is gone; it may come back */
+            return;
+        }
+        agent_event *next = agent_event_after(task, self->sent);
+        if (next == NULL && a2a_state_is_terminal(task->state) &&
+            agent_task_is_kept(task, task->revision)) {
+            agent_stream_end(self);
+            return;
+        }
+        if (next == NULL || !agent_task_is_kept(task, a2a_event_sequence(next->event)) ||
+            !stream_send(self, next->event)) {
+            return;
+        }
+    }
+}
+
+void agent_stream_deliver(agent_task *task)
+{
+    uint32_t pass = ++task->pass;
+    list_link *link;
+    while ((link = list_first(&task->subscribers)) != NULL) {
+        agent_reply *reply = CONTAINER_OF(link, agent_reply, link);
+        if (reply->pass == pass) {
+            return;
+        }
+        reply->pass = pass;
+        list_remove(link);
+        list_push(&task->subscribers, link);
+        stream_one(reply);
+    }
+}
+
+/* ---- what the carrier says */
+
+void agent_reply_gone(a2a_agent *self, a2a_call *call)
+{
+    agent_reply *reply = call->user;
+    (void)self;
+    if (reply == NULL) {
+        return;
+    }
+    bool is_stream = reply->is_stream;
+    call->is_gone = true;
+    detach(reply, reply->has_told);
+    if (is_stream) {
+        a2a_call_end(call);
+    } else {
+        agent_fail(call, A2A_E_UNAVAILABLE, "the caller left");
+    }
+}
+
+void agent_reply_drained(a2a_agent *self, a2a_call *call)
+{
+    agent_reply *reply = call->user;
+    (void)self;
+    if (reply != NULL && reply->is_blocked) {
+        reply->is_blocked = false;
+        agent_task_touch(reply->task);
+    }
+}

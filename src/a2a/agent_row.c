@@ -1,0 +1,385 @@
+/* A task as its keeper has it: one JSON object, with all that another process needs to go on.
+ *
+ *   {"v":1, "revision":…, "order":…, "principal":"…", "hasStreams":…, "task":{1.0 Task},
+ *    "complete":[artifactId…], "configs":[{"form":…, "config":{…}}…],
+ *    "turns":[{"request":{…}, "traceparent":"…", "extensions":"…", "isNew":…, "isBegun":…}…]} */
+#include <stdlib.h>
+
+#include "a2a/agent_internal.h"
+#include "base/mem.h"
+#include "json/writer.h"
+
+enum { ROW_VERSION = 1 };
+
+/* ---- writing */
+
+static void write_turn(const a2a_turn *turn, buf *out)
+{
+    buf_lit(out, "{\"request\":");
+    buf_str(out, turn->request->text);
+    buf_lit(out, ",\"traceparent\":");
+    json_quote(out, turn->traceparent);
+    buf_lit(out, ",\"extensions\":");
+    json_quote(out, turn->extensions);
+    buf_printf(out, ",\"isNew\":%s,\"isBegun\":%s}", turn->is_new ? "true" : "false",
+               turn->is_begun ? "true" : "false");
+}
+
+static void write_turns(const agent_task *self, buf *out)
+{
+    buf_lit(out, ",\"turns\":[");
+    if (self->turn != NULL) {
+        write_turn(self->turn, out);
+    }
+    bool is_first = self->turn == NULL;
+    LIST_EACH(link, &self->waiting)
+    {
+        if (!is_first) {
+            buf_char(out, ',');
+        }
+        is_first = false;
+        write_turn(CONTAINER_OF(link, a2a_turn, link), out);
+    }
+    buf_char(out, ']');
+}
+
+static void write_configs(const agent_task *self, buf *out)
+{
+    buf_lit(out, ",\"configs\":[");
+    LIST_EACH(link, &self->configs)
+    {
+        const agent_config *config = CONTAINER_OF(link, agent_config, link);
+        if (link != list_first(&self->configs)) {
+            buf_char(out, ',');
+        }
+        buf_printf(out, "{\"form\":%d,\"config\":", (int)config->form);
+        buf_str(out, config->config->text);
+        buf_char(out, '}');
+    }
+    buf_char(out, ']');
+}
+
+void agent_write_row(const agent_task *self, buf *out)
+{
+    buf_printf(out, "{\"v\":%d,\"revision\":%llu,\"order\":%llu,\"principal\":", ROW_VERSION,
+               (unsigned long long)self->revision, (unsigned long long)self->order);
+    json_quote(out, self->context->owner->name);
+    if (self->has_streams) {
+        buf_lit(out, ",\"hasStreams\":true");
+    }
+    buf_lit(out, ",\"task\":");
+    agent_write_task(self, -1, true, out);
+    buf_lit(out, ",\"complete\":[");
+    bool is_first = true;
+    for (uint32_t i = 0; i < self->artifact_count; i++) {
+        if (self->artifacts[i].is_complete) {
+            if (!is_first) {
+                buf_char(out, ',');
+            }
+            is_first = false;
+            json_quote(out, self->artifacts[i].id);
+        }
+    }
+    buf_char(out, ']');
+    if (self->config_count > 0) {
+        write_configs(self, out);
+    }
+    if (self->turn != NULL || !list_is_empty(&self->waiting)) {
+        write_turns(self, out);
+    }
+    buf_char(out, '}');
+}
+
+/* ---- reading */
+
+typedef struct row {
+    arena memory;
+    json_doc doc;
+    json_val root;
+    json_val task;
+    bay_str id;
+    bay_str context_id;
+    bay_str principal;
+    uint64_t revision;
+    uint64_t order;
+    a2a_state state;
+    uint64_t status_ms;
+} row;
+
+static bay_err read_str(row *self, json_val object, bay_str key, bay_str *out)
+{
+    bay_err err = json_str(json_get(object, key), &self->memory, out);
+    return err == BAY_TYPE ? BAY_SYNTAX : err;
+}
+
+static bay_err row_read(row *self, bay_str text)
+{
+    bay_str name;
+    uint64_t version = 0;
+    bay_err err = json_parse(&self->doc, text, NULL, &self->memory, NULL);
+    if (err != BAY_OK) {
+        return err == BAY_NOMEM ? err : BAY_SYNTAX;
+    }
+    self->root = json_root(&self->doc);
+    self->task = json_get(self->root, STR("task"));
+    json_val status = json_get(self->task, STR("status"));
+    if (json_uint64(json_get(self->root, STR("v")), &version) != BAY_OK || version != ROW_VERSION ||
+        json_uint64(json_get(self->root, STR("revision")), &self->revision) != BAY_OK ||
+        json_uint64(json_get(self->root, STR("order")), &self->order) != BAY_OK ||
+        self->revision == 0 || self->order == 0) {
+        return BAY_SYNTAX;
+    }
+    err = read_str(self, self->root, STR("principal"), &self->principal);
+    if (err == BAY_OK) {
+        err = read_str(self, self->task, STR("id"), &self->id);
+    }
+    if (err == BAY_OK) {
+        err = read_str(self, self->task, STR("contextId"), &self->context_id);
+    }
+    if (err == BAY_OK) {
+        err = read_str(self, status, STR("state"), &name);
+    }
+    if (err == BAY_OK) {
+        self->state = a2a_state_of(name);
+        err = read_str(self, status, STR("timestamp"), &name);
+    }
+    if (err == BAY_OK && (self->state == A2A_STATE_UNSPECIFIED || self->id.len == 0 ||
+                          !agent_read_time(name, &self->status_ms))) {
+        err = BAY_SYNTAX;
+    }
+    return err;
+}
+
+/* ---- restoring */
+
+static bay_err restore_history(agent_task *task, const row *from)
+{
+    json_iter it = json_iter_of(json_get(from->task, STR("history")));
+    while (json_next(&it)) {
+        agent_text *text = agent_text_new(json_raw(it.value));
+        bay_err err = text != NULL ? agent_task_remember(task, text) : BAY_NOMEM;
+        if (err != BAY_OK) {
+            return err;
+        }
+    }
+    json_val message = json_get(json_get(from->task, STR("status")), STR("message"));
+    if (!json_is(message, JSON_OBJECT)) {
+        return BAY_OK;
+    }
+    agent_text *newest = task->history_count > 0 ? task->history[task->history_count - 1] : NULL;
+    task->status = newest != NULL && str_eq(agent_text_view(newest), json_raw(message))
+                       ? agent_text_ref(newest)
+                       : agent_text_new(json_raw(message));
+    return task->status != NULL ? BAY_OK : BAY_NOMEM;
+}
+
+static bay_err restore_artifacts(agent_task *task, const row *from)
+{
+    json_iter it = json_iter_of(json_get(from->task, STR("artifacts")));
+    json_iter complete = json_iter_of(json_get(from->root, STR("complete")));
+    bool has_complete = json_next(&complete);
+    while (json_next(&it)) {
+        /* Both lists are in the same order. */
+        bool is_complete =
+            has_complete && json_str_same(json_get(it.value, STR("artifactId")), complete.value);
+        bay_err err = agent_artifact_add(task, it.value, false, is_complete);
+        if (err != BAY_OK) {
+            return err == BAY_INVALID ? BAY_SYNTAX : err;
+        }
+        if (is_complete) {
+            has_complete = json_next(&complete);
+        }
+    }
+    return BAY_OK;
+}
+
+static bay_err restore_configs(agent_task *task, const row *from)
+{
+    json_iter it = json_iter_of(json_get(from->root, STR("configs")));
+    while (json_next(&it)) {
+        uint64_t form = A2A_FORMS;
+        if (json_uint64(json_get(it.value, STR("form")), &form) != BAY_OK || form >= A2A_FORMS) {
+            return BAY_SYNTAX;
+        }
+        bay_err err = agent_config_restore(task, json_get(it.value, STR("config")), (a2a_form)form);
+        if (err != BAY_OK) {
+            return err == BAY_TYPE ? BAY_SYNTAX : err;
+        }
+    }
+    return BAY_OK;
+}
+
+static bay_err restore_turns(agent_task *task, row *from)
+{
+    json_iter it = json_iter_of(json_get(from->root, STR("turns")));
+    while (json_next(&it)) {
+        a2a_turn *turn;
+        bay_str traceparent;
+        bay_str extensions;
+        bay_err err = read_str(from, it.value, STR("traceparent"), &traceparent);
+        if (err == BAY_OK) {
+            err = read_str(from, it.value, STR("extensions"), &extensions);
+        }
+        if (err == BAY_OK) {
+            err = agent_turn_new(task->of, task, json_get(it.value, STR("request")), traceparent,
+                                 extensions, &turn);
+        }
+        if (err != BAY_OK) {
+            return err == BAY_TYPE ? BAY_SYNTAX : err;
+        }
+        turn->is_new = json_true(json_get(it.value, STR("isNew")));
+        turn->is_resumed = json_true(json_get(it.value, STR("isBegun")));
+        list_push(&task->waiting, &turn->link);
+        task->waiting_count++;
+    }
+    return BAY_OK;
+}
+
+static bay_err restore_events(agent_task *task, a2a_event *const *events, size_t count)
+{
+    task->dropped = task->revision;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t sequence = a2a_event_sequence(events[i]);
+        if (sequence == 0 || sequence > task->revision) {
+            break; /* the row does not know of it: it was never told */
+        }
+        agent_event *made = mem_zalloc(sizeof(*made));
+        if (made == NULL) {
+            return BAY_NOMEM;
+        }
+        if (task->event_count == 0) {
+            task->dropped = sequence - 1;
+        }
+        made->event = a2a_event_ref(events[i]);
+        agent_event_take(task, made);
+    }
+    task->pushed = task->revision;
+    return BAY_OK;
+}
+
+/* Their messages may come again: whoever sent them may not have got an answer. */
+static void restore_seen(agent_task *task, const row *from)
+{
+    a2a_agent *of = task->of;
+    arena memory;
+    if (task->status_ms + of->limits.deduplicate_ms < agent_now(of)) {
+        return;
+    }
+    arena_init(&memory, SIZE_MAX);
+    json_iter it = json_iter_of(json_get(from->task, STR("history")));
+    while (json_next(&it)) {
+        bay_str id;
+        if (json_str_eq(json_get(it.value, STR("role")), STR("ROLE_USER")) &&
+            json_str(json_get(it.value, STR("messageId")), &memory, &id) == BAY_OK) {
+            agent_seen_restore(task, id);
+        }
+    }
+    arena_fini(&memory);
+}
+
+static bay_err restore_task(agent_task *task, row *from, a2a_event *const *events, size_t count,
+                            bool may_resume)
+{
+    bay_err err = agent_order_reserve(task->context->owner);
+    if (err == BAY_OK) {
+        err = restore_history(task, from);
+    }
+    if (err == BAY_OK) {
+        err = restore_artifacts(task, from);
+    }
+    if (err == BAY_OK) {
+        err = restore_configs(task, from);
+    }
+    if (err == BAY_OK && may_resume) {
+        err = restore_turns(task, from);
+    }
+    task->revision = from->revision;
+    if (err == BAY_OK) {
+        err = restore_events(task, events, count);
+    }
+    if (err != BAY_OK) {
+        return err;
+    }
+    a2a_agent *of = task->of;
+    task->kept = task->put = task->revision;
+    task->state = from->state;
+    task->status_ms = from->status_ms;
+    task->has_streams = json_true(json_get(from->root, STR("hasStreams")));
+    task->is_restored = true;
+    task->is_open = true;
+    of->last_ms = task->status_ms > of->last_ms ? task->status_ms : of->last_ms;
+    agent_order_place(task, from->order);
+    if (a2a_state_is_terminal(task->state)) {
+        list_push(&of->terminal, &task->in_terminal);
+        of->is_terminal_sorted = false;
+    }
+    restore_seen(task, from);
+    agent_task_touch(task);
+    return BAY_OK;
+}
+
+static bay_err restore_row(a2a_agent *self, row *from, a2a_event *const *events, size_t count,
+                           bool may_resume)
+{
+    agent_task *task;
+    if (map_get(&self->tasks, from->id) != NULL) {
+        return BAY_DUPLICATE;
+    }
+    if (self->task_count >= self->limits.tasks) {
+        return BAY_LIMIT;
+    }
+    bay_err err = agent_task_new(self, from->id, from->principal, from->context_id, &task);
+    if (err != BAY_OK) {
+        return err;
+    }
+    err = restore_task(task, from, events, count, may_resume);
+    if (err != BAY_OK) {
+        agent_task_remove(task, NULL, true);
+    }
+    return err;
+}
+
+bay_err a2a_agent_restore(a2a_agent *self, bay_str text, a2a_event *const *events, size_t count,
+                          bool may_resume)
+{
+    row from = {.revision = 0};
+    arena_init(&from.memory, SIZE_MAX);
+    bay_err err = row_read(&from, text);
+    if (err == BAY_OK) {
+        err = restore_row(self, &from, events, count, may_resume);
+    }
+    arena_fini(&from.memory);
+    return err;
+}
+
+/* ---- rows come in any order; the oldest go first */
+
+static int by_change(const void *a, const void *b)
+{
+    const agent_task *left = *(agent_task *const *)a;
+    const agent_task *right = *(agent_task *const *)b;
+    return (left->status_ms > right->status_ms) - (left->status_ms < right->status_ms);
+}
+
+void agent_sort_terminal(a2a_agent *self)
+{
+    size_t count = 0;
+    LIST_EACH(link, &self->terminal)
+    {
+        count++;
+    }
+    agent_task **tasks = mem_array(count, sizeof(agent_task *));
+    if (tasks == NULL) {
+        return; /* at the next tick */
+    }
+    count = 0;
+    for (list_link *link; (link = list_pop(&self->terminal)) != NULL;) {
+        tasks[count++] = CONTAINER_OF(link, agent_task, in_terminal);
+    }
+    qsort(tasks, count, sizeof(agent_task *), by_change);
+    for (size_t i = 0; i < count; i++) {
+        list_push(&self->terminal, &tasks[i]->in_terminal);
+    }
+    mem_free(tasks);
+    self->is_terminal_sorted = true;
+}

@@ -1,0 +1,383 @@
+/* Tasks: made, opened, moved, removed. The state changes in one function, by one table. */
+#include "a2a/agent_internal.h"
+#include "base/err.h"
+#include "base/mem.h"
+
+/* ---- states */
+
+#define BIT(state) (1U << (state))
+enum {
+    TERMINAL = BIT(A2A_COMPLETED) | BIT(A2A_FAILED) | BIT(A2A_CANCELED) | BIT(A2A_REJECTED),
+    STOPPED = TERMINAL | BIT(A2A_INPUT_REQUIRED) | BIT(A2A_AUTH_REQUIRED),
+};
+
+/* What may follow which; a state may be said again, with another message. */
+static const unsigned next_states[A2A_STATES] = {
+    [A2A_SUBMITTED] = BIT(A2A_SUBMITTED) | BIT(A2A_WORKING) | STOPPED,
+    [A2A_WORKING] = BIT(A2A_WORKING) | STOPPED,
+    [A2A_INPUT_REQUIRED] = BIT(A2A_SUBMITTED) | BIT(A2A_WORKING) | STOPPED,
+    [A2A_AUTH_REQUIRED] = BIT(A2A_SUBMITTED) | BIT(A2A_WORKING) | STOPPED,
+};
+
+bool agent_state_may_follow(a2a_state from, a2a_state to)
+{
+    return from < A2A_STATES && to < A2A_STATES && (next_states[from] & BIT(to)) != 0;
+}
+
+/* ---- texts */
+
+agent_text *agent_text_new(bay_str json)
+{
+    if (json.len > UINT32_MAX) {
+        return NULL;
+    }
+    agent_text *self = mem_alloc(sizeof(*self) + json.len);
+    if (self != NULL) {
+        *self = (agent_text){.refs = 1, .len = (uint32_t)json.len};
+        if (json.len > 0) {
+            memcpy(self->at, json.at, json.len);
+        }
+    }
+    return self;
+}
+
+agent_text *agent_text_ref(agent_text *self)
+{
+    self->refs += self != NULL;
+    return self;
+}
+
+void agent_text_unref(agent_text *self)
+{
+    if (self != NULL && --self->refs == 0) {
+        mem_free(self);
+    }
+}
+
+/* ---- counting */
+
+void agent_task_count(agent_task *self, size_t more, size_t less)
+{
+    self->bytes += more - less;
+    self->of->bytes += more - less;
+}
+
+/* The terminal task that changed first, but `except`. */
+static agent_task *oldest_terminal(a2a_agent *of, const agent_task *except)
+{
+    LIST_EACH(link, &of->terminal)
+    {
+        agent_task *task = CONTAINER_OF(link, agent_task, in_terminal);
+        if (task != except && task->pins == 0) {
+            return task;
+        }
+    }
+    return NULL;
+}
+
+bay_err agent_task_room(agent_task *self, size_t bytes)
+{
+    a2a_agent *of = self->of;
+    if (bytes > of->limits.task_bytes || self->bytes > of->limits.task_bytes - bytes) {
+        return BAY_LIMIT;
+    }
+    while (bytes > of->limits.total_bytes || of->bytes > of->limits.total_bytes - bytes) {
+        agent_task *oldest = oldest_terminal(of, self);
+        if (oldest == NULL) {
+            return BAY_LIMIT;
+        }
+        agent_task_remove(oldest, NULL, true);
+    }
+    return BAY_OK;
+}
+
+/* ---- making and removing */
+
+bay_err agent_task_new(a2a_agent *of, bay_str id, bay_str principal, bay_str context_id,
+                       agent_task **out)
+{
+    if (of->task_count >= of->limits.tasks) {
+        agent_task *oldest = oldest_terminal(of, NULL);
+        if (oldest == NULL) {
+            return BAY_BUSY;
+        }
+        agent_task_remove(oldest, NULL, true);
+    }
+    agent_task *self = mem_zalloc(sizeof(*self) + id.len);
+    if (self == NULL) {
+        return BAY_NOMEM;
+    }
+    char *text = (char *)(self + 1);
+    memcpy(text, id.at, id.len);
+    self->id = (bay_str){text, id.len};
+    self->of = of;
+    self->state = self->placed_state = A2A_SUBMITTED;
+    list_init(&self->configs);
+    list_init(&self->events);
+    list_init(&self->replies);
+    list_init(&self->subscribers);
+    list_init(&self->waiting);
+    self->context = agent_context_get(of, principal, context_id);
+    if (self->context == NULL || map_put(&of->tasks, self->id, self, NULL) != BAY_OK) {
+        agent_context_drop(of, self->context);
+        mem_free(self);
+        return BAY_NOMEM;
+    }
+    of->task_count++;
+    agent_task_count(self, sizeof(*self) + sizeof(agent_context) + id.len + context_id.len, 0);
+    *out = self;
+    return BAY_OK;
+}
+
+agent_task *agent_task_find(a2a_agent *of, bay_str id, bay_str principal)
+{
+    agent_task *self = map_get(&of->tasks, id);
+    /* a2a 1.0 section 13.1: what is another's is not there */
+    return self != NULL && self->is_open && str_eq(self->context->owner->name, principal) ? self
+                                                                                          : NULL;
+}
+
+static void forget_turns(agent_task *self)
+{
+    if (self->turn != NULL) {
+        agent_turn_cancel(self->turn);
+    }
+    if (self->turn != NULL) {
+        agent_turn_forget(self->turn);
+    }
+    for (list_link *link; (link = list_first(&self->waiting)) != NULL;) {
+        agent_turn_forget(CONTAINER_OF(link, a2a_turn, link));
+    }
+}
+
+static void tell_all(agent_task *self, const a2a_fault *fault)
+{
+    a2a_fault gone;
+    if (fault == NULL) {
+        err_ignore(a2a_fault_set(&gone, A2A_E_TASK_NOT_FOUND, "the task is no longer kept"));
+        fault = &gone;
+    }
+    for (list_link *link; (link = list_first(&self->replies)) != NULL;) {
+        agent_reply_fail(CONTAINER_OF(link, agent_reply, link), fault);
+    }
+    for (list_link *link; (link = list_first(&self->subscribers)) != NULL;) {
+        agent_reply_fail(CONTAINER_OF(link, agent_reply, link), fault);
+    }
+}
+
+static void drop_content(agent_task *self)
+{
+    for (list_link *link; (link = list_first(&self->events)) != NULL;) {
+        agent_event_drop(CONTAINER_OF(link, agent_event, in_task));
+    }
+    for (list_link *link; (link = list_pop(&self->configs)) != NULL;) {
+        agent_config_free(CONTAINER_OF(link, agent_config, link));
+    }
+    for (uint32_t i = 0; i < self->history_count; i++) {
+        agent_text_unref(self->history[i]);
+    }
+    for (uint32_t i = 0; i < self->artifact_count; i++) {
+        agent_artifact_fini(&self->artifacts[i]);
+    }
+    agent_text_unref(self->status);
+    a2a_event_unref(self->snapshot);
+    mem_free(self->history);
+    mem_free(self->artifacts);
+    self->history = NULL;
+    self->artifacts = NULL;
+    self->snapshot = NULL;
+    self->status = NULL;
+    self->history_count = self->artifact_count = self->config_count = 0;
+}
+
+void agent_task_unpin(agent_task *self)
+{
+    if (--self->pins == 0 && self->is_removed && self->putting == 0) {
+        mem_free(self);
+    }
+}
+
+void agent_task_remove(agent_task *self, const a2a_fault *fault, bool is_for_good)
+{
+    if (self->is_removed) {
+        return;
+    }
+    a2a_agent *of = self->of;
+    a2a_keeper *keeper = of->options.keeper;
+    agent_task_pin(self);
+    self->is_removed = true;
+    self->is_open = false;
+    map_remove(&of->tasks, self->id);
+    agent_order_leave(self);
+    list_remove(&self->in_terminal);
+    list_remove(&self->in_failed);
+    forget_turns(self);
+    tell_all(self, fault);
+    list_remove(&self->in_work);
+    drop_content(self);
+    if (is_for_good && keeper != NULL && self->put > 0) {
+        keeper->ops->remove(keeper, self->id);
+    }
+    agent_context_drop(of, self->context);
+    self->context = NULL;
+    of->task_count--;
+    of->bytes -= self->bytes;
+    if (!is_for_good) {
+        self->of = NULL;
+    }
+    agent_task_unpin(self);
+}
+
+void agent_task_touch(agent_task *self)
+{
+    if (!self->is_removed && !list_holds(&self->in_work)) {
+        list_push(&self->of->work, &self->in_work);
+    }
+}
+
+void agent_task_evict(a2a_agent *of, uint64_t now_ms)
+{
+    for (list_link *link; (link = list_first(&of->terminal)) != NULL;) {
+        agent_task *task = CONTAINER_OF(link, agent_task, in_terminal);
+        if (task->status_ms + of->limits.task_ttl_ms > now_ms) {
+            return;
+        }
+        agent_task_remove(task, NULL, true);
+    }
+}
+
+/* ---- history */
+
+static bay_err grow_history(agent_task *self)
+{
+    if (self->history_count < self->history_cap) {
+        return BAY_OK;
+    }
+    uint32_t cap = self->history_cap == 0 ? 2 : self->history_cap * 2;
+    agent_text **history = mem_resize(self->history, cap * sizeof(*history));
+    if (history == NULL) {
+        return BAY_NOMEM;
+    }
+    self->history = history;
+    self->history_cap = cap;
+    return BAY_OK;
+}
+
+/* The first message says what the task is about, so the second oldest goes. */
+static void shorten_history(agent_task *self)
+{
+    uint32_t at = self->history_count > 1 ? 1 : 0;
+    agent_text *text = self->history[at];
+    agent_task_count(self, 0, text->len);
+    memmove(self->history + at, self->history + at + 1,
+            (self->history_count - at - 1) * sizeof(agent_text *));
+    self->history_count--;
+    agent_text_unref(text);
+}
+
+bay_err agent_task_remember(agent_task *self, agent_text *text)
+{
+    bay_err err = agent_task_room(self, text->len);
+    if (err == BAY_OK) {
+        err = grow_history(self);
+    }
+    if (err != BAY_OK) {
+        agent_text_unref(text);
+        return err;
+    }
+    agent_task_count(self, text->len, 0);
+    self->history[self->history_count++] = text;
+    return BAY_OK;
+}
+
+/* ---- moving */
+
+/* The event of the change just made; `is_last` ends streams behind it. */
+static bay_err tell_state(agent_task *self, bay_str metadata)
+{
+    if (!agent_task_has_readers(self)) {
+        self->dropped = self->revision;
+        return BAY_OK;
+    }
+    buf out = agent_buffer(self->of);
+    agent_write_status_event(self, metadata, &out);
+    /* a2a 1.0 sections 3.1.2 and 7.6: AUTH_REQUIRED keeps streams open */
+    bool is_last = a2a_state_is_terminal(self->state) || self->state == A2A_INPUT_REQUIRED;
+    bay_err err = out.err == BAY_OK ? agent_event_add(self, buf_view(&out), is_last) : out.err;
+    agent_buffer_back(self->of, &out);
+    return err;
+}
+
+bay_err agent_task_set_state(agent_task *self, a2a_state state, agent_text *message,
+                             bay_str metadata)
+{
+    if (!agent_state_may_follow(self->state, state)) {
+        agent_text_unref(message);
+        return BAY_STATE;
+    }
+    if (message != NULL) {
+        bay_err err = agent_task_remember(self, agent_text_ref(message));
+        if (err != BAY_OK) {
+            agent_text_unref(message);
+            return err;
+        }
+    }
+    a2a_state state_before = self->state;
+    agent_text *status_before = self->status;
+    uint64_t status_ms_before = self->status_ms;
+    self->state = state;
+    self->status = message;
+    self->status_ms = agent_now(self->of);
+    self->revision++;
+    bay_err err = tell_state(self, metadata);
+    if (err != BAY_OK) {
+        self->state = state_before;
+        self->status = status_before;
+        self->status_ms = status_ms_before;
+        self->revision--;
+        if (message != NULL) {
+            agent_task_count(self, 0, message->len);
+            agent_text_unref(self->history[--self->history_count]);
+            agent_text_unref(message);
+        }
+        return err;
+    }
+    agent_text_unref(status_before);
+    if (self->history_count > self->of->limits.history) {
+        shorten_history(self);
+    }
+    self->is_placed_stale = true;
+    if (a2a_state_is_terminal(state)) {
+        list_push(&self->of->terminal, &self->in_terminal);
+        agent_wake_at(self->of, self->status_ms + self->of->limits.task_ttl_ms);
+    }
+    agent_task_touch(self);
+    return BAY_OK;
+}
+
+bay_err agent_task_open(agent_task *self)
+{
+    if (self->is_open) {
+        return BAY_OK;
+    }
+    bay_err err = agent_order_reserve(self->context->owner);
+    if (err != BAY_OK) {
+        return err;
+    }
+    self->status_ms = agent_now(self->of);
+    self->revision = 1;
+    if (agent_task_has_readers(self)) {
+        a2a_event *snapshot = agent_event_snapshot(self);
+        err = snapshot != NULL ? agent_event_add(self, a2a_event_json(snapshot), false) : BAY_NOMEM;
+        if (err != BAY_OK) {
+            self->revision = 0;
+            return err;
+        }
+    } else {
+        self->dropped = 1;
+    }
+    self->is_open = true;
+    agent_order_place(self, 0);
+    agent_task_touch(self);
+    return BAY_OK;
+}

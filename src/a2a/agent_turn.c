@@ -1,0 +1,311 @@
+/* Turns: what a handler holds of the engine. */
+#include "a2a/agent_internal.h"
+#include "base/mem.h"
+
+/* ---- making */
+
+typedef struct piece {
+    bay_str *to;
+    bay_str from;
+} piece;
+
+bay_err agent_turn_new(a2a_agent *of, agent_task *task, json_val request, bay_str traceparent,
+                       bay_str extensions, a2a_turn **out)
+{
+    bay_str principal = task->context->owner->name;
+    bay_str context_id = task->context->id;
+    a2a_turn *self = mem_zalloc(sizeof(*self) + task->id.len + context_id.len + principal.len +
+                                traceparent.len + extensions.len);
+    if (self == NULL) {
+        return BAY_NOMEM;
+    }
+    bay_err err = json_clone(request, &self->request);
+    if (err != BAY_OK) {
+        mem_free(self);
+        return err;
+    }
+    piece pieces[] = {{&self->task_id, task->id},
+                      {&self->context_id, context_id},
+                      {&self->principal, principal},
+                      {&self->traceparent, traceparent},
+                      {&self->extensions, extensions}};
+    char *at = self->text;
+    for (size_t i = 0; i < ARRAY_LEN(pieces); i++) {
+        if (pieces[i].from.len > 0) {
+            memcpy(at, pieces[i].from.at, pieces[i].from.len);
+        }
+        *pieces[i].to = (bay_str){at, pieces[i].from.len};
+        at += pieces[i].from.len;
+    }
+    self->message = json_get(json_root(self->request), STR("message"));
+    self->refs = 1;
+    self->of = of;
+    self->task = task;
+    list_push(&of->turns, &self->in_agent);
+    *out = self;
+    return BAY_OK;
+}
+
+a2a_turn *a2a_turn_ref(a2a_turn *self)
+{
+    self->refs++;
+    return self;
+}
+
+void a2a_turn_unref(a2a_turn *self)
+{
+    if (self != NULL && --self->refs == 0) {
+        list_remove(&self->in_agent);
+        mem_free(self->request);
+        mem_free(self);
+    }
+}
+
+/* ---- its life */
+
+/* Away from its task; the engine's reference goes. Once. */
+static void part(a2a_turn *self)
+{
+    agent_task *task = self->task;
+    if (task == NULL) {
+        return;
+    }
+    self->task = NULL;
+    if (list_holds(&self->link)) {
+        list_remove(&self->link);
+        task->waiting_count--;
+    }
+    if (task->turn == self) {
+        task->turn = NULL;
+        self->of->running--;
+    }
+    agent_replies_release(task, self);
+    a2a_turn_unref(self);
+}
+
+void agent_turn_forget(a2a_turn *self)
+{
+    self->is_canceled = true;
+    part(self);
+}
+
+/* The agent is gone. */
+void agent_turn_close(a2a_turn *self)
+{
+    a2a_turn_ref(self);
+    agent_turn_forget(self);
+    self->of = NULL;
+    list_remove(&self->in_agent);
+    a2a_turn_unref(self);
+}
+
+bay_err agent_turn_begin(a2a_turn *self)
+{
+    a2a_agent *of = self->of;
+    agent_task *task = self->task;
+    if (task->is_open && a2a_state_is_interrupted(task->state) && !self->is_resumed) {
+        bay_err err = agent_task_set_state(task, A2A_WORKING, NULL, (bay_str){NULL, 0});
+        if (err != BAY_OK) {
+            return err;
+        }
+    }
+    if (list_holds(&self->link)) {
+        list_remove(&self->link);
+        task->waiting_count--;
+    }
+    task->turn = self;
+    self->is_begun = true;
+    of->running++;
+    agent_task_touch(task);
+    a2a_turn_ref(self);
+    agent_task_pin(task);
+    of->options.handler->turn(of->options.user, self);
+    agent_task_unpin(task);
+    a2a_turn_unref(self);
+    return BAY_OK;
+}
+
+void agent_turn_cancel(a2a_turn *self)
+{
+    a2a_agent *of = self->of;
+    self->is_canceled = true;
+    if (of->options.handler->canceled != NULL) {
+        a2a_turn_ref(self);
+        of->options.handler->canceled(of->options.user, self);
+        a2a_turn_unref(self);
+    }
+}
+
+void a2a_turn_end(a2a_turn *self)
+{
+    a2a_agent *of = self->of;
+    agent_task *task = self->task;
+    bool was_ended = self->is_ended;
+    self->is_ended = true;
+    if (was_ended || task == NULL) {
+        return;
+    }
+    agent_enter(of);
+    agent_task_touch(task);
+    part(self);
+    agent_leave(of);
+}
+
+/* ---- what it is about */
+
+json_val a2a_turn_message(const a2a_turn *self)
+{
+    return self->message;
+}
+
+json_val a2a_turn_request(const a2a_turn *self)
+{
+    return json_root(self->request);
+}
+
+bay_str a2a_turn_task_id(const a2a_turn *self)
+{
+    return self->task_id;
+}
+
+bay_str a2a_turn_context_id(const a2a_turn *self)
+{
+    return self->context_id;
+}
+
+bay_str a2a_turn_principal(const a2a_turn *self)
+{
+    return self->principal;
+}
+
+bay_str a2a_turn_traceparent(const a2a_turn *self)
+{
+    return self->traceparent;
+}
+
+bay_str a2a_turn_extensions(const a2a_turn *self)
+{
+    return self->extensions;
+}
+
+bool a2a_turn_is_new(const a2a_turn *self)
+{
+    return self->is_new;
+}
+
+bool a2a_turn_is_resumed(const a2a_turn *self)
+{
+    return self->is_resumed;
+}
+
+bool a2a_turn_is_canceled(const a2a_turn *self)
+{
+    return self->is_canceled;
+}
+
+bay_err a2a_turn_task(const a2a_turn *self, buf *out)
+{
+    if (self->task == NULL) {
+        return self->of == NULL ? BAY_CLOSED : BAY_STATE;
+    }
+    agent_write_task(self->task, -1, true, out);
+    return out->err;
+}
+
+/* ---- moves */
+
+static bay_err may_move(const a2a_turn *self)
+{
+    if (self->of == NULL) {
+        return BAY_CLOSED;
+    }
+    return self->task == NULL || self->is_canceled || self->is_ended || self->task->answer != NULL
+               ? BAY_STATE
+               : BAY_OK;
+}
+
+static bay_err write_message(a2a_turn *self, json_val message, bool with_task, agent_text **out)
+{
+    buf text = agent_buffer(self->of);
+    bay_err err = agent_write_message(
+        self->of, message, with_task ? self->task_id : (bay_str){"", 0}, self->context_id, &text);
+    agent_text *made = err == BAY_OK ? agent_text_new(buf_view(&text)) : NULL;
+    agent_buffer_back(self->of, &text);
+    if (err == BAY_OK && made == NULL) {
+        err = BAY_NOMEM;
+    }
+    if (err == BAY_OK) {
+        *out = made;
+    }
+    return err;
+}
+
+bay_err a2a_turn_reply(a2a_turn *self, json_val message)
+{
+    bay_err err = may_move(self);
+    if (err != BAY_OK || self->task->is_open) {
+        return err != BAY_OK ? err : BAY_STATE;
+    }
+    agent_enter(self->of);
+    a2a_agent *of = self->of;
+    err = write_message(self, message, false, &self->task->answer);
+    if (err == BAY_OK) {
+        agent_task_touch(self->task);
+    }
+    agent_leave(of);
+    return err;
+}
+
+static bay_err move_state(a2a_turn *self, a2a_state state, json_val message, json_val metadata)
+{
+    agent_text *text = NULL;
+    bool has_message = json_kind_of(message) > JSON_NULL;
+    bool has_metadata = json_kind_of(metadata) > JSON_NULL;
+    if (has_metadata && !json_is(metadata, JSON_OBJECT)) {
+        return BAY_INVALID;
+    }
+    /* Before anything is opened or written. */
+    if (!agent_state_may_follow(self->task->state, state)) {
+        return BAY_STATE;
+    }
+    bay_err err = has_message ? write_message(self, message, true, &text) : BAY_OK;
+    if (err == BAY_OK) {
+        err = agent_task_open(self->task);
+        if (err != BAY_OK) {
+            agent_text_unref(text);
+        }
+    }
+    return err == BAY_OK
+               ? agent_task_set_state(self->task, state, text,
+                                      has_metadata ? json_raw(metadata) : (bay_str){"", 0})
+               : err;
+}
+
+bay_err a2a_turn_status(a2a_turn *self, a2a_state state, json_val message, json_val metadata)
+{
+    bay_err err = may_move(self);
+    if (err != BAY_OK) {
+        return err;
+    }
+    a2a_agent *of = self->of;
+    agent_enter(of);
+    err = move_state(self, state, message, metadata);
+    agent_leave(of);
+    return err;
+}
+
+bay_err a2a_turn_artifact(a2a_turn *self, json_val artifact, bool append, bool is_last_chunk)
+{
+    bay_err err = may_move(self);
+    if (err != BAY_OK || a2a_state_is_terminal(self->task->state)) {
+        return err != BAY_OK ? err : BAY_STATE;
+    }
+    a2a_agent *of = self->of;
+    agent_enter(of);
+    err = agent_task_open(self->task);
+    if (err == BAY_OK) {
+        err = agent_artifact_add(self->task, artifact, append, is_last_chunk);
+    }
+    agent_leave(of);
+    return err;
+}

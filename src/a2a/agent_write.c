@@ -1,0 +1,339 @@
+/* The engine's objects as 1.0 JSON in normal form. */
+#include "a2a/agent_internal.h"
+
+#include "json/writer.h"
+
+/* ---- time: RFC 3339, UTC, milliseconds */
+
+enum { DAY_MS = 86400000, ERA_DAYS = 146097 };
+
+static void put_digits(char *at, uint64_t number, int count)
+{
+    for (int i = count - 1; i >= 0; i--, number /= 10) {
+        at[i] = (char)('0' + number % 10);
+    }
+}
+
+/* Days since 1970 to a date of the Gregorian calendar, by eras of 400 years that begin in March. */
+static void civil_of(uint64_t days, uint64_t *year, uint64_t *month, uint64_t *day)
+{
+    uint64_t shifted = days + 719468;
+    uint64_t era = shifted / ERA_DAYS;
+    uint64_t of_era = shifted % ERA_DAYS;
+    uint64_t year_of_era = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    uint64_t of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    uint64_t march = (5 * of_year + 2) / 153;
+    *day = of_year - (153 * march + 2) / 5 + 1;
+    *month = march < 10 ? march + 3 : march - 9;
+    *year = year_of_era + era * 400 + (*month <= 2);
+}
+
+void agent_write_time(buf *out, uint64_t ms)
+{
+    char text[] = "0000-00-00T00:00:00.000Z";
+    uint64_t year;
+    uint64_t month;
+    uint64_t day;
+    uint64_t of_day = ms % DAY_MS;
+    civil_of(ms / DAY_MS, &year, &month, &day);
+    put_digits(text, year, 4);
+    put_digits(text + 5, month, 2);
+    put_digits(text + 8, day, 2);
+    put_digits(text + 11, of_day / 3600000, 2);
+    put_digits(text + 14, of_day / 60000 % 60, 2);
+    put_digits(text + 17, of_day / 1000 % 60, 2);
+    put_digits(text + 20, of_day % 1000, 3);
+    buf_append(out, text, sizeof(text) - 1);
+}
+
+static bool take_number(bay_str *text, int count, char after, uint64_t *out)
+{
+    uint64_t number = 0;
+    if (text->len < (size_t)count + (after != 0)) {
+        return false;
+    }
+    for (int i = 0; i < count; i++) {
+        char c = text->at[i];
+        if (c < '0' || c > '9') {
+            return false;
+        }
+        number = number * 10 + (uint64_t)(c - '0');
+    }
+    if (after != 0 && text->at[count] != after) {
+        return false;
+    }
+    *out = number;
+    *text = str_from(*text, (size_t)count + (after != 0));
+    return true;
+}
+
+/* What follows the seconds: a fraction, of which milliseconds count, and Z or an offset. */
+static bool take_rest(bay_str text, int64_t *ms)
+{
+    if (text.len > 0 && text.at[0] == '.') {
+        int64_t scale = 100;
+        for (text = str_from(text, 1); text.len > 0 && text.at[0] >= '0' && text.at[0] <= '9';
+             text = str_from(text, 1), scale /= 10) {
+            *ms += (text.at[0] - '0') * scale;
+        }
+    }
+    if (text.len == 1 && (text.at[0] == 'Z' || text.at[0] == 'z')) {
+        return true;
+    }
+    uint64_t hours;
+    uint64_t minutes;
+    if (text.len != 6 || (text.at[0] != '+' && text.at[0] != '-')) {
+        return false;
+    }
+    int64_t sign = text.at[0] == '-' ? 1 : -1; /* +02:00 is ahead of UTC */
+    text = str_from(text, 1);
+    if (!take_number(&text, 2, ':', &hours) || !take_number(&text, 2, 0, &minutes)) {
+        return false;
+    }
+    *ms += sign * (int64_t)(hours * 60 + minutes) * 60000;
+    return hours < 24 && minutes < 60;
+}
+
+/* Times before 1970 read as 1970. */
+bool agent_read_time(bay_str text, uint64_t *out_ms)
+{
+    uint64_t part[6]; /* year, month, day, hour, minute, second */
+    static const struct {
+        int digits;
+        char after;
+    } shape[6] = {{4, '-'}, {2, '-'}, {2, 'T'}, {2, ':'}, {2, ':'}, {2, 0}};
+    for (size_t i = 0; i < 6; i++) {
+        if (!take_number(&text, shape[i].digits, shape[i].after, &part[i])) {
+            return false;
+        }
+    }
+    if (part[1] < 1 || part[1] > 12 || part[2] < 1 || part[2] > 31 || part[3] > 23 ||
+        part[4] > 59 || part[5] > 60) {
+        return false;
+    }
+    uint64_t year = part[0] - (part[1] <= 2 && part[0] > 0);
+    uint64_t march = part[1] > 2 ? part[1] - 3 : part[1] + 9;
+    uint64_t of_year = (153 * march + 2) / 5 + part[2] - 1;
+    uint64_t of_era = year % 400 * 365 + year % 400 / 4 - year % 400 / 100 + of_year;
+    int64_t days = (int64_t)(year / 400 * ERA_DAYS + of_era) - 719468;
+    int64_t ms = days * DAY_MS + (int64_t)(part[3] * 3600000 + part[4] * 60000 + part[5] * 1000);
+    if (!take_rest(text, &ms)) {
+        return false;
+    }
+    *out_ms = ms > 0 ? (uint64_t)ms : 0;
+    return true;
+}
+
+/* ---- tasks */
+
+static void write_ids(const agent_task *self, buf *out)
+{
+    buf_lit(out, "\"taskId\":");
+    json_quote(out, self->id);
+    buf_lit(out, ",\"contextId\":");
+    json_quote(out, self->context->id);
+}
+
+void agent_write_status(const agent_task *self, buf *out)
+{
+    buf_lit(out, "{\"state\":\"");
+    buf_str(out, a2a_state_names[self->state]);
+    buf_char(out, '"');
+    if (self->status != NULL) {
+        buf_lit(out, ",\"message\":");
+        buf_str(out, agent_text_view(self->status));
+    }
+    buf_lit(out, ",\"timestamp\":\"");
+    agent_write_time(out, self->status_ms);
+    buf_lit(out, "\"}");
+}
+
+static void write_artifacts(const agent_task *self, buf *out)
+{
+    buf_lit(out, ",\"artifacts\":[");
+    for (uint32_t i = 0; i < self->artifact_count; i++) {
+        const agent_artifact *artifact = &self->artifacts[i];
+        if (i > 0) {
+            buf_char(out, ',');
+        }
+        buf_char(out, '{');
+        buf_append(out, artifact->head, artifact->head_len);
+        buf_lit(out, ",\"parts\":[");
+        buf_str(out, buf_view(&artifact->parts));
+        buf_lit(out, "]}");
+    }
+    buf_char(out, ']');
+}
+
+static void write_history(const agent_task *self, uint32_t count, buf *out)
+{
+    buf_lit(out, ",\"history\":[");
+    for (uint32_t i = self->history_count - count; i < self->history_count; i++) {
+        buf_str(out, agent_text_view(self->history[i]));
+        if (i + 1 < self->history_count) {
+            buf_char(out, ',');
+        }
+    }
+    buf_char(out, ']');
+}
+
+/* a2a 1.0 section 3.2.4 */
+void agent_write_task(const agent_task *self, int64_t history_length, bool with_artifacts, buf *out)
+{
+    uint32_t count = self->history_count;
+    if (history_length >= 0 && history_length < count) {
+        count = (uint32_t)history_length;
+    }
+    buf_lit(out, "{\"id\":");
+    json_quote(out, self->id);
+    buf_lit(out, ",\"contextId\":");
+    json_quote(out, self->context->id);
+    buf_lit(out, ",\"status\":");
+    agent_write_status(self, out);
+    if (with_artifacts && self->artifact_count > 0) {
+        write_artifacts(self, out);
+    }
+    if (count > 0) {
+        write_history(self, count, out);
+    }
+    buf_char(out, '}');
+}
+
+/* ---- events */
+
+void agent_write_status_event(const agent_task *self, bay_str metadata, buf *out)
+{
+    buf_lit(out, "{\"statusUpdate\":{");
+    write_ids(self, out);
+    buf_lit(out, ",\"status\":");
+    agent_write_status(self, out);
+    if (metadata.len > 0) {
+        buf_lit(out, ",\"metadata\":");
+        buf_str(out, metadata);
+    }
+    buf_lit(out, "}}");
+}
+
+void agent_write_artifact_event(const agent_task *self, bay_str artifact, bool append,
+                                bool is_last_chunk, buf *out)
+{
+    buf_lit(out, "{\"artifactUpdate\":{");
+    write_ids(self, out);
+    buf_lit(out, ",\"artifact\":");
+    buf_str(out, artifact);
+    if (append) {
+        buf_lit(out, ",\"append\":true");
+    }
+    if (is_last_chunk) {
+        buf_lit(out, ",\"lastChunk\":true");
+    }
+    buf_lit(out, "}}");
+}
+
+/* ---- messages */
+
+enum { MESSAGE_ID, PARTS, METADATA, EXTENSIONS, REFERENCES, MESSAGE_KEYS };
+
+static const bay_str message_keys[MESSAGE_KEYS] = {
+    [MESSAGE_ID] = STR_INIT("messageId"),        [PARTS] = STR_INIT("parts"),
+    [METADATA] = STR_INIT("metadata"),           [EXTENSIONS] = STR_INIT("extensions"),
+    [REFERENCES] = STR_INIT("referenceTaskIds"),
+};
+
+static void put_member(buf *out, bay_str key, json_val value)
+{
+    if (json_kind_of(value) > JSON_NULL) {
+        buf_lit(out, ",\"");
+        buf_str(out, key);
+        buf_lit(out, "\":");
+        buf_str(out, json_raw(value));
+    }
+}
+
+static bay_err put_parts(json_val parts, buf *out)
+{
+    if (!json_is(parts, JSON_ARRAY) || json_count(parts) == 0 || json_count(parts) > A2A_PARTS) {
+        return BAY_INVALID;
+    }
+    buf_lit(out, ",\"parts\":[");
+    json_iter it = json_iter_of(parts);
+    for (bool is_first = true; json_next(&it); is_first = false) {
+        bool is_normal = false;
+        if (!is_first) {
+            buf_char(out, ',');
+        }
+        bay_err err = a2a_normalise(A2A_TYPE_PART, it.value, out, &is_normal, NULL);
+        if (err != BAY_OK) {
+            return err == BAY_PROTOCOL ? BAY_INVALID : err;
+        }
+        if (is_normal) {
+            buf_str(out, json_raw(it.value));
+        }
+    }
+    buf_char(out, ']');
+    return BAY_OK;
+}
+
+static bool is_list_of_strings(json_val value)
+{
+    json_iter it = json_iter_of(value);
+    while (json_next(&it)) {
+        if (!json_is(it.value, JSON_STRING)) {
+            return false;
+        }
+    }
+    return json_kind_of(value) <= JSON_NULL || json_is(value, JSON_ARRAY);
+}
+
+bay_err agent_write_message(a2a_agent *self, json_val message, bay_str task_id, bay_str context_id,
+                            buf *out)
+{
+    json_val member[MESSAGE_KEYS];
+    char id[37];
+    if (json_pick(message, message_keys, MESSAGE_KEYS, member, NULL) != BAY_OK ||
+        !is_list_of_strings(member[EXTENSIONS]) || !is_list_of_strings(member[REFERENCES]) ||
+        (json_kind_of(member[METADATA]) > JSON_NULL && !json_is(member[METADATA], JSON_OBJECT))) {
+        return BAY_INVALID;
+    }
+    buf_lit(out, "{\"messageId\":");
+    if (json_is(member[MESSAGE_ID], JSON_STRING)) {
+        buf_str(out, json_raw(member[MESSAGE_ID]));
+    } else {
+        agent_make_id(self, id);
+        json_quote(out, (bay_str){id, 36});
+    }
+    buf_lit(out, ",\"contextId\":");
+    json_quote(out, context_id);
+    if (task_id.len > 0) {
+        buf_lit(out, ",\"taskId\":");
+        json_quote(out, task_id);
+    }
+    buf_lit(out, ",\"role\":\"ROLE_AGENT\"");
+    bay_err err = put_parts(member[PARTS], out);
+    if (err != BAY_OK) {
+        return err;
+    }
+    put_member(out, message_keys[METADATA], member[METADATA]);
+    put_member(out, message_keys[EXTENSIONS], member[EXTENSIONS]);
+    put_member(out, message_keys[REFERENCES], member[REFERENCES]);
+    buf_char(out, '}');
+    return out->err;
+}
+
+void agent_write_received(json_val message, bay_str task_id, bay_str context_id, buf *out)
+{
+    buf_lit(out, "{\"contextId\":");
+    json_quote(out, context_id);
+    buf_lit(out, ",\"taskId\":");
+    json_quote(out, task_id);
+    json_iter it = json_iter_of(message);
+    while (json_next(&it)) {
+        if (!json_str_eq(it.key, STR("contextId")) && !json_str_eq(it.key, STR("taskId"))) {
+            buf_char(out, ',');
+            buf_str(out, json_raw(it.key));
+            buf_char(out, ':');
+            buf_str(out, json_raw(it.value));
+        }
+    }
+    buf_char(out, '}');
+}
