@@ -48,12 +48,15 @@ bay_err a2a_normalise(a2a_type type, json_val value, buf *out, bool *out_is_norm
                       a2a_fault *fault) BAY_MUST_CHECK;
 
 /* Protobuf to normal JSON, appended. Unknown fields are skipped; wrong wire types, truncation,
- * over-long varints, groups, invalid UTF-8 and more than A2A_DEPTH levels are faults
- * (A2A_E_INVALID_PARAMS). Of a oneof the last one counts. Required fields are checked as above.
- * Errors: as a2a_normalise. Source: protocol buffers encoding; a2a.proto. */
+ * varints of more than 64 bits, groups, invalid UTF-8, numbers that JSON has not and more than
+ * A2A_DEPTH levels are faults (A2A_E_INVALID_PARAMS). A singular message that is there several
+ * times is merged; of scalars, oneofs and keys of maps the last one counts. Required fields are
+ * checked as above. Errors: as a2a_normalise. Source: protocol buffers encoding; a2a.proto. */
 bay_err a2a_from_protobuf(a2a_type type, bay_str bytes, buf *out, a2a_fault *fault) BAY_MUST_CHECK;
 
-/* Normal (or at least valid) JSON to protobuf, appended.
+/* JSON, normal or as a2a_normalise takes it, to protobuf, appended. What is required is not asked.
+ * Numbers of free-form values become doubles, as a Struct has them: beyond 2^53 a whole number is
+ * rounded, in gRPC only.
  * Errors: BAY_PROTOCOL with `fault` when a value does not fit its field, BAY_NOMEM, BAY_LIMIT. */
 bay_err a2a_to_protobuf(a2a_type type, json_val value, buf *out, a2a_fault *fault) BAY_MUST_CHECK;
 
