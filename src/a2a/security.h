@@ -18,30 +18,51 @@ typedef enum a2a_scheme_kind {
 
 typedef struct a2a_security a2a_security;
 
-/* Who a credential is. `name` is the scheme's in the card. BAY_OK with the principal (in `memory`)
- * and the scopes it has (space separated); BAY_DENIED; BAY_UNSUPPORTED: nobody can verify this
- * scheme. */
+enum {
+    A2A_SCHEMES = 32,            /* of one card */
+    A2A_REQUIREMENTS = 32,       /* of the card, or of one skill: alternatives */
+    A2A_REQUIREMENT_SCHEMES = 8, /* of one alternative */
+    A2A_REQUIREMENT_SCOPES = 64, /* of one scheme of an alternative */
+    A2A_SECURED_SKILLS = 1024,   /* of one card */
+    A2A_CREDENTIAL_BYTES = 16 << 10,
+    A2A_SECURITY_BYTES = 1 << 20, /* of all that is kept of a card */
+};
+
+/* Who a credential is. `name` is the scheme's in the card; the credential of HTTP Basic is
+ * "user:password", of others the text behind the scheme's name, of mTLS the certificate's subject.
+ * BAY_OK with the principal (in `memory`, not empty: else it counts as BAY_DENIED) and the scopes
+ * it has (space separated); BAY_DENIED; BAY_UNSUPPORTED: nobody can verify this scheme; BAY_NOMEM.
+ * Asked at most once a scheme and check. */
 typedef bay_err (*a2a_verify)(void *user, a2a_scheme_kind kind, bay_str name, bay_str credential,
                               arena *memory, bay_str *out_principal, bay_str *out_scopes);
 
 /* What the request brought. */
 typedef struct a2a_presented {
-    bay_str (*field)(void *context, bay_str name); /* header, lower-case name */
-    bay_str query;                                 /* still encoded */
+    /* Header, lower-case name; `at` NULL: there is none, or more than one: which of two credentials
+     * counts must not depend on who reads them. */
+    bay_str (*field)(void *context, bay_str name);
+    bay_str query;       /* still encoded */
     bay_str certificate; /* subject of the client certificate that TLS verified; "" */
     void *context;
 } a2a_presented;
 
-/* Reads schemes and requirements of a card (1.0). A requirement that names no scheme of the card is
- * BAY_INVALID with `fault`. Owns: the caller; copies. */
+/* Reads schemes and requirements of a card (1.0). What could be understood in two ways (a
+ * requirement that names no scheme of the card, a scheme of two kinds, a name that cannot stand in
+ * a header) is BAY_INVALID with `fault`. Owns: the caller; copies. Errors: also BAY_LIMIT with
+ * `fault`, BAY_NOMEM. Threads: any; immutable. Source: A2A 1.0.1 sections 4.5 and 7. */
 bay_err a2a_security_new(json_val card, a2a_security **out, a2a_fault *fault) BAY_MUST_CHECK;
 void a2a_security_free(a2a_security *self);
-bool a2a_security_is_open(const a2a_security *self); /* nothing is required */
+/* Nothing is required of all requests: there are no requirements, or one of them is empty. */
+bool a2a_security_is_open(const a2a_security *self);
+/* Does a requirement (the card's or a skill's) name a scheme of that kind? */
+bool a2a_security_needs(const a2a_security *self, a2a_scheme_kind kind);
 
 /* One requirement of the list must hold whole (its schemes all, with their scopes). `skill`: whose
  * own requirements hold as well; "": none known. BAY_OK with the principal; BAY_DENIED with `fault`
  * (A2A_E_UNAUTHENTICATED or A2A_E_FORBIDDEN when only scopes are missing) and *out_challenge for
- * WWW-Authenticate. Credentials never stand in `fault`. */
+ * WWW-Authenticate. Credentials never stand in `fault`. The principal is the card's
+ * requirement's, where it has one, else the skill's; of schemes that name different ones it is made
+ * of all ("key=ann&cert=CN%3Dbox"); "" for an open card. Errors: also BAY_NOMEM. */
 bay_err a2a_security_check(const a2a_security *self, const a2a_presented *presented, bay_str skill,
                            a2a_verify verify, void *verify_user, arena *memory,
                            bay_str *out_principal, bay_str *out_challenge,
