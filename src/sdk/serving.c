@@ -24,10 +24,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "sdk/listen_address.h"
 #include "sdk/server_parts.h"
 #include "transport/mcp_http_face.h"
 #include "transport/mcp_stdio.h"
-#include "wire/header.h"
 
 enum { LINGER_MS = 60000, TICK_MS = 1000, SERVER_MAX_PIPES = 1024 };
 
@@ -310,15 +310,6 @@ static bay_err door_open(door *self, serving *of, bool is_loopback)
     return err;
 }
 
-static bool is_loopback_address(bay_str address)
-{
-    bay_str host = str_head(address, str_find_last(address, ':'));
-    if (str_starts(host, STR("[")) && str_ends(host, STR("]"))) {
-        host = (bay_str){host.at + 1, host.len - 2};
-    }
-    return header_host_is_loopback(host);
-}
-
 bay_err bay_server_listen(bay_server *server, const char *address, bay_diag *diag)
 {
     bay_err err = open_own(server, diag);
@@ -327,7 +318,7 @@ bay_err bay_server_listen(bay_server *server, const char *address, bay_diag *dia
     }
     serving *self = server->serving;
     bay_str at = str_of(address);
-    bool is_loopback = is_loopback_address(at);
+    bool is_loopback = listen_address_is_loopback(at);
     door *way = &self->doors[is_loopback ? 1 : 0];
     bool is_first_here = way->http == NULL;
     if (is_first_here) {

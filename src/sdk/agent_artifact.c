@@ -1,0 +1,266 @@
+/* Artifacts while they are being made: one part is held back, so that the last one can say that it
+ * is. Everything here is under the lock of the task. */
+#include "base/mem.h"
+#include "base/rand.h"
+#include "base/str.h"
+#include "sdk/agent_task.h"
+#include "json/writer.h"
+
+static void make_id(char out[37])
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned char bytes[16];
+    rand_bytes(bytes, sizeof(bytes));
+    bytes[6] = (unsigned char)((bytes[6] & 0x0f) | 0x40); /* RFC 9562, version 4 */
+    bytes[8] = (unsigned char)((bytes[8] & 0x3f) | 0x80);
+    size_t at = 0;
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) {
+            out[at++] = '-';
+        }
+        out[at++] = digits[bytes[i] >> 4];
+        out[at++] = digits[bytes[i] & 15];
+    }
+    out[at] = '\0';
+}
+
+static void artifact_free(bay_artifact *self)
+{
+    mem_free(self->name);
+    mem_free(self->media_type);
+    mem_free(self->description);
+    buf_fini(&self->held);
+    mem_free(self);
+}
+
+void sdk_artifacts_free(bay_task *self)
+{
+    while (self->artifacts != NULL) {
+        bay_artifact *next = self->artifacts->next;
+        artifact_free(self->artifacts);
+        self->artifacts = next;
+    }
+}
+
+static char *dup_text(const char *text, bool *is_short)
+{
+    char *copy = text != NULL ? mem_dup(text, strlen(text)) : NULL;
+    *is_short = *is_short || (text != NULL && copy == NULL);
+    return copy;
+}
+
+bay_artifact *bay_task_artifact(bay_task *task, const char *name, const char *media_type)
+{
+    bay_artifact *self = task != NULL ? mem_zalloc(sizeof(*self)) : NULL;
+    if (self == NULL) {
+        return NULL;
+    }
+    bool is_short = false;
+    self->task = task;
+    self->name = dup_text(name, &is_short);
+    self->media_type = dup_text(media_type, &is_short);
+    buf_init(&self->held, TASK_MOVE_BYTES);
+    make_id(self->id);
+    if (is_short) {
+        artifact_free(self);
+        return NULL;
+    }
+    pthread_mutex_lock(&task->lock);
+    bay_artifact **last = &task->artifacts; /* those made first are closed first */
+    while (*last != NULL) {
+        last = &(*last)->next;
+    }
+    *last = self;
+    pthread_mutex_unlock(&task->lock);
+    return self;
+}
+
+void bay_artifact_describe(bay_artifact *artifact, const char *description)
+{
+    if (artifact != NULL) {
+        pthread_mutex_lock(&artifact->task->lock);
+        mem_free(artifact->description);
+        artifact->description =
+            description != NULL ? mem_dup(description, strlen(description)) : NULL;
+        pthread_mutex_unlock(&artifact->task->lock);
+    }
+}
+
+/* ---- chunks ---------------------------------------------------------------------------------- */
+
+static void write_chunk(const bay_artifact *self, bay_str part, buf *out)
+{
+    json_writer writer;
+    json_writer_init(&writer, out);
+    json_open_object(&writer);
+    json_key_lit(&writer, "artifactId");
+    json_put_str(&writer, str_of(self->id));
+    if (!self->is_begun && self->name != NULL) {
+        json_key_lit(&writer, "name");
+        json_put_str(&writer, str_of(self->name));
+    }
+    if (!self->is_begun && self->description != NULL) {
+        json_key_lit(&writer, "description");
+        json_put_str(&writer, str_of(self->description));
+    }
+    json_key_lit(&writer, "parts");
+    json_open_array(&writer);
+    json_put_raw(&writer, part);
+    json_close_array(&writer);
+    json_close_object(&writer);
+}
+
+static bay_err send_part(bay_artifact *self, bay_str part, bool is_last)
+{
+    buf chunk;
+    buf_init(&chunk, TASK_MOVE_BYTES);
+    write_chunk(self, part, &chunk);
+    move_request request = {.kind = MOVE_ARTIFACT,
+                            .is_append = self->is_begun,
+                            .is_last = is_last,
+                            .json = buf_view(&chunk)};
+    bay_err err = chunk.err != BAY_OK ? chunk.err : sdk_task_queue(self->task, &request);
+    self->is_begun = self->is_begun || err == BAY_OK;
+    buf_fini(&chunk);
+    return err;
+}
+
+static bay_err send_held(bay_artifact *self, bool is_last)
+{
+    if (self->held.len == 0) {
+        return BAY_OK;
+    }
+    bay_err err = send_part(self, buf_view(&self->held), is_last);
+    if (err == BAY_OK) {
+        buf_clear(&self->held);
+    }
+    return err;
+}
+
+/* Behind a chunk that went out by a flush nothing is left to say "last" but an empty one. */
+static bay_err close_locked(bay_artifact *self)
+{
+    if (self->is_closed) {
+        return BAY_STATE;
+    }
+    bay_err err = BAY_OK;
+    if (self->held.len > 0) {
+        err = send_held(self, true);
+    } else if (self->is_begun) {
+        err = send_part(self, STR("{\"text\":\"\"}"), true);
+    }
+    self->is_closed = err == BAY_OK;
+    return err;
+}
+
+bay_err sdk_artifacts_close(bay_task *self)
+{
+    bay_err err = BAY_OK;
+    for (bay_artifact *at = self->artifacts; at != NULL && err == BAY_OK; at = at->next) {
+        err = at->is_closed ? BAY_OK : close_locked(at);
+    }
+    return err;
+}
+
+typedef struct part_content {
+    bay_part kind;
+    bay_str content;
+} part_content;
+
+static bay_err write_part(const bay_artifact *self, const part_content *part, buf *out)
+{
+    bay_str name = part->kind == BAY_PART_TEXT ? STR("") : str_of(self->name);
+    bay_str media_type = str_of(self->media_type);
+    switch (part->kind) {
+    case BAY_PART_TEXT:
+        sdk_part_text(out, part->content, name, media_type);
+        break;
+    case BAY_PART_BYTES:
+        sdk_part_bytes(out, part->content, name, media_type);
+        break;
+    case BAY_PART_URL:
+        sdk_part_url(out, part->content, name, media_type);
+        break;
+    default:
+        return sdk_part_data(out, part->content, STR(""), media_type);
+    }
+    return out->err;
+}
+
+static bay_err append(bay_artifact *self, bay_part kind, bay_str content)
+{
+    if (self == NULL) {
+        return BAY_NOMEM;
+    }
+    buf part;
+    part_content given = {kind, content};
+    buf_init(&part, TASK_MOVE_BYTES);
+    bay_err err = write_part(self, &given, &part);
+    pthread_mutex_lock(&self->task->lock);
+    if (err == BAY_OK && self->is_closed) {
+        err = BAY_STATE;
+    }
+    bool is_over = self->task->is_answered || atomic_load(&self->task->is_cancelled);
+    if (err == BAY_OK && is_over) {
+        err = self->task->is_closed ? BAY_CLOSED : BAY_STATE;
+    }
+    bool has_held = self->held.len > 0;
+    if (err == BAY_OK) {
+        err = send_held(self, false);
+    }
+    if (err == BAY_OK) {
+        buf before = self->held;
+        self->held = part;
+        part = before;
+    }
+    pthread_mutex_unlock(&self->task->lock);
+    buf_fini(&part);
+    return err == BAY_OK && has_held ? sdk_task_kick(self->task) : err;
+}
+
+bay_err bay_artifact_append(bay_artifact *artifact, const char *text)
+{
+    return append(artifact, BAY_PART_TEXT, str_of(text));
+}
+
+bay_err bay_artifact_append_str(bay_artifact *artifact, bay_str text)
+{
+    return append(artifact, BAY_PART_TEXT, text);
+}
+
+bay_err bay_artifact_append_bytes(bay_artifact *artifact, const void *bytes, size_t len)
+{
+    return append(artifact, BAY_PART_BYTES, (bay_str){bytes, len});
+}
+
+bay_err bay_artifact_append_url(bay_artifact *artifact, const char *url)
+{
+    return append(artifact, BAY_PART_URL, str_of(url));
+}
+
+bay_err bay_artifact_append_data(bay_artifact *artifact, const char *json)
+{
+    return append(artifact, BAY_PART_DATA, str_of(json));
+}
+
+bay_err bay_artifact_flush(bay_artifact *artifact)
+{
+    if (artifact == NULL) {
+        return BAY_NOMEM;
+    }
+    pthread_mutex_lock(&artifact->task->lock);
+    bay_err err = artifact->is_closed ? BAY_STATE : send_held(artifact, false);
+    pthread_mutex_unlock(&artifact->task->lock);
+    return err == BAY_OK ? sdk_task_kick(artifact->task) : err;
+}
+
+bay_err bay_artifact_close(bay_artifact *artifact)
+{
+    if (artifact == NULL) {
+        return BAY_NOMEM;
+    }
+    pthread_mutex_lock(&artifact->task->lock);
+    bay_err err = close_locked(artifact);
+    pthread_mutex_unlock(&artifact->task->lock);
+    return err == BAY_OK ? sdk_task_kick(artifact->task) : err;
+}

@@ -1,0 +1,266 @@
+/* What a card says about its agent, and where the agent stands: one function a detail. */
+#include "base/check.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "sdk/agent_parts.h"
+#include "wire/uri.h"
+#include "json/writer.h"
+
+/* ---- details of the card --------------------------------------------------------------------- */
+
+void bay_agent_provider(bay_agent *agent, const char *organization, const char *url)
+{
+    if (agent != NULL) {
+        agent->organization = sdk_agent_keep(agent, organization);
+        agent->organization_url = sdk_agent_keep(agent, url);
+    }
+}
+
+void bay_agent_documentation(bay_agent *agent, const char *url)
+{
+    if (agent != NULL) {
+        agent->documentation = sdk_agent_keep(agent, url);
+    }
+}
+
+void bay_agent_icon(bay_agent *agent, const char *url)
+{
+    if (agent != NULL) {
+        agent->icon = sdk_agent_keep(agent, url);
+    }
+}
+
+void bay_agent_input(bay_agent *agent, const char *media_type)
+{
+    if (agent != NULL) {
+        sdk_agent_add_text(agent, &agent->inputs, media_type);
+    }
+}
+
+void bay_agent_output(bay_agent *agent, const char *media_type)
+{
+    if (agent != NULL) {
+        sdk_agent_add_text(agent, &agent->outputs, media_type);
+    }
+}
+
+static const char *extension_fault(const char *name, const char *params)
+{
+    if (name == NULL || name[0] == '\0' || strpbrk(name, ", \t\r\n") != NULL) {
+        return "that is no URI";
+    }
+    bool is_object = params == NULL || sdk_json_check(str_of(params), JSON_OBJECT) == BAY_OK;
+    return is_object ? NULL : "its params are no JSON object";
+}
+
+void bay_agent_extension(bay_agent *agent, const char *name, const char *description,
+                         bool is_required, const char *params)
+{
+    if (agent == NULL) {
+        return;
+    }
+    const char *fault = extension_fault(name, params);
+    if (fault != NULL) {
+        sdk_agent_error(agent, "bay_agent_extension \"%.100s\": %s", name != NULL ? name : "",
+                        fault);
+        return;
+    }
+    buf *out = &agent->extensions;
+    buf_str(out, out->len > 0 ? STR(",{\"uri\":") : STR("{\"uri\":"));
+    json_quote(out, str_of(name));
+    if (description != NULL) {
+        buf_lit(out, ",\"description\":");
+        json_quote(out, str_of(description));
+    }
+    if (is_required) {
+        buf_lit(out, ",\"required\":true");
+    }
+    if (params != NULL) {
+        buf_lit(out, ",\"params\":");
+        buf_str(out, str_of(params));
+    }
+    buf_char(out, '}');
+    if (agent->extension_uris.len > 0) {
+        buf_char(&agent->extension_uris, ',');
+    }
+    buf_str(&agent->extension_uris, str_of(name));
+    agent->is_out_of_memory =
+        agent->is_out_of_memory || out->err != BAY_OK || agent->extension_uris.err != BAY_OK;
+}
+
+void bay_agent_url(bay_agent *agent, const char *url)
+{
+    if (agent == NULL) {
+        return;
+    }
+    uri parts;
+    bay_str text = sdk_agent_keep(agent, url);
+    while (str_ends(text, STR("/"))) {
+        text.len--;
+    }
+    bool is_good = uri_parse(&parts, text) == BAY_OK && parts.host.len > 0 &&
+                   (str_eq(parts.scheme, STR("http")) || str_eq(parts.scheme, STR("https"))) &&
+                   !parts.has_query && !parts.has_fragment && !parts.has_userinfo;
+    if (!is_good) {
+        if (!agent->is_out_of_memory) {
+            sdk_agent_error(agent,
+                            "bay_agent_url \"%.120s\": an http or https URL without query "
+                            "is wanted",
+                            url != NULL ? url : "");
+        }
+        return;
+    }
+    agent->url = text;
+    if (!agent->has_path) {
+        agent->path = parts.path;
+    }
+}
+
+void bay_agent_path(bay_agent *agent, const char *path)
+{
+    if (agent == NULL) {
+        return;
+    }
+    bay_str text = sdk_agent_keep(agent, path);
+    while (str_ends(text, STR("/"))) {
+        text.len--;
+    }
+    uri parts;
+    bool is_good = text.len == 0 || (text.at[0] == '/' && uri_parse(&parts, text) == BAY_OK &&
+                                     str_eq(parts.path, text));
+    if (!is_good) {
+        sdk_agent_error(agent, "bay_agent_path \"%.100s\": a path begins with '/'",
+                        path != NULL ? path : "");
+        return;
+    }
+    agent->path = text;
+    agent->has_path = true;
+}
+
+void bay_agent_extended(bay_agent *agent, const char *members)
+{
+    if (agent == NULL) {
+        return;
+    }
+    if (members == NULL || sdk_json_check(str_of(members), JSON_OBJECT) != BAY_OK) {
+        sdk_agent_error(agent, "bay_agent_extended: the members are no JSON object");
+        return;
+    }
+    agent->extended = sdk_agent_keep(agent, members);
+}
+
+void bay_agent_hybrid_card(bay_agent *agent, bool is_hybrid)
+{
+    if (agent != NULL) {
+        agent->is_hybrid = is_hybrid;
+    }
+}
+
+void bay_agent_lenient(bay_agent *agent, bool is_lenient)
+{
+    if (agent != NULL) {
+        agent->is_lenient = is_lenient;
+    }
+}
+
+void bay_agent_signing_key(bay_agent *agent, const char *key, const char *key_id, const char *jku)
+{
+    if (agent == NULL) {
+        return;
+    }
+    bay_diag why = {.code = BAY_OK};
+    jose_key *made = NULL;
+    bay_err err = jose_key_new(str_of(key), str_of(key_id), &made, &why);
+    if (err != BAY_OK) {
+        sdk_agent_error(agent, "bay_agent_signing_key: %s",
+                        why.code != BAY_OK ? why.text : bay_err_text(err));
+        return;
+    }
+    jose_key_free(agent->signing_key);
+    agent->signing_key = made;
+    agent->jku = sdk_agent_keep(agent, jku);
+}
+
+/* ---- where tasks live, who hears of them ----------------------------------------------------- */
+
+void bay_agent_store(bay_agent *agent, const char *path)
+{
+    if (agent != NULL) {
+        bay_str kept = sdk_agent_keep(agent, path);
+        agent->store_path = str_eq(kept, STR(":memory:")) ? STR("") : kept;
+    }
+}
+
+void bay_agent_resumable(bay_agent *agent)
+{
+    if (agent != NULL) {
+        agent->is_resumable = true;
+    }
+}
+
+void bay_agent_on_loop(bay_agent *agent)
+{
+    if (agent != NULL) {
+        agent->is_on_loop = true;
+    }
+}
+
+void bay_agent_push(bay_agent *agent)
+{
+    if (agent != NULL) {
+        agent->has_push = true;
+    }
+}
+
+static void allow(bay_agent *self, agent_texts *among, const char *function, const char *text)
+{
+    if (text == NULL || text[0] == '\0' || among->count == AGENT_ALLOWED) {
+        sdk_agent_error(self, "%s: %s", function,
+                        among->count == AGENT_ALLOWED ? "there are too many" : "it is empty");
+        return;
+    }
+    among->items[among->count++] = sdk_agent_keep(self, text);
+}
+
+void bay_agent_push_allow(bay_agent *agent, const char *target)
+{
+    if (agent != NULL) {
+        allow(agent, &agent->targets, "bay_agent_push_allow", target);
+    }
+}
+
+void bay_agent_allow_host(bay_agent *agent, const char *host)
+{
+    if (agent != NULL) {
+        allow(agent, &agent->hosts, "bay_agent_allow_host", host);
+    }
+}
+
+void bay_agent_allow_origin(bay_agent *agent, const char *origin)
+{
+    if (agent != NULL) {
+        allow(agent, &agent->origins, "bay_agent_allow_origin", origin);
+    }
+}
+
+void bay_agent_open_on_purpose(bay_agent *agent)
+{
+    if (agent != NULL) {
+        agent->is_open = true;
+    }
+}
+
+void bay_agent_tls(bay_agent *agent, const char *certificate_file, const char *key_file,
+                   const char *ca_file)
+{
+    if (agent == NULL) {
+        return;
+    }
+    if (certificate_file == NULL || key_file == NULL) {
+        sdk_agent_error(agent, "bay_agent_tls: a certificate and its key are wanted");
+        return;
+    }
+    agent->certificate_file = sdk_agent_keep(agent, certificate_file);
+    agent->key_file = sdk_agent_keep(agent, key_file);
+    agent->ca_file = sdk_agent_keep(agent, ca_file);
+}

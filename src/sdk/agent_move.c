@@ -1,0 +1,436 @@
+/* Moves of a task: queued by any thread, made by the loop, in order. */
+#include <stdio.h>
+
+#include "base/check.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "sdk/agent_task.h"
+#include "json/writer.h"
+
+/* ---- making, on the loop --------------------------------------------------------------------- */
+
+static bay_err parse(agent_serving *serving, bay_str text, json_val *out)
+{
+    arena *memory = sdk_agent_scratch(serving);
+    *out = JSON_NONE;
+    if (text.len == 0) {
+        return BAY_OK;
+    }
+    json_doc *doc = arena_alloc(memory, sizeof(*doc));
+    bay_err err = doc != NULL ? json_parse(doc, text, NULL, memory, NULL) : BAY_NOMEM;
+    if (err == BAY_OK) {
+        *out = json_root(doc);
+    }
+    return err;
+}
+
+static bay_err make(bay_task *self, const task_move *move)
+{
+    bay_str text = {move->json, move->len};
+    if (move->kind == MOVE_REMEMBER) {
+        return a2a_turn_remember(self->turn, text);
+    }
+    json_val value;
+    bay_err err = parse(self->serving, text, &value);
+    if (err == BAY_OK) {
+        switch (move->kind) {
+        case MOVE_STATUS:
+            err = a2a_turn_status(self->turn, move->state, value, JSON_NONE);
+            break;
+        case MOVE_ARTIFACT:
+            err = a2a_turn_artifact(self->turn, value, move->is_append, move->is_last);
+            break;
+        case MOVE_REPLY:
+            err = a2a_turn_reply(self->turn, value);
+            break;
+        case MOVE_REMEMBER:
+            break;
+        }
+    }
+    arena_reset(sdk_agent_scratch(self->serving));
+    return err;
+}
+
+static void end_turn(bay_task *self)
+{
+    if (!self->is_ended) {
+        self->is_ended = true;
+        sdk_task_over(self);
+        a2a_turn_end(self->turn);
+    }
+}
+
+/* What cannot be kept cannot be left out either: the task says so, and ends. */
+static void fail_turn(bay_task *self, bay_err why)
+{
+    char text[256];
+    buf json = {.at = text, .cap = sizeof(text), .max = sizeof(text)};
+    buf_lit(&json, "{\"parts\":[{\"text\":\"the task cannot go on: ");
+    buf_str(&json, str_of(bay_err_text(why)));
+    buf_lit(&json, "\"}]}");
+    LOG(LOG_WARN, "agent", "task %.*s fails: %s", BAY_STR(a2a_turn_task_id(self->turn)),
+        bay_err_text(why));
+    json_val message;
+    if (json.err != BAY_OK || parse(self->serving, buf_view(&json), &message) != BAY_OK) {
+        message = JSON_NONE;
+    }
+    if (a2a_turn_status(self->turn, A2A_FAILED, message, JSON_NONE) != BAY_OK) {
+        (void)0; /* its end makes it fail all the same */
+    }
+    arena_reset(sdk_agent_scratch(self->serving));
+    pthread_mutex_lock(&self->lock);
+    self->is_answered = true;
+    pthread_mutex_unlock(&self->lock);
+    end_turn(self);
+}
+
+static void make_and_settle(bay_task *self, const task_move *move)
+{
+    if (self->is_ended) {
+        self->result = BAY_STATE;
+        return;
+    }
+    self->result = make(self, move);
+    bool is_hopeless = self->result != BAY_OK && self->result != BAY_STATE &&
+                       self->result != BAY_CLOSED && move->kind != MOVE_REMEMBER;
+    if (is_hopeless) {
+        fail_turn(self, self->result);
+    } else if (move->ends) {
+        end_turn(self);
+    }
+}
+
+static task_move *pop(bay_task *self)
+{
+    pthread_mutex_lock(&self->lock);
+    task_move *move = self->first;
+    if (move != NULL) {
+        self->first = move->next;
+        self->last = self->first != NULL ? self->last : NULL;
+        self->waiting_bytes -= move->len;
+    }
+    pthread_mutex_unlock(&self->lock);
+    return move;
+}
+
+void sdk_task_drain(bay_task *self)
+{
+    if (self->is_draining) {
+        return; /* the one under way will see it */
+    }
+    self->is_draining = true;
+    task_move *move;
+    while ((move = pop(self)) != NULL) {
+        make_and_settle(self, move);
+        mem_free(move);
+    }
+    self->is_draining = false;
+    pthread_mutex_lock(&self->lock);
+    bool is_over = self->holders == 0 && !self->is_posted;
+    bool is_closed = self->is_closed;
+    pthread_mutex_unlock(&self->lock);
+    if (is_over) {
+        if (!is_closed) { /* else it is left to the next process, as it stands */
+            end_turn(self);
+        }
+        sdk_task_free(self);
+    }
+}
+
+static void on_message(void *argument)
+{
+    bay_task *self = argument;
+    pthread_mutex_lock(&self->lock);
+    self->is_posted = false;
+    pthread_mutex_unlock(&self->lock);
+    sdk_task_drain(self);
+}
+
+/* ---- taking, on any thread ------------------------------------------------------------------- */
+
+/* Under the lock. */
+static void post(bay_task *self)
+{
+    if (!self->is_posted) {
+        self->message_to_loop = (loop_message){.function = on_message, .argument = self};
+        self->is_posted =
+            loop_post_message(sdk_agent_loop(self->serving), &self->message_to_loop) == BAY_OK;
+    }
+}
+
+static bay_err refusal(const bay_task *self, const move_request *request)
+{
+    if (self->is_closed) {
+        return BAY_CLOSED;
+    }
+    if (self->is_answered || atomic_load(&self->is_cancelled)) {
+        return BAY_STATE;
+    }
+    if (request->kind == MOVE_REPLY && self->is_moved) {
+        return BAY_STATE;
+    }
+    bool is_large = request->json.len > TASK_MOVE_BYTES ||
+                    self->waiting_bytes > TASK_WAITING_BYTES - request->json.len;
+    return is_large ? BAY_LIMIT : BAY_OK;
+}
+
+bay_err sdk_task_queue(bay_task *self, const move_request *request)
+{
+    bay_err err = refusal(self, request);
+    if (err == BAY_OK && request->ends) {
+        err = sdk_artifacts_close(self);
+    }
+    if (err != BAY_OK) {
+        return err;
+    }
+    task_move *move = mem_alloc(sizeof(*move) + request->json.len);
+    if (move == NULL) {
+        return BAY_NOMEM;
+    }
+    *move = (task_move){.kind = request->kind,
+                        .state = request->state,
+                        .is_append = request->is_append,
+                        .is_last = request->is_last,
+                        .ends = request->ends,
+                        .len = request->json.len};
+    if (request->json.len > 0) {
+        memcpy(move->json, request->json.at, request->json.len);
+    }
+    task_move **place = self->last != NULL ? &self->last->next : &self->first;
+    *place = move;
+    self->last = move;
+    self->waiting_bytes += move->len;
+    self->is_answered = self->is_answered || request->ends;
+    self->is_moved = self->is_moved || request->kind != MOVE_REMEMBER;
+    return BAY_OK;
+}
+
+bay_err sdk_task_kick(bay_task *self)
+{
+    loop *of_agent = sdk_agent_loop(self->serving);
+    if (loop_is_here(of_agent) && loop_is_turning(of_agent) && !self->is_draining) {
+        self->result = BAY_OK;
+        sdk_task_drain(self); /* its caller holds it: it is still there */
+        return self->result;
+    }
+    pthread_mutex_lock(&self->lock);
+    post(self);
+    pthread_mutex_unlock(&self->lock);
+    return BAY_OK;
+}
+
+bay_err sdk_task_move(bay_task *self, const move_request *request)
+{
+    if (self == NULL) {
+        return BAY_NOMEM;
+    }
+    pthread_mutex_lock(&self->lock);
+    bay_err err = sdk_task_queue(self, request);
+    pthread_mutex_unlock(&self->lock);
+    return err == BAY_OK ? sdk_task_kick(self) : err;
+}
+
+bay_task *bay_task_keep(bay_task *task)
+{
+    if (task != NULL) {
+        pthread_mutex_lock(&task->lock);
+        task->holders++;
+        pthread_mutex_unlock(&task->lock);
+    }
+    return task;
+}
+
+void bay_task_release(bay_task *task)
+{
+    if (task == NULL) {
+        return;
+    }
+    loop *of_agent = sdk_agent_loop(task->serving);
+    bool is_here = loop_is_here(of_agent) && loop_is_turning(of_agent);
+    pthread_mutex_lock(&task->lock);
+    bool is_last = --task->holders == 0;
+    if (is_last && !is_here) {
+        post(task);
+    }
+    pthread_mutex_unlock(&task->lock);
+    if (is_last && is_here) {
+        sdk_task_drain(task);
+    }
+}
+
+/* ---- the public moves ------------------------------------------------------------------------ */
+
+static a2a_state state_of(bay_state state)
+{
+    return state > BAY_STATE_UNKNOWN && state <= BAY_AUTH_REQUIRED ? (a2a_state)state
+                                                                   : A2A_STATE_UNSPECIFIED;
+}
+
+static bay_err move_with(bay_task *task, move_kind kind, a2a_state state, bool ends, bay_str json)
+{
+    move_request request = {.kind = kind, .state = state, .ends = ends, .json = json};
+    return sdk_task_move(task, &request);
+}
+
+/* {"parts":[{"text":…}]}, or nothing for no text. */
+static bay_err move_text(bay_task *task, move_kind kind, a2a_state state, bool ends, bay_str text)
+{
+    char small[1024];
+    buf json = {.at = small, .cap = sizeof(small), .max = sizeof(small)};
+    buf large;
+    buf_init(&large, TASK_MOVE_BYTES);
+    buf *used = text.len * 6 + 64 < sizeof(small) ? &json : &large;
+    if (text.at != NULL) {
+        buf_lit(used, "{\"parts\":[");
+        sdk_part_text(used, text, STR(""), STR(""));
+        buf_lit(used, "]}");
+    }
+    bay_err err =
+        used->err != BAY_OK ? used->err : move_with(task, kind, state, ends, buf_view(used));
+    buf_fini(&large);
+    return err;
+}
+
+static bay_err move_message(bay_task *task, move_kind kind, a2a_state state, bool ends,
+                            const bay_message *message)
+{
+    if (message == NULL) {
+        return BAY_NOMEM;
+    }
+    buf json;
+    buf_init(&json, TASK_MOVE_BYTES);
+    buf_char(&json, '{');
+    bay_err err = sdk_message_write(message, &json);
+    buf_char(&json, '}');
+    if (err == BAY_OK) {
+        err = json.err != BAY_OK ? json.err : move_with(task, kind, state, ends, buf_view(&json));
+    } else if (err != BAY_NOMEM && err != BAY_LIMIT) {
+        err = BAY_INVALID;
+    }
+    buf_fini(&json);
+    return err;
+}
+
+/* Does a task in that state wait for nobody but its caller? */
+static bool is_end(a2a_state state)
+{
+    return a2a_state_is_terminal(state) || state == A2A_INPUT_REQUIRED;
+}
+
+bay_err bay_task_status(bay_task *task, bay_state state, const char *text)
+{
+    a2a_state to = state_of(state);
+    return to == A2A_STATE_UNSPECIFIED ? BAY_INVALID
+                                       : move_text(task, MOVE_STATUS, to, is_end(to), str_of(text));
+}
+
+bay_err bay_task_status_message(bay_task *task, bay_state state, const bay_message *message)
+{
+    a2a_state to = state_of(state);
+    return to == A2A_STATE_UNSPECIFIED ? BAY_INVALID
+                                       : move_message(task, MOVE_STATUS, to, is_end(to), message);
+}
+
+static bay_err vmove(bay_task *task, move_kind kind, a2a_state state, const char *format,
+                     va_list arguments)
+{
+    buf text;
+    buf_init(&text, TASK_MOVE_BYTES);
+    buf_vprintf(&text, format, arguments);
+    bay_str view = text.len > 0 ? buf_view(&text) : STR("");
+    bay_err err = text.err != BAY_OK ? text.err : move_text(task, kind, state, true, view);
+    buf_fini(&text);
+    return err;
+}
+
+bay_err bay_task_complete(bay_task *task, const char *text)
+{
+    return move_text(task, MOVE_STATUS, A2A_COMPLETED, true, str_of(text));
+}
+
+bay_err bay_task_completef(bay_task *task, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    bay_err err = vmove(task, MOVE_STATUS, A2A_COMPLETED, format, arguments);
+    va_end(arguments);
+    return err;
+}
+
+bay_err bay_task_fail(bay_task *task, const char *text)
+{
+    return move_text(task, MOVE_STATUS, A2A_FAILED, true, str_of(text));
+}
+
+bay_err bay_task_failf(bay_task *task, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    bay_err err = vmove(task, MOVE_STATUS, A2A_FAILED, format, arguments);
+    va_end(arguments);
+    return err;
+}
+
+bay_err bay_task_reject(bay_task *task, const char *text)
+{
+    return move_text(task, MOVE_STATUS, A2A_REJECTED, true, str_of(text));
+}
+
+bay_err bay_task_ask(bay_task *task, const char *text)
+{
+    return move_text(task, MOVE_STATUS, A2A_INPUT_REQUIRED, true, str_of(text));
+}
+
+bay_err bay_task_ask_auth(bay_task *task, const char *text)
+{
+    return move_text(task, MOVE_STATUS, A2A_AUTH_REQUIRED, true, str_of(text));
+}
+
+bay_err bay_task_reply(bay_task *task, const char *text)
+{
+    return move_text(task, MOVE_REPLY, A2A_STATE_UNSPECIFIED, true,
+                     str_of(text != NULL ? text : ""));
+}
+
+bay_err bay_task_replyf(bay_task *task, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    bay_err err = vmove(task, MOVE_REPLY, A2A_STATE_UNSPECIFIED, format, arguments);
+    va_end(arguments);
+    return err;
+}
+
+bay_err bay_task_reply_message(bay_task *task, const bay_message *message)
+{
+    return move_message(task, MOVE_REPLY, A2A_STATE_UNSPECIFIED, true, message);
+}
+
+bay_err bay_task_end(bay_task *task, bay_state state, const bay_message *message)
+{
+    a2a_state to = state_of(state);
+    bool is_end_state = is_end(to) || to == A2A_AUTH_REQUIRED;
+    return is_end_state ? move_message(task, MOVE_STATUS, to, true, message) : BAY_INVALID;
+}
+
+/* The skill stands before the handler's own bytes: further messages of the task go to it. */
+bay_err bay_task_remember(bay_task *task, const void *bytes, size_t len)
+{
+    if (task == NULL) {
+        return BAY_NOMEM;
+    }
+    if (len + task->skill.len + 2 > A2A_TURN_MEMORY_BYTES) {
+        return BAY_LIMIT;
+    }
+    buf record;
+    buf_init(&record, A2A_TURN_MEMORY_BYTES);
+    buf_char(&record, (char)(task->skill.len & 0xff));
+    buf_char(&record, (char)(task->skill.len >> 8));
+    buf_str(&record, task->skill);
+    buf_append(&record, bytes, len);
+    bay_err err = record.err != BAY_OK ? record.err
+                                       : move_with(task, MOVE_REMEMBER, A2A_STATE_UNSPECIFIED,
+                                                   false, buf_view(&record));
+    buf_fini(&record);
+    return err;
+}

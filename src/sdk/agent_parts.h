@@ -1,0 +1,233 @@
+/* The inside of a bay_agent: what was registered, its rendered cards, and its serving. Shared by
+ * the sdk's agent files only.
+ *
+ *   bay_agent ── serving (loop, engine, doors, store, courier) ── bay_task: one turn
+ *      ├─ abilities, schemes                                        ├─ moves, in order
+ *      ├─ cards (pure, hybrid, 0.3; signed)                         └─ artifacts being made
+ *      └─ pool of threads for handlers */
+#ifndef SDK_AGENT_PARTS_H
+#define SDK_AGENT_PARTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "a2a/agent.h"
+#include "a2a/dialect.h"
+#include "a2a/security.h"
+#include "auth/card_signature.h"
+#include "auth/jose.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "net/bell.h"
+#include "net/loop.h"
+#include "patchbay/agent.h"
+#include "sdk/message_parts.h"
+#include "transport/a2a_face.h"
+
+enum {
+    AGENT_SETTINGS = 24,           /* room for bay_agent_setting */
+    AGENT_ERRORS = 16,             /* of registration that are kept */
+    AGENT_ABILITIES = 1000,        /* of one agent */
+    AGENT_SCHEMES = 32,            /* of one agent */
+    AGENT_KEYS = 10000,            /* of one API key scheme */
+    AGENT_CARD_BYTES = 4 << 20,    /* of one rendered card */
+    AGENT_MEMORY_BYTES = 64 << 20, /* of everything registered */
+    AGENT_GRANT_BYTES = 4096,      /* of a principal, and of its scopes */
+    AGENT_ALLOWED = 256,           /* hosts, origins and webhook targets, each */
+    AGENT_DRAIN_MS = 10000,        /* for what is under way, when an agent is stopped */
+    AGENT_TAG_BYTES = 40,          /* of an ETag */
+};
+
+struct bay_ability {
+    bay_agent *agent;
+    struct bay_ability *next;
+    bay_str id;
+    bay_str name;
+    bay_str description;
+    buf tags; /* elements with their commas, like all below */
+    buf examples;
+    buf inputs;
+    buf outputs;
+    buf requirements;
+    bay_task_handler handler;
+    void *user;
+    bool is_listed; /* false: a bad one, kept for its setters */
+};
+
+typedef struct agent_key {
+    struct agent_key *next;
+    char *text; /* wiped */
+    size_t len;
+    bay_str principal;
+    bay_str scopes;
+} agent_key;
+
+typedef struct agent_scheme {
+    struct agent_scheme *next;
+    bay_str name;
+    bay_str json; /* as the card has it */
+    bay_verify verify;
+    void *user;
+    agent_key *keys;
+    size_t key_count;
+    jose_keys *trusted;
+    bay_str issuer;
+    bay_str audience;
+    bay_str like; /* whose verification it shares; "": its own */
+    bool is_api_key;
+    bool is_mtls;
+} agent_scheme;
+
+/* A list of texts that are given one by one. */
+typedef struct agent_texts {
+    bay_str items[AGENT_ALLOWED];
+    size_t count;
+} agent_texts;
+
+typedef struct agent_cards {
+    bay_str pure; /* owned */
+    bay_str hybrid;
+    bay_str old;
+    bay_str extended;
+    char pure_tag[AGENT_TAG_BYTES];
+    char hybrid_tag[AGENT_TAG_BYTES];
+    char old_tag[AGENT_TAG_BYTES];
+    a2a_security *security;
+} agent_cards;
+
+typedef struct agent_serving agent_serving;
+typedef struct agent_pool agent_pool;
+
+struct bay_agent {
+    arena memory; /* everything that was registered, but secrets */
+    bay_str name;
+    bay_str version;
+    bay_str description;
+    bay_str organization;
+    bay_str organization_url;
+    bay_str documentation;
+    bay_str icon;
+    bay_str url;  /* without a '/' at its end */
+    bay_str path; /* "" or "/…" */
+    bool has_path;
+    bay_str extended; /* raw members, or empty */
+    buf inputs;
+    buf outputs;
+    buf extensions;
+    buf extension_uris; /* separated by commas */
+    buf requirements;
+    bay_ability *abilities; /* in the order they were registered */
+    size_t ability_count;
+    map abilities_by_id;
+    bay_task_handler handler; /* for messages that name no skill */
+    void *handler_user;
+    agent_scheme *schemes;
+    size_t scheme_count;
+    agent_texts hosts;
+    agent_texts origins;
+    agent_texts targets;
+    jose_key *signing_key;
+    bay_str jku;
+    bay_str certificate_file;
+    bay_str key_file;
+    bay_str ca_file;
+    bay_str store_path; /* "": memory */
+    int64_t settings[AGENT_SETTINGS];
+    bool is_hybrid;
+    bool is_lenient;
+    bool is_open;
+    bool is_resumable;
+    bool is_on_loop;
+    bool has_push;
+    bool is_out_of_memory;
+    bay_diag errors[AGENT_ERRORS];
+    size_t error_count; /* may exceed what is kept */
+    log_target log;     /* no sink: the process's */
+    agent_cards cards;
+    agent_serving *serving; /* NULL: not being served */
+    bell stop;
+    bool has_served;
+    uint32_t drain_ms; /* how long an end may take, twice; tests have less patience */
+};
+
+/* A line that may be said outside a turn of the agent's loop, on whatever thread. */
+#define AGENT_LOG(agent, level, ...)                                                               \
+    do {                                                                                           \
+        const log_target *log_before =                                                             \
+            log_direct((agent)->log.sink != NULL ? &(agent)->log : NULL);                          \
+        LOG(level, "agent", __VA_ARGS__);                                                          \
+        log_direct(log_before);                                                                    \
+    } while (0)
+
+/* ---- agent.c */
+
+void sdk_agent_error(bay_agent *self, const char *format, ...) BAY_PRINTF(2, 3);
+/* A copy in the agent's memory; empty on failure, which is remembered. */
+bay_str sdk_agent_keep(bay_agent *self, const char *text);
+/* One more element of a JSON array of strings. */
+void sdk_agent_add_text(bay_agent *self, buf *among, const char *text);
+uint64_t sdk_agent_setting(const bay_agent *self, bay_agent_setting setting);
+/* Who answers messages that name this skill; "": none. NULL: there is no such skill. */
+const bay_ability *sdk_agent_ability(const bay_agent *self, bay_str id);
+
+/* ---- agent_security.c */
+
+agent_scheme *sdk_agent_scheme_find(const bay_agent *self, bay_str name);
+/* {"schemes":{NAME:{"list":[…]}}}, one more element. */
+void sdk_agent_requirement(bay_agent *self, buf *among, const char *scheme, const char *scopes);
+/* a2a_verify; `user`: the agent. */
+bay_err sdk_agent_verify(void *user, a2a_scheme_kind kind, bay_str name, bay_str credential,
+                         arena *memory, bay_str *out_principal, bay_str *out_scopes);
+/* For a2a_face_options: `user` is an agent. */
+bay_err sdk_agent_identify(bay_agent *self, http_exchange *exchange, a2a_face_identity *out,
+                           a2a_fault *fault);
+bay_err sdk_agent_admit(bay_agent *self, http_exchange *exchange, const a2a_call *call,
+                        bay_str *out_challenge, a2a_fault *fault);
+/* What a request asks for by name, "": nothing; in `memory`. */
+bay_str sdk_agent_skill_of(json_val request, arena *memory);
+void sdk_agent_schemes_free(bay_agent *self);
+
+/* ---- agent_card.c */
+
+/* Renders all forms anew, with interfaces at `base` ("http://127.0.0.1:8080"). On failure they are
+ * as they were. BAY_INVALID with `diag`. */
+bay_err sdk_agent_render(bay_agent *self, bay_str base, bay_diag *diag) BAY_MUST_CHECK;
+void sdk_agent_cards_free(agent_cards *self);
+/* Does nothing in its card keep strangers out? */
+bool sdk_agent_is_open(const bay_agent *self);
+
+/* ---- agent_serving.c */
+
+loop *sdk_agent_loop(const agent_serving *self);
+agent_pool *sdk_agent_pool(const agent_serving *self); /* NULL: handlers run on the loop */
+/* Handlers of that many tasks still have them. */
+void sdk_agent_count(agent_serving *self, int change);
+arena *sdk_agent_scratch(agent_serving *self); /* the loop's, reset by who uses it */
+map *sdk_agent_running(agent_serving *self);   /* bay_task by id; the loop's */
+/* Everything ends at once. False: handlers that do not end still need it. */
+bool sdk_agent_abandon(bay_agent *self);
+
+/* ---- agent_task.c */
+
+/* For an a2a_handler whose user is the agent. */
+void sdk_task_begin(void *user, a2a_turn *turn);
+void sdk_task_canceled(void *user, a2a_turn *turn);
+/* The agent ends: handlers learn of it. */
+void sdk_agent_cancel_tasks(agent_serving *self);
+
+/* ---- agent_pool.c: a bounded set of threads */
+
+typedef struct agent_job {
+    list_link link;
+    void (*run)(void *argument);
+    void *argument;
+} agent_job;
+
+bay_err agent_pool_new(uint32_t threads, const log_target *log, agent_pool **out) BAY_MUST_CHECK;
+/* Waits for what is running and what is queued. */
+void agent_pool_free(agent_pool *self);
+/* Runs it on one of the threads, in the order given. BAY_NOMEM: there is not even one thread. */
+bay_err agent_pool_run(agent_pool *self, agent_job *job) BAY_MUST_CHECK;
+
+#endif

@@ -1,0 +1,455 @@
+/* Who may call an agent: schemes that its card declares, and how what callers bring is verified.
+ * Keys live outside of the agent's arena and are wiped; nothing of a credential is ever logged. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "sdk/agent_parts.h"
+#include "json/writer.h"
+
+enum { LEEWAY_MS = 60000 };
+
+struct bay_grant {
+    arena *memory;
+    bay_str principal;
+    bay_str scopes;
+    bool is_short; /* what was said of it could not be kept */
+};
+
+static void grant_keep(bay_grant *self, const char *text, bay_str *out)
+{
+    bay_str given = str_of(text);
+    if (given.len > AGENT_GRANT_BYTES || arena_dup(self->memory, given, out) != BAY_OK) {
+        self->is_short = true;
+    }
+}
+
+void bay_grant_principal(bay_grant *grant, const char *principal)
+{
+    grant_keep(grant, principal, &grant->principal);
+}
+
+void bay_grant_scopes(bay_grant *grant, const char *scopes)
+{
+    grant_keep(grant, scopes, &grant->scopes);
+}
+
+/* ---- registration ---------------------------------------------------------------------------- */
+
+agent_scheme *sdk_agent_scheme_find(const bay_agent *self, bay_str name)
+{
+    for (agent_scheme *at = self->schemes; at != NULL; at = at->next) {
+        if (str_eq(at->name, name)) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+/* A scheme in the card's words. NULL: it is refused, or there is no memory. */
+static agent_scheme *add(bay_agent *self, const char *function, const char *name, bay_str json)
+{
+    bay_str key = str_of(name);
+    const char *fault = key.len == 0                                  ? "it has no name"
+                        : sdk_agent_scheme_find(self, key) != NULL    ? "there is one already"
+                        : self->scheme_count == AGENT_SCHEMES         ? "there are too many"
+                        : sdk_json_check(json, JSON_OBJECT) != BAY_OK ? "it is no JSON object"
+                                                                      : NULL;
+    if (fault != NULL) {
+        sdk_agent_error(self, "%s \"%.100s\": %s", function, name != NULL ? name : "", fault);
+        return NULL;
+    }
+    agent_scheme *scheme = arena_zalloc(&self->memory, sizeof(*scheme));
+    if (scheme == NULL || arena_dup(&self->memory, json, &scheme->json) != BAY_OK ||
+        arena_dup(&self->memory, key, &scheme->name) != BAY_OK) {
+        self->is_out_of_memory = true;
+        return NULL;
+    }
+    agent_scheme **last = &self->schemes;
+    while (*last != NULL) {
+        last = &(*last)->next;
+    }
+    *last = scheme;
+    self->scheme_count++;
+    return scheme;
+}
+
+/* {"KIND":{"NAME_1":"VALUE_1","NAME_2":"VALUE_2"}} */
+static agent_scheme *add_simple(bay_agent *self, const char *function, const char *scheme,
+                                const char *kind, const char *const members[4])
+{
+    buf json;
+    buf_init(&json, AGENT_GRANT_BYTES);
+    buf_printf(&json, "{\"%s\":{", kind);
+    for (int i = 0; i < 4 && members[i] != NULL; i += 2) {
+        buf_printf(&json, "%s\"%s\":", i > 0 ? "," : "", members[i]);
+        json_quote(&json, str_of(members[i + 1]));
+    }
+    buf_lit(&json, "}}");
+    agent_scheme *made = add(self, function, scheme, buf_view(&json));
+    buf_fini(&json);
+    return made;
+}
+
+void bay_agent_api_key(bay_agent *agent, const char *scheme, const char *location, const char *name,
+                       bay_verify verify, void *user)
+{
+    if (agent == NULL) {
+        return;
+    }
+    bay_str where = str_of(location);
+    bool is_known =
+        str_eq(where, STR("header")) || str_eq(where, STR("query")) || str_eq(where, STR("cookie"));
+    if (!is_known || name == NULL || name[0] == '\0') {
+        sdk_agent_error(agent,
+                        "bay_agent_api_key \"%.100s\": a key is in a field of \"header\", "
+                        "\"query\" or \"cookie\"",
+                        scheme != NULL ? scheme : "");
+        return;
+    }
+    const char *const members[4] = {"location", location, "name", name};
+    agent_scheme *made =
+        add_simple(agent, "bay_agent_api_key", scheme, "apiKeySecurityScheme", members);
+    if (made != NULL) {
+        made->is_api_key = true;
+        made->verify = verify;
+        made->user = user;
+    }
+}
+
+void bay_agent_api_key_add(bay_agent *agent, const char *scheme, const char *key,
+                           const char *principal, const char *scopes)
+{
+    if (agent == NULL) {
+        return;
+    }
+    agent_scheme *of = sdk_agent_scheme_find(agent, str_of(scheme));
+    bay_str text = str_of(key);
+    const char *fault = of == NULL || !of->is_api_key ? "there is no API key scheme of that name"
+                        : text.len == 0               ? "the key is empty"
+                        : of->key_count == AGENT_KEYS ? "there are too many keys"
+                                                      : NULL;
+    if (fault != NULL) {
+        sdk_agent_error(agent, "bay_agent_api_key_add \"%.100s\": %s", scheme != NULL ? scheme : "",
+                        fault);
+        return;
+    }
+    agent_key *made = arena_zalloc(&agent->memory, sizeof(*made));
+    char *copy = made != NULL ? mem_dup(text.at, text.len) : NULL;
+    if (copy == NULL) {
+        agent->is_out_of_memory = true;
+        return;
+    }
+    *made = (agent_key){.next = of->keys,
+                        .text = copy,
+                        .len = text.len,
+                        .principal = sdk_agent_keep(agent, principal),
+                        .scopes = sdk_agent_keep(agent, scopes)};
+    of->keys = made;
+    of->key_count++;
+}
+
+void bay_agent_http_auth(bay_agent *agent, const char *scheme, const char *kind, bay_verify verify,
+                         void *user)
+{
+    if (agent == NULL) {
+        return;
+    }
+    if (kind == NULL || kind[0] == '\0' || verify == NULL) {
+        sdk_agent_error(agent,
+                        "bay_agent_http_auth \"%.100s\": its kind (\"Bearer\") and who "
+                        "verifies it are wanted",
+                        scheme != NULL ? scheme : "");
+        return;
+    }
+    const char *const members[4] = {"scheme", kind};
+    agent_scheme *made =
+        add_simple(agent, "bay_agent_http_auth", scheme, "httpAuthSecurityScheme", members);
+    if (made != NULL) {
+        made->verify = verify;
+        made->user = user;
+    }
+}
+
+static bay_err read_file(const char *path, buf *out)
+{
+    FILE *file = fopen(path, "rbe");
+    if (file == NULL) {
+        return BAY_NOTFOUND;
+    }
+    char bytes[4096];
+    size_t len;
+    while ((len = fread(bytes, 1, sizeof(bytes), file)) > 0) {
+        buf_append(out, bytes, len);
+    }
+    bay_err err = ferror(file) != 0 ? BAY_IO : out->err;
+    (void)fclose(file);
+    return err;
+}
+
+/* A JWK set, or the path of one. */
+static bay_err read_keys(const char *keys, jose_keys **out, bay_diag *diag)
+{
+    bay_str text = str_of(keys);
+    size_t blank = 0;
+    while (blank < text.len && strchr(" \t\r\n", text.at[blank]) != NULL) {
+        blank++;
+    }
+    if (blank < text.len && text.at[blank] == '{') {
+        return jose_keys_new(text, out, diag);
+    }
+    buf file;
+    buf_init(&file, JOSE_KEYSET_BYTES);
+    bay_err err = keys != NULL ? read_file(keys, &file) : BAY_NOTFOUND;
+    if (err != BAY_OK) {
+        err = diag_set(diag, err, "\"%.100s\" cannot be read: %s", keys != NULL ? keys : "",
+                       bay_err_text(err));
+    } else {
+        err = jose_keys_new(buf_view(&file), out, diag);
+    }
+    buf_fini(&file);
+    return err;
+}
+
+void bay_agent_jwt(bay_agent *agent, const char *scheme, const char *issuer, const char *audience,
+                   const char *keys)
+{
+    if (agent == NULL) {
+        return;
+    }
+    if (audience == NULL || audience[0] == '\0') {
+        sdk_agent_error(agent, "bay_agent_jwt \"%.100s\": for which audience?",
+                        scheme != NULL ? scheme : "");
+        return;
+    }
+    bay_diag why = {.code = BAY_OK};
+    jose_keys *trusted = NULL;
+    bay_err err = read_keys(keys, &trusted, &why);
+    if (err != BAY_OK) {
+        sdk_agent_error(agent, "bay_agent_jwt \"%.60s\": %s", scheme != NULL ? scheme : "",
+                        why.code != BAY_OK ? why.text : bay_err_text(err));
+        return;
+    }
+    const char *const members[4] = {"scheme", "Bearer", "bearerFormat", "JWT"};
+    agent_scheme *made =
+        add_simple(agent, "bay_agent_jwt", scheme, "httpAuthSecurityScheme", members);
+    if (made == NULL) {
+        jose_keys_free(trusted);
+        return;
+    }
+    made->trusted = trusted;
+    made->issuer = sdk_agent_keep(agent, issuer);
+    made->audience = sdk_agent_keep(agent, audience);
+}
+
+void bay_agent_mtls(bay_agent *agent, const char *scheme)
+{
+    if (agent != NULL) {
+        const char *const members[4] = {NULL};
+        agent_scheme *made =
+            add_simple(agent, "bay_agent_mtls", scheme, "mtlsSecurityScheme", members);
+        if (made != NULL) {
+            made->is_mtls = true;
+        }
+    }
+}
+
+void bay_agent_scheme(bay_agent *agent, const char *scheme, const char *json, bay_verify verify,
+                      void *user, const char *like)
+{
+    if (agent == NULL) {
+        return;
+    }
+    if ((verify == NULL) == (like == NULL || like[0] == '\0')) {
+        sdk_agent_error(agent,
+                        "bay_agent_scheme \"%.100s\": either who verifies it, or like which "
+                        "scheme it is verified",
+                        scheme != NULL ? scheme : "");
+        return;
+    }
+    agent_scheme *made = add(agent, "bay_agent_scheme", scheme, str_of(json));
+    if (made != NULL) {
+        made->verify = verify;
+        made->user = user;
+        made->like = sdk_agent_keep(agent, like);
+    }
+}
+
+void sdk_agent_requirement(bay_agent *self, buf *among, const char *scheme, const char *scopes)
+{
+    bay_str rest = str_of(scopes);
+    buf_str(among, among->len > 0 ? STR(",{\"schemes\":{") : STR("{\"schemes\":{"));
+    json_quote(among, str_of(scheme));
+    buf_lit(among, ":{\"list\":[");
+    bool is_first = true;
+    while (rest.len > 0) {
+        bay_str one = str_head(rest, str_find(rest, ' '));
+        rest = str_from(rest, one.len + 1);
+        if (one.len > 0) {
+            buf_str(among, is_first ? STR("") : STR(","));
+            json_quote(among, one);
+            is_first = false;
+        }
+    }
+    buf_lit(among, "]}}}");
+    self->is_out_of_memory = self->is_out_of_memory || among->err != BAY_OK;
+}
+
+void bay_agent_require(bay_agent *agent, const char *scheme, const char *scopes)
+{
+    if (agent != NULL) {
+        sdk_agent_requirement(agent, &agent->requirements, scheme, scopes);
+    }
+}
+
+void sdk_agent_schemes_free(bay_agent *self)
+{
+    for (agent_scheme *at = self->schemes; at != NULL; at = at->next) {
+        jose_keys_free(at->trusted);
+        for (agent_key *key = at->keys; key != NULL; key = key->next) {
+            mem_wipe(key->text, key->len);
+            mem_free(key->text);
+        }
+    }
+    self->schemes = NULL;
+}
+
+/* ---- verification ---------------------------------------------------------------------------- */
+
+/* All keys are looked at, whichever it is: the time says nothing. */
+static const agent_key *find_key(const agent_scheme *self, bay_str credential)
+{
+    const agent_key *found = NULL;
+    for (const agent_key *at = self->keys; at != NULL; at = at->next) {
+        if (str_eq_secret((bay_str){at->text, at->len}, credential)) {
+            found = at;
+        }
+    }
+    return found;
+}
+
+static bay_err verify_by_program(const agent_scheme *self, bay_str credential, bay_grant *grant)
+{
+    bool is_good = self->verify(grant, credential, self->user) && !grant->is_short;
+    return is_good ? BAY_OK : BAY_DENIED;
+}
+
+static bay_err verify_token(const agent_scheme *self, bay_str credential, bay_grant *grant)
+{
+    jose_claims claims;
+    jose_expected expected = {.issuer = self->issuer,
+                              .audience = self->audience,
+                              .now_ms = loop_time_ms(),
+                              .leeway_ms = LEEWAY_MS};
+    bay_err err =
+        jose_token_verify(self->trusted, credential, &expected, grant->memory, &claims, NULL);
+    if (err == BAY_OK) {
+        grant->principal = claims.subject;
+        grant->scopes = claims.scopes;
+    }
+    return err == BAY_NOMEM ? err : err == BAY_OK ? BAY_OK : BAY_DENIED;
+}
+
+bay_err sdk_agent_verify(void *user, a2a_scheme_kind kind, bay_str name, bay_str credential,
+                         arena *memory, bay_str *out_principal, bay_str *out_scopes)
+{
+    const bay_agent *agent = user;
+    const agent_scheme *scheme = sdk_agent_scheme_find(agent, name);
+    if (scheme != NULL && scheme->like.len > 0) {
+        scheme = sdk_agent_scheme_find(agent, scheme->like);
+    }
+    if (scheme == NULL) {
+        return BAY_UNSUPPORTED;
+    }
+    bay_grant grant = {.memory = memory, .principal = STR(""), .scopes = STR("")};
+    const agent_key *key = find_key(scheme, credential);
+    bay_err err = BAY_DENIED;
+    if (key != NULL) {
+        grant.principal = key->principal;
+        grant.scopes = key->scopes;
+        err = BAY_OK;
+    } else if (scheme->trusted != NULL) {
+        err = verify_token(scheme, credential, &grant);
+    } else if (scheme->verify != NULL) {
+        err = verify_by_program(scheme, credential, &grant);
+    } else if (kind == A2A_SCHEME_MTLS && scheme->is_mtls) {
+        grant.principal = credential; /* TLS verified the certificate whose subject it is */
+        err = BAY_OK;
+    }
+    if (err == BAY_OK) {
+        *out_principal = grant.principal;
+        *out_scopes = grant.scopes;
+    }
+    return err;
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+static bay_str field_of(void *context, bay_str name)
+{
+    return http_exchange_field(context, name);
+}
+
+static bay_err check(bay_agent *self, http_exchange *exchange, bay_str skill,
+                     bay_str *out_principal, bay_str *out_challenge, a2a_fault *fault)
+{
+    a2a_presented presented = {.field = field_of,
+                               .query = http_exchange_query(exchange),
+                               .certificate = http_exchange_client_certificate(exchange),
+                               .context = exchange};
+    return a2a_security_check(self->cards.security, &presented, skill, sdk_agent_verify, self,
+                              http_exchange_arena(exchange), out_principal, out_challenge, fault);
+}
+
+bay_err sdk_agent_identify(bay_agent *self, http_exchange *exchange, a2a_face_identity *out,
+                           a2a_fault *fault)
+{
+    if (a2a_security_is_open(self->cards.security)) {
+        return BAY_OK;
+    }
+    return check(self, exchange, STR(""), &out->principal, &out->challenge, fault);
+}
+
+bay_str sdk_agent_skill_of(json_val request, arena *memory)
+{
+    bay_str skill = STR("");
+    json_val of_message = json_get(json_get(request, STR("message")), STR("metadata"));
+    json_val named = json_get(of_message, STR("skillId"));
+    if (json_is(named, JSON_MISSING)) {
+        named = json_get(json_get(request, STR("metadata")), STR("skillId"));
+    }
+    if (!json_is(named, JSON_STRING) || json_str(named, memory, &skill) != BAY_OK) {
+        return STR("");
+    }
+    return skill;
+}
+
+/* Who answers is known by the message only: a skill that is not there is refused, and one that
+ * needs more than the agent asks of everybody is given to nobody without it. */
+bay_err sdk_agent_admit(bay_agent *self, http_exchange *exchange, const a2a_call *call,
+                        bay_str *out_challenge, a2a_fault *fault)
+{
+    if (call->method != A2A_SEND_MESSAGE && call->method != A2A_SEND_STREAMING_MESSAGE) {
+        return BAY_OK;
+    }
+    bay_str skill = sdk_agent_skill_of(call->params, call->memory);
+    const bay_ability *ability = sdk_agent_ability(self, skill);
+    if (ability == NULL && skill.len > 0) {
+        return a2a_fault_set(fault, A2A_E_INVALID_PARAMS,
+                             "message.metadata.skillId: this agent has no skill \"%.*s\"",
+                             (int)(skill.len < 64 ? skill.len : 64), skill.at);
+    }
+    json_val task = json_get(json_get(call->params, STR("message")), STR("taskId"));
+    bool is_default = ability == NULL && self->handler == NULL && json_is(task, JSON_MISSING);
+    for (const bay_ability *at = self->abilities; is_default && ability == NULL; at = at->next) {
+        ability = at->is_listed ? at : NULL;
+    }
+    if (ability == NULL || ability->requirements.len == 0) {
+        return BAY_OK;
+    }
+    bay_str principal;
+    return check(self, exchange, ability->id, &principal, out_challenge, fault);
+}

@@ -1,0 +1,635 @@
+/* Serving an agent: what it listens on, its engine, and how all of it ends.
+ *
+ *   (nothing) ──listen──► SERVING ──stop──► DRAINING ──► ENDING ──► gone
+ *                                              └─ a second stop ─┘
+ *
+ * DRAINING: no new connections, streams end (their callers come back), what is under way is
+ * answered, for at most drain_ms. ENDING: what is still connected is cut; handlers are told to
+ * stop, for at most drain_ms again: after that they are given up on (BAY_TIMEOUT), and the agent
+ * stays as it is, because they still hold parts of it. What a handler had not answered by then
+ * stays as it stands in the store: the next process goes on with it.
+ *
+ * Invariants
+ * - Nothing of this is freed inside a turn of the loop. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "net/http_server.h"
+#include "sdk/agent_parts.h"
+#include "sdk/agent_push.h"
+#include "sdk/agent_task.h"
+#include "sdk/listen_address.h"
+
+enum {
+    SCRATCH_BYTES = 512 << 20, /* indexes of what one move says */
+    BASE_BYTES = 512,          /* of the address in the card */
+};
+
+/* Addresses that are guarded alike. */
+typedef struct door {
+    agent_serving *of;
+    http_server *http; /* NULL: nothing is listened on */
+    a2a_face *face;
+    bool is_drained;
+} door;
+
+typedef enum serving_phase { SERVING, DRAINING, ENDING } serving_phase;
+
+struct agent_serving {
+    bay_agent *agent;
+    loop *loop;
+    a2a_agent *engine;
+    agent_push *courier;
+    agent_pool *pool;
+    tls_context *tls;
+    door doors[2]; /* [1]: loopback addresses */
+    serving_phase phase;
+    uint16_t port;
+    char base[BASE_BYTES]; /* where it is reached, when the program does not say */
+    list tasks;
+    map running;
+    size_t held; /* tasks that handlers have */
+    arena scratch;
+    loop_timer wake;
+    loop_timer patience; /* of DRAINING, then of ENDING */
+    bool is_impatient;   /* it ran out */
+    bool is_turning;
+    bool is_cut;
+};
+
+loop *sdk_agent_loop(const agent_serving *self)
+{
+    return self->loop;
+}
+
+agent_pool *sdk_agent_pool(const agent_serving *self)
+{
+    return self->pool;
+}
+
+void sdk_agent_count(agent_serving *self, int change)
+{
+    self->held = change > 0 ? self->held + 1 : self->held - 1;
+}
+
+arena *sdk_agent_scratch(agent_serving *self)
+{
+    return &self->scratch;
+}
+
+map *sdk_agent_running(agent_serving *self)
+{
+    return &self->running;
+}
+
+list *sdk_agent_tasks(agent_serving *self)
+{
+    return &self->tasks;
+}
+
+/* ---- the engine ------------------------------------------------------------------------------ */
+
+static uint64_t wall_clock(void *user)
+{
+    (void)user;
+    return loop_time_ms();
+}
+
+static void on_wake(void *argument)
+{
+    agent_serving *self = argument;
+    a2a_agent_tick(self->engine);
+}
+
+static void wake_at(void *user, uint64_t at_ms)
+{
+    agent_serving *self = ((bay_agent *)user)->serving;
+    uint64_t now = loop_time_ms();
+    if (loop_timer_start(self->loop, &self->wake, at_ms > now ? at_ms - now : 0) != BAY_OK) {
+        LOG(LOG_WARN, "agent", "no memory for a timer: what expired is removed later");
+    }
+}
+
+static void push_event(void *user, bay_str principal, json_val config, a2a_form form,
+                       a2a_event *event, bay_str task)
+{
+    agent_serving *self = ((bay_agent *)user)->serving;
+    agent_push_event(self->courier, principal, config, form, event, task);
+}
+
+static bay_err push_url(void *user, bay_str url, a2a_fault *fault)
+{
+    agent_serving *self = ((bay_agent *)user)->serving;
+    return agent_push_url(self->courier, url, fault);
+}
+
+static const a2a_handler handler = {.turn = sdk_task_begin, .canceled = sdk_task_canceled};
+static const a2a_handler handler_with_push = {.turn = sdk_task_begin,
+                                              .canceled = sdk_task_canceled,
+                                              .push = push_event,
+                                              .push_url = push_url};
+
+static void set_limits(const bay_agent *agent, a2a_agent_limits *out)
+{
+    out->tasks = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_MAX_TASKS);
+    out->running = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_MAX_RUNNING);
+    out->waiting = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_MAX_WAITING);
+    out->task_bytes = sdk_agent_setting(agent, BAY_AGENT_TASK_BYTES);
+    out->total_bytes = sdk_agent_setting(agent, BAY_AGENT_TOTAL_BYTES);
+    out->history = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_MAX_HISTORY);
+    out->artifacts = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_MAX_ARTIFACTS);
+    out->subscribers = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_MAX_SUBSCRIBERS);
+    out->replay_events = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_REPLAY_EVENTS);
+    out->task_ttl_ms = sdk_agent_setting(agent, BAY_AGENT_TASK_TTL_MS);
+    out->deduplicate_ms = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_DEDUPLICATE_MS);
+}
+
+static bay_err open_engine(agent_serving *self)
+{
+    bay_agent *agent = self->agent;
+    a2a_agent_options options = {
+        .handler = agent->has_push ? &handler_with_push : &handler,
+        .user = agent,
+        .card = agent->cards.pure,
+        .extended_card = agent->cards.extended,
+        .now = wall_clock,
+        .wake = wake_at,
+    };
+    set_limits(agent, &options.limits);
+    return a2a_agent_new(&options, &self->engine);
+}
+
+static bay_err open_courier(agent_serving *self, bay_diag *diag)
+{
+    const bay_agent *agent = self->agent;
+    agent_push_options options = {
+        .loop = self->loop,
+        .allow = agent->targets.items,
+        .allow_count = agent->targets.count,
+    };
+    return agent->has_push ? agent_push_new(&options, &self->courier, diag) : BAY_OK;
+}
+
+static bay_err open_tls(agent_serving *self, bay_diag *diag)
+{
+    const bay_agent *agent = self->agent;
+    if (agent->certificate_file.len == 0) {
+        return BAY_OK;
+    }
+    tls_options options = {
+        .certificate_file = agent->certificate_file.at,
+        .key_file = agent->key_file.at,
+        .ca_file = agent->ca_file.len > 0 ? agent->ca_file.at : NULL,
+    };
+    return tls_server_new(&options, &self->tls, diag);
+}
+
+static void ring_stop(void *argument);
+
+static void run_out(void *argument)
+{
+    agent_serving *self = argument;
+    self->is_impatient = true;
+}
+
+static void be_patient(agent_serving *self)
+{
+    self->is_impatient = loop_timer_start(self->loop, &self->patience, self->agent->drain_ms) !=
+                         BAY_OK; /* else until then */
+}
+
+static void serving_free(agent_serving *self)
+{
+    bay_agent *agent = self->agent;
+    if (self->engine != NULL) {
+        a2a_agent_free(self->engine);
+    }
+    agent_push_free(self->courier);
+    agent_pool_free(self->pool);
+    loop_free(self->loop);
+    tls_free(self->tls);
+    map_fini(&self->running);
+    arena_fini(&self->scratch);
+    bell_mute(&agent->stop); /* what stopped this must not stop the next */
+    agent->serving = NULL;
+    mem_free(self);
+}
+
+static bay_err open_parts(agent_serving *self, bay_diag *diag)
+{
+    bay_agent *agent = self->agent;
+    bay_err err = bell_hang(&agent->stop, self->loop, ring_stop, self);
+    if (err == BAY_OK) {
+        err = open_tls(self, diag);
+    }
+    if (err == BAY_OK && !agent->is_on_loop) {
+        err = agent_pool_new((uint32_t)sdk_agent_setting(agent, BAY_AGENT_THREADS),
+                             agent->log.sink != NULL ? &agent->log : NULL, &self->pool);
+    }
+    if (err == BAY_OK) {
+        err = open_courier(self, diag);
+    }
+    if (err == BAY_OK) {
+        err = open_engine(self);
+    }
+    return err;
+}
+
+static bay_err serving_new(bay_agent *agent, bay_diag *diag)
+{
+    agent_serving *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        return BAY_NOMEM;
+    }
+    bay_err err = loop_new(&self->loop);
+    if (err != BAY_OK) {
+        mem_free(self);
+        return err;
+    }
+    self->agent = agent;
+    agent->serving = self;
+    list_init(&self->tasks);
+    map_init(&self->running, sdk_agent_setting(agent, BAY_AGENT_MAX_RUNNING) + 1);
+    arena_init(&self->scratch, SCRATCH_BYTES);
+    loop_timer_init(&self->wake, on_wake, self);
+    loop_timer_init(&self->patience, run_out, self);
+    loop_set_log(self->loop, agent->log.sink != NULL ? &agent->log : NULL);
+    err = open_parts(self, diag);
+    if (err != BAY_OK) {
+        serving_free(self);
+        return err;
+    }
+    loop_hold(self->loop); /* a turn waits for the bell, even when nothing else is open */
+    a2a_agent_tick(self->engine);
+    return BAY_OK;
+}
+
+/* ---- HTTP ------------------------------------------------------------------------------------ */
+
+static bool door_agent(void *user, bay_str path, bay_str tenant, a2a_face_agent *out)
+{
+    const door *self = user;
+    const bay_agent *agent = self->of->agent;
+    const agent_cards *cards = &agent->cards;
+    (void)tenant;
+    if (path.len > 0 && !str_starts(path, agent->path)) {
+        return false;
+    }
+    *out = (a2a_face_agent){
+        .service = a2a_agent_service(self->of->engine),
+        .path = agent->path,
+        .card_1_0 = cards->pure,
+        .card_hybrid = cards->hybrid,
+        .card_0_3 = cards->old,
+        .etag_1_0 = str_of(cards->pure_tag),
+        .etag_hybrid = str_of(cards->hybrid_tag),
+        .etag_0_3 = str_of(cards->old_tag),
+        .extensions = buf_view(&agent->extension_uris),
+        .is_hybrid_default = agent->is_hybrid,
+        .card_max_age_s = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_CARD_MAX_AGE_S),
+    };
+    return true;
+}
+
+static bay_err door_identify(void *user, const a2a_face_agent *agent, http_exchange *exchange,
+                             a2a_face_identity *out, a2a_fault *fault)
+{
+    const door *self = user;
+    (void)agent;
+    return sdk_agent_identify(self->of->agent, exchange, out, fault);
+}
+
+static bay_err door_admit(void *user, const a2a_face_agent *agent, http_exchange *exchange,
+                          const a2a_call *call, bay_str *out_challenge, a2a_fault *fault)
+{
+    const door *self = user;
+    (void)agent;
+    return sdk_agent_admit(self->of->agent, exchange, call, out_challenge, fault);
+}
+
+static void door_free(door *self)
+{
+    if (self->http != NULL) {
+        http_server_free(self->http);
+    }
+    a2a_face_free(self->face);
+    self->http = NULL;
+    self->face = NULL;
+}
+
+static bay_err door_open(door *self, agent_serving *of, bool is_loopback)
+{
+    const bay_agent *agent = of->agent;
+    a2a_face_options face = {
+        .hosts = agent->hosts.items,
+        .host_count = agent->hosts.count,
+        .origins = agent->origins.items,
+        .origin_count = agent->origins.count,
+        .is_loopback = is_loopback,
+        .keep_alive_ms = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_KEEP_ALIVE_MS),
+        .inbound = {.is_lenient = agent->is_lenient},
+        .agent = door_agent,
+        .identify = door_identify,
+        .admit = door_admit,
+        .user = self,
+    };
+    self->of = of;
+    self->is_drained = false;
+    bay_err err = a2a_face_new(of->loop, &face, &self->face);
+    if (err != BAY_OK) {
+        return err;
+    }
+    http_server_options http = {
+        .limits = http_server_default_limits,
+        .handler = &a2a_face_handler,
+        .user = self->face,
+        .tls = of->tls,
+    };
+    http.limits.body_bytes = sdk_agent_setting(agent, BAY_AGENT_MAX_BODY_BYTES);
+    http.limits.connections = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_MAX_CONNECTIONS);
+    err = http_server_new(of->loop, &http, &self->http);
+    if (err != BAY_OK) {
+        door_free(self);
+    }
+    return err;
+}
+
+/* An address that means all of them is none that a caller could use: the machine's name is. */
+static void name_base(agent_serving *self, bay_str address)
+{
+    char machine[256];
+    bay_str host = str_head(address, str_find_last(address, ':'));
+    bool is_any = str_eq(host, STR("0.0.0.0")) || str_eq(host, STR("[::]"));
+    if (is_any && gethostname(machine, sizeof(machine)) == 0) {
+        machine[sizeof(machine) - 1] = '\0';
+        host = str_of(machine);
+    }
+    snprintf(self->base, sizeof(self->base), "%s://%.*s:%u", self->tls != NULL ? "https" : "http",
+             (int)(host.len < 255 ? host.len : 255), host.at, self->port);
+}
+
+static bay_err show(agent_serving *self, bay_diag *diag)
+{
+    bay_err err = sdk_agent_render(self->agent, str_of(self->base), diag);
+    return err != BAY_OK ? err
+                         : a2a_agent_set_card(self->engine, self->agent->cards.pure,
+                                              self->agent->cards.extended);
+}
+
+static bay_err listen_on(agent_serving *self, bay_str address, bay_diag *diag)
+{
+    bool is_loopback = listen_address_is_loopback(address);
+    door *way = &self->doors[is_loopback ? 1 : 0];
+    bool is_first_here = way->http == NULL;
+    bay_err err = is_first_here ? door_open(way, self, is_loopback) : BAY_OK;
+    if (err != BAY_OK) {
+        return diag_set(diag, err, "cannot listen on %.*s: %s", BAY_STR(address),
+                        bay_err_text(err));
+    }
+    err = http_server_listen(way->http, address, diag);
+    if (err != BAY_OK) {
+        if (is_first_here) {
+            door_free(way);
+        }
+        return err;
+    }
+    if (self->port == 0) {
+        self->port = http_server_port(way->http);
+        name_base(self, address);
+        err = show(self, diag);
+    }
+    return err;
+}
+
+/* a2a 1.0.1 section 13: what is reached from elsewhere declares who may, or says that all may */
+static bay_err check_open(const bay_agent *agent, bay_str address, bay_diag *diag)
+{
+    if (listen_address_is_loopback(address) || agent->is_open || !sdk_agent_is_open(agent)) {
+        return BAY_OK;
+    }
+    return diag_set(diag, BAY_DENIED,
+                    "%.*s can be reached by others, and the card asks nobody for credentials: "
+                    "declare a security scheme (bay_agent_api_key, …), or say "
+                    "bay_agent_open_on_purpose",
+                    BAY_STR(address));
+}
+
+static void end_if_idle(agent_serving *self);
+
+bay_err bay_agent_listen(bay_agent *agent, const char *address, bay_diag *diag)
+{
+    bay_err err = bay_agent_check(agent, diag);
+    if (err == BAY_OK) {
+        err = check_open(agent, str_of(address), diag);
+    }
+    if (err != BAY_OK) {
+        return err;
+    }
+    if (agent->serving == NULL) {
+        bay_diag why = {.code = BAY_OK};
+        err = serving_new(agent, &why);
+        if (err != BAY_OK) {
+            return diag_set(diag, err, "the agent cannot begin: %s",
+                            why.code != BAY_OK ? why.text : bay_err_text(err));
+        }
+    }
+    agent_serving *self = agent->serving;
+    if (self->phase != SERVING) {
+        return diag_set(diag, BAY_STATE, "the agent is being stopped");
+    }
+    err = listen_on(self, str_of(address), diag);
+    if (err != BAY_OK) {
+        end_if_idle(self);
+        return err;
+    }
+    agent->has_served = true;
+    return BAY_OK;
+}
+
+uint16_t bay_agent_port(const bay_agent *agent)
+{
+    return agent != NULL && agent->serving != NULL ? agent->serving->port : 0;
+}
+
+bay_err bay_agent_update(bay_agent *agent, bay_diag *diag)
+{
+    bay_err err = bay_agent_check(agent, diag);
+    return err == BAY_OK && agent->serving != NULL ? show(agent->serving, diag) : err;
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static void door_drained(void *argument)
+{
+    door *self = argument;
+    self->is_drained = true;
+}
+
+static void begin_drain(agent_serving *self)
+{
+    self->phase = DRAINING;
+    be_patient(self);
+    for (size_t i = 0; i < ARRAY_LEN(self->doors); i++) {
+        if (self->doors[i].http != NULL) {
+            a2a_face_close_streams(self->doors[i].face);
+            http_server_drain(self->doors[i].http, self->agent->drain_ms, door_drained,
+                              &self->doors[i]);
+        }
+    }
+}
+
+static void begin_end(agent_serving *self)
+{
+    self->phase = ENDING;
+    be_patient(self);
+    sdk_agent_cancel_tasks(self);
+}
+
+static void ring_stop(void *argument)
+{
+    agent_serving *self = argument;
+    if (self->phase == SERVING) {
+        begin_drain(self);
+    } else if (self->phase == DRAINING) {
+        begin_end(self);
+    }
+}
+
+static bool has_open_ways(const agent_serving *self)
+{
+    bool is_open = false;
+    for (size_t i = 0; i < ARRAY_LEN(self->doors); i++) {
+        is_open = is_open || (self->doors[i].http != NULL && !self->doors[i].is_drained);
+    }
+    return is_open;
+}
+
+/* Not inside a turn: servers may be freed. */
+static void cut(agent_serving *self)
+{
+    for (size_t i = 0; i < ARRAY_LEN(self->doors) && !self->is_cut; i++) {
+        door_free(&self->doors[i]);
+    }
+    self->is_cut = true;
+    self->port = 0;
+}
+
+static void end_if_idle(agent_serving *self)
+{
+    bool is_idle = self->port == 0 && !self->is_turning;
+    if (is_idle && self->held == 0) {
+        cut(self);
+        serving_free(self);
+    }
+}
+
+/* Between two turns: BAY_OK goes on, BAY_EOF: it is over and `agent->serving` is gone, BAY_TIMEOUT:
+ * over but for handlers that do not end. */
+static bay_err look(bay_agent *agent)
+{
+    agent_serving *self = agent->serving;
+    if (self->phase == DRAINING && (!has_open_ways(self) || self->is_impatient)) {
+        begin_end(self);
+    }
+    if (self->phase != ENDING) {
+        return BAY_OK;
+    }
+    cut(self);
+    if (self->held > 0) {
+        if (!self->is_impatient) {
+            return BAY_OK;
+        }
+        be_patient(self); /* for whoever tries again */
+        return BAY_TIMEOUT;
+    }
+    loop_timer_stop(self->loop, &self->patience);
+    serving_free(self);
+    return BAY_EOF;
+}
+
+static bay_err turn(bay_agent *agent, int64_t timeout_ms)
+{
+    agent_serving *self = agent->serving;
+    self->is_turning = true;
+    loop_turn(self->loop, timeout_ms);
+    self->is_turning = false;
+    return look(agent);
+}
+
+bay_err bay_agent_run(bay_agent *agent, bay_diag *diag)
+{
+    if (agent == NULL) {
+        return diag_set(diag, BAY_NOMEM, "%s", bay_err_text(BAY_NOMEM));
+    }
+    if (agent->serving == NULL) {
+        bay_err err = bay_agent_check(agent, diag);
+        return err != BAY_OK ? err
+                             : diag_set(diag, BAY_STATE,
+                                        "there is nothing to serve on: bay_agent_listen "
+                                        "comes first");
+    }
+    if (agent->serving->is_turning) {
+        return diag_set(diag, BAY_STATE, "the agent is running already");
+    }
+    bay_err err = look(agent);
+    while (err == BAY_OK) {
+        err = turn(agent, -1);
+    }
+    if (err == BAY_TIMEOUT) {
+        return diag_set(diag, err, "a handler did not come to an end");
+    }
+    return BAY_OK;
+}
+
+void bay_agent_stop(bay_agent *agent)
+{
+    if (agent != NULL) {
+        bell_ring(&agent->stop);
+    }
+}
+
+int bay_agent_fd(const bay_agent *agent)
+{
+    return agent != NULL && agent->serving != NULL ? loop_fd(agent->serving->loop) : -1;
+}
+
+int bay_agent_wait_ms(const bay_agent *agent)
+{
+    return agent != NULL && agent->serving != NULL ? loop_wait_ms(agent->serving->loop) : -1;
+}
+
+bay_err bay_agent_dispatch(bay_agent *agent)
+{
+    if (agent == NULL || (agent->serving == NULL && !agent->has_served)) {
+        return BAY_STATE;
+    }
+    if (agent->serving == NULL) {
+        return BAY_EOF;
+    }
+    return agent->serving->is_turning ? BAY_STATE : turn(agent, 0);
+}
+
+bool sdk_agent_abandon(bay_agent *self)
+{
+    agent_serving *serving = self->serving;
+    if (serving == NULL) {
+        return true;
+    }
+    if (serving->is_turning) {
+        return false;
+    }
+    if (serving->phase != ENDING) {
+        begin_end(serving);
+    }
+    be_patient(serving);
+    bay_err err = look(self);
+    while (err == BAY_OK) {
+        err = turn(self, -1);
+    }
+    return err == BAY_EOF;
+}
