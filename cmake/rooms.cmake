@@ -60,7 +60,7 @@ endfunction()
 # What a request passes is compiled for speed in release builds; all else, which runs at the start, once
 # per tool or rarely and is two thirds of the code, for size. Names are beginnings.
 set(bay_hot
-    base/ json/ rpc/ gateway/ wire/base64 wire/chars wire/header wire/http1 wire/sse
+    base/ json/ rpc/ gateway/ agents/ wire/base64 wire/chars wire/header wire/http1 wire/sse
     net/fd_stream net/http_ net/line_ net/loop net/socket\\. net/socket_tls net/stream_queue net/timer net/tls\\.
     schema/check schema/format\\. schema/format_time schema/pattern_match
     mcp/ a2a/ transport/ net/process
@@ -104,7 +104,8 @@ bay_room(mcp room_base room_json room_wire room_schema room_rpc)
 bay_room(a2a room_base room_json room_wire room_rpc)
 bay_room(transport room_mcp room_a2a room_net room_wire room_rpc room_json room_base)
 bay_room(sdk room_transport room_schema room_store room_auth)
-bay_room(gateway room_sdk room_transport PkgConfig::YAML)
+bay_room(agents room_sdk room_transport)
+bay_room(gateway room_agents room_sdk room_transport PkgConfig::YAML)
 bay_room(cli room_gateway room_sdk)
 
 # Links a program of one file to the rooms that it includes, and through them to those below.

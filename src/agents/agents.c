@@ -1,0 +1,553 @@
+#include "agents/agents.h"
+
+#include <string.h>
+
+#include "base/check.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "transport/http_reply.h"
+
+enum { RETIRE_STEP_MS = 50, INDEX_BYTES = 4 << 20, MOST_PARKED = 1000 };
+
+#define PREFIX "/a2a/"
+
+/* One agent. Exactly one of `remote` and `made` is there. */
+typedef struct agent {
+    list_link link; /* in agents.retired */
+    agents *of;
+    bay_str name;
+    agents_entry entry;
+    agents_remote *remote;
+    agents_made *made;
+    agents_skills *skills; /* of a remote one; NULL: nobody has asked */
+    agents_watch watch;
+    list parked; /* exchanges that wait for its card */
+    uint64_t retired_until_ms;
+} agent;
+
+/* An exchange that asked for a card which is not there yet. */
+typedef struct parked {
+    const http_owner_ops *owner; /* first */
+    list_link link;
+    agents *of;
+    http_exchange *exchange;
+} parked;
+
+struct agents {
+    agents_options options;
+    a2a_face *face;
+    agent **items;
+    size_t count;
+    size_t parked_count;
+    list retired;
+    loop_timer retire;
+};
+
+/* ---- one agent ------------------------------------------------------------------------------- */
+
+static a2a_service *service_of(const agent *self)
+{
+    return self->remote != NULL ? agents_remote_service(self->remote)
+                                : agents_made_service(self->made);
+}
+
+static agents_card *card_of(const agent *self)
+{
+    return self->remote != NULL ? agents_remote_card(self->remote) : agents_made_card(self->made);
+}
+
+static bool learn(const agent *self)
+{
+    return self->remote != NULL ? agents_remote_learn(self->remote) : agents_made_learn(self->made);
+}
+
+static size_t calls_of(const agent *self)
+{
+    return self->remote != NULL ? agents_remote_calls(self->remote) : agents_made_calls(self->made);
+}
+
+static void reply_json(http_exchange *exchange, int status, bay_str body)
+{
+    static const http_field fields[] = {
+        {STR_INIT("Content-Type"), STR_INIT("application/json")},
+        {STR_INIT("Cache-Control"), STR_INIT("no-cache")},
+    };
+    http_exchange_reply(exchange, status, fields, ARRAY_LEN(fields), body);
+}
+
+static void reply_no_card(http_exchange *exchange)
+{
+    reply_json(exchange, 502, STR("{\"error\":\"the agent's card cannot be had just now\"}"));
+}
+
+static void forget(parked *self)
+{
+    list_remove(&self->link);
+    self->of->parked_count--;
+    http_exchange_set_user(self->exchange, NULL);
+    mem_free(self);
+}
+
+static void told(void *user)
+{
+    agent *self = user;
+    agents *of = self->of;
+    list_link *at;
+    while ((at = list_first(&self->parked)) != NULL) {
+        parked *waiting = CONTAINER_OF(at, parked, link);
+        http_exchange *exchange = waiting->exchange;
+        forget(waiting);
+        if (card_of(self) == NULL || !a2a_face_take(of->face, exchange)) {
+            reply_no_card(exchange);
+        }
+    }
+}
+
+static void agent_free(agent *self)
+{
+    agents_remote_unwatch(&self->watch);
+    list_link *at;
+    while ((at = list_first(&self->parked)) != NULL) {
+        parked *waiting = CONTAINER_OF(at, parked, link);
+        http_exchange *exchange = waiting->exchange;
+        forget(waiting);
+        reply_no_card(exchange);
+    }
+    agents_skills_free(self->skills);
+    agents_remote_free(self->remote);
+    agents_made_free(self->made);
+    self->entry.release(self->entry.hold);
+    mem_free(self);
+}
+
+static bay_err agent_new(agents *of, const agents_entry *entry, agent **out, bay_diag *diag)
+{
+    agent *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        entry->release(entry->hold);
+        return diag_set(diag, BAY_NOMEM, "out of memory");
+    }
+    self->of = of;
+    self->entry = *entry;
+    self->name = entry->settings->name;
+    self->watch = (agents_watch){.told = told, .user = self};
+    list_init(&self->parked);
+    bay_err err;
+    if (entry->settings->tools != NULL) {
+        err = agents_made_new(of->options.loop, &of->options.tools, entry->settings, entry->public,
+                              &self->made, diag);
+    } else {
+        err = agents_remote_new(of->options.loop, of->options.http, entry->settings, entry->public,
+                                &self->remote, diag);
+    }
+    if (err != BAY_OK) {
+        agent_free(self);
+        return err;
+    }
+    if (self->remote != NULL) {
+        agents_remote_watch(self->remote, &self->watch);
+    } else {
+        agents_made_watch(self->made, &self->watch);
+    }
+    *out = self;
+    return BAY_OK;
+}
+
+static agent *find(const agents *self, bay_str name)
+{
+    for (size_t i = 0; i < self->count; i++) {
+        if (str_eq(self->items[i]->name, name)) {
+            return self->items[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- the face -------------------------------------------------------------------------------- */
+
+/* The agent's name in a path, up to the next slash; empty: none. */
+static bay_str name_in(bay_str path)
+{
+    if (!str_starts(path, STR(PREFIX))) {
+        return (bay_str){"", 0};
+    }
+    bay_str rest = str_from(path, sizeof(PREFIX) - 1);
+    return str_head(rest, str_find(rest, '/'));
+}
+
+static bool face_agent(void *user, bay_str path, bay_str tenant, a2a_face_agent *out)
+{
+    agents *self = user;
+    bay_str name = path.len > 0 ? name_in(path) : tenant;
+    const agent *found = find(self, name);
+    if (found == NULL && path.len == 0 && tenant.len == 0 && self->count == 1) {
+        found = self->items[0]; /* whoever names none can mean no other */
+    }
+    if (found == NULL) {
+        return false;
+    }
+    *out = (a2a_face_agent){
+        .service = service_of(found),
+        .path = path.len > 0 ? str_head(path, sizeof(PREFIX) - 1 + name.len) : path,
+        .is_hybrid_default = found->entry.public->is_hybrid_default,
+        .card_max_age_s = found->entry.public->card_max_age_s,
+    };
+    const agents_card *card = card_of(found);
+    if (card != NULL) {
+        agents_card_show(card, out);
+    }
+    return true;
+}
+
+static void parked_closed(void *user, http_exchange *exchange, bool is_complete)
+{
+    (void)exchange;
+    (void)is_complete;
+    forget(user);
+}
+
+static void parked_drained(void *user, http_exchange *exchange)
+{
+    (void)user;
+    (void)exchange;
+}
+
+static const http_owner_ops parked_owner = {parked_closed, parked_drained};
+
+/* The card is on its way; the exchange waits for it. */
+static void park(agents *self, agent *for_whom, http_exchange *exchange)
+{
+    parked *made = self->parked_count < MOST_PARKED ? mem_zalloc(sizeof(*made)) : NULL;
+    if (made == NULL) {
+        reply_no_card(exchange);
+        return;
+    }
+    *made = (parked){.owner = &parked_owner, .of = self, .exchange = exchange};
+    list_push(&for_whom->parked, &made->link);
+    self->parked_count++;
+    http_exchange_set_user(exchange, made);
+}
+
+static bool is_read(http_exchange *exchange)
+{
+    bay_str verb = http_exchange_method(exchange);
+    return str_eq(verb, STR("GET")) || str_eq(verb, STR("HEAD"));
+}
+
+static void refuse_verb(http_exchange *exchange)
+{
+    static const http_field allow = {STR_INIT("Allow"), STR_INIT("GET, HEAD")};
+    http_exchange_reply(exchange, 405, &allow, 1, (bay_str){NULL, 0});
+}
+
+static void write_index(agents *self, json_writer *out)
+{
+    json_open_object(out);
+    json_key_lit(out, "agents");
+    json_open_array(out);
+    for (size_t i = 0; i < self->count; i++) {
+        const agent *at = self->items[i];
+        const agents_card *card = card_of(at);
+        buf url;
+        buf_init(&url, 16 << 10);
+        buf_str(&url, at->entry.public->base);
+        buf_lit(&url, PREFIX);
+        buf_str(&url, at->name);
+        json_open_object(out);
+        json_key_lit(out, "id");
+        json_put_str(out, at->name);
+        if (card != NULL) {
+            static const bay_str shown[] = {STR_INIT("name"), STR_INIT("description"),
+                                            STR_INIT("version")};
+            for (size_t k = 0; k < ARRAY_LEN(shown); k++) {
+                json_val value = json_get(agents_card_source(card), shown[k]);
+                if (json_is(value, JSON_STRING)) {
+                    json_key(out, shown[k]);
+                    json_put_val(out, value);
+                }
+            }
+        }
+        json_key_lit(out, "url");
+        json_put_str(out, buf_view(&url));
+        buf_lit(&url, "/.well-known/agent-card.json");
+        json_key_lit(out, "card");
+        json_put_str(out, buf_view(&url));
+        json_close_object(out);
+        buf_fini(&url);
+    }
+    json_close_array(out);
+    json_close_object(out);
+}
+
+static void reply_index(agents *self, http_exchange *exchange)
+{
+    buf text;
+    json_writer writer;
+    buf_init(&text, INDEX_BYTES);
+    json_writer_init(&writer, &text);
+    write_index(self, &writer);
+    reply_json(exchange, text.err == BAY_OK ? 200 : 503, buf_view(&text));
+    buf_fini(&text);
+}
+
+static bool reply_keys(agents *self, http_exchange *exchange)
+{
+    const jose_key *key = self->count > 0 ? self->items[0]->entry.public->key : NULL;
+    if (key == NULL) {
+        return false;
+    }
+    buf text;
+    buf_init(&text, JOSE_KEYSET_BYTES);
+    bay_err err = jose_key_public(key, &text);
+    reply_json(exchange, err == BAY_OK ? 200 : 503, buf_view(&text));
+    buf_fini(&text);
+    return true;
+}
+
+static bool is_grpc(bay_str path)
+{
+    return str_starts(path, STR("/lf.a2a.v1.")) || str_starts(path, STR("/a2a.v1."));
+}
+
+bool agents_take(agents *self, http_exchange *exchange)
+{
+    bay_str path = http_exchange_path(exchange);
+    if (self->count == 0) {
+        return false;
+    }
+    if (is_grpc(path)) {
+        return a2a_face_take(self->face, exchange);
+    }
+    bool is_index = str_eq(path, STR("/a2a")) || str_eq(path, STR(PREFIX));
+    bool is_keys = str_eq(path, STR(PREFIX "keys.json"));
+    if ((is_index || is_keys) && !is_read(exchange)) {
+        refuse_verb(exchange);
+        return true;
+    }
+    if (is_index) {
+        reply_index(self, exchange);
+        return true;
+    }
+    if (is_keys) {
+        return reply_keys(self, exchange);
+    }
+    bay_str name = name_in(path);
+    agent *found = find(self, name);
+    if (found == NULL) {
+        return false;
+    }
+    bay_str rest = str_from(path, sizeof(PREFIX) - 1 + name.len);
+    if (is_read(exchange) && str_starts(rest, STR("/.well-known/agent"))) {
+        bool is_coming = learn(found); /* whoever looks at it has it refreshed */
+        if (card_of(found) == NULL && is_coming) {
+            park(self, found, exchange);
+            return true;
+        }
+        if (card_of(found) == NULL) {
+            reply_no_card(exchange);
+            return true;
+        }
+    }
+    return a2a_face_take(self->face, exchange);
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static void retire_step(void *argument)
+{
+    agents *self = argument;
+    uint64_t now = loop_now_ms(self->options.loop);
+    LIST_EACH(at, &self->retired)
+    {
+        agent *leaving = CONTAINER_OF(at, agent, link);
+        if (calls_of(leaving) == 0 || now >= leaving->retired_until_ms) {
+            list_remove(&leaving->link);
+            agent_free(leaving);
+        }
+    }
+    if (!list_is_empty(&self->retired)) {
+        /* without memory the next agent to retire, or the end, goes on with it */
+        err_ignore(loop_timer_start(self->options.loop, &self->retire, RETIRE_STEP_MS));
+    }
+}
+
+static void retire(agents *self, agent *leaving)
+{
+    leaving->retired_until_ms = loop_now_ms(self->options.loop) + 1 + self->options.drain_ms;
+    list_push(&self->retired, &leaving->link);
+    if (loop_timer_start(self->options.loop, &self->retire, RETIRE_STEP_MS) != BAY_OK) {
+        list_remove(&leaving->link); /* no clock: it leaves now */
+        agent_free(leaving);
+    }
+}
+
+bay_err agents_new(const agents_options *options, agents **out)
+{
+    agents *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        return BAY_NOMEM;
+    }
+    self->options = *options;
+    list_init(&self->retired);
+    loop_timer_init(&self->retire, retire_step, self);
+    a2a_face_options face = {
+        .hosts = options->hosts,
+        .host_count = options->host_count,
+        .origins = options->origins,
+        .origin_count = options->origin_count,
+        .is_loopback = options->is_loopback,
+        .keep_alive_ms = options->keep_alive_ms,
+        .inbound = {.is_lenient = options->is_lenient},
+        .agent = face_agent,
+        .user = self,
+    };
+    bay_err err = a2a_face_new(options->loop, &face, &self->face);
+    if (err != BAY_OK) {
+        agents_free(self);
+        return err;
+    }
+    *out = self;
+    return BAY_OK;
+}
+
+void agents_free(agents *self)
+{
+    if (self == NULL) {
+        return;
+    }
+    loop_timer_stop(self->options.loop, &self->retire);
+    if (self->face != NULL) {
+        a2a_face_free(self->face);
+    }
+    LIST_EACH(at, &self->retired)
+    {
+        agent *leaving = CONTAINER_OF(at, agent, link);
+        list_remove(at);
+        agent_free(leaving);
+    }
+    for (size_t i = 0; i < self->count; i++) {
+        agent_free(self->items[i]);
+    }
+    mem_free(self->items);
+    mem_free(self);
+}
+
+static bool stays(agent *const *items, size_t count, const agent *candidate)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (items[i] == candidate) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bay_err agents_set(agents *self, const agents_entry *entries, size_t count, bay_diag *diag)
+{
+    bay_err first = BAY_OK;
+    agent **items = mem_array(count + 1, sizeof(agent *));
+    size_t made = 0;
+    for (size_t i = 0; i < count; i++) {
+        const agents_entry *entry = &entries[i];
+        agent *kept = entry->is_kept ? find(self, entry->settings->name) : NULL;
+        bay_err err = BAY_OK;
+        if (items == NULL || kept != NULL) {
+            entry->release(entry->hold);
+            err = items == NULL ? diag_set(diag, BAY_NOMEM, "out of memory") : BAY_OK;
+        }
+        if (items != NULL && kept != NULL) {
+            items[made++] = kept;
+        } else if (items != NULL) {
+            err = agent_new(self, entry, &items[made], first == BAY_OK ? diag : NULL);
+            made += err == BAY_OK;
+        }
+        first = first == BAY_OK ? err : first;
+    }
+    if (items == NULL) {
+        return first == BAY_OK ? BAY_NOMEM : first; /* those that are there stay */
+    }
+    agent **old = self->items;
+    size_t old_count = self->count;
+    self->items = items;
+    self->count = made;
+    for (size_t i = 0; i < old_count; i++) {
+        if (!stays(items, made, old[i])) {
+            retire(self, old[i]);
+        }
+    }
+    mem_free(old);
+    return first;
+}
+
+void agents_close_streams(agents *self)
+{
+    a2a_face_close_streams(self->face);
+}
+
+mcp_server *agents_skills_of(agents *self, bay_str name)
+{
+    agent *found = find(self, name);
+    if (found == NULL || found->remote == NULL) {
+        return NULL;
+    }
+    if (found->skills == NULL &&
+        agents_skills_new(self->options.loop, found->remote, &found->skills) != BAY_OK) {
+        return NULL;
+    }
+    return agents_skills_engine(found->skills);
+}
+
+size_t agents_count(const agents *self)
+{
+    return self->count;
+}
+
+bay_str agents_name(const agents *self, size_t index)
+{
+    return self->items[index]->name;
+}
+
+static void put_text(json_writer *out, bay_str key, const char *text)
+{
+    json_key(out, key);
+    json_put_str(out, str_of(text));
+}
+
+static void write_remote(const agents_remote *remote, json_writer *out)
+{
+    agents_remote_state state = agents_remote_state_of(remote);
+    put_text(out, STR("state"), state.state);
+    put_text(out, STR("circuit"), state.circuit);
+    if (state.error[0] != '\0') {
+        put_text(out, STR("error"), state.error);
+    }
+    if (state.has_interface) {
+        json_key_lit(out, "version");
+        json_put_str(out, a2a_version_names[state.version]);
+        json_key_lit(out, "binding");
+        json_put_str(out, a2a_binding_names[state.binding]);
+    }
+    json_key_lit(out, "verified");
+    json_put_bool(out, state.is_verified);
+}
+
+void agents_write_state(agents *self, json_writer *out)
+{
+    for (size_t i = 0; i < self->count; i++) {
+        const agent *at = self->items[i];
+        json_open_object(out);
+        json_key_lit(out, "name");
+        json_put_str(out, at->name);
+        if (at->remote != NULL) {
+            write_remote(at->remote, out);
+        } else {
+            put_text(out, STR("state"), card_of(at) != NULL ? "ready" : "unknown");
+            json_key_lit(out, "skills");
+            json_put_uint(out, agents_made_skills(at->made));
+        }
+        json_key_lit(out, "calls");
+        json_put_uint(out, calls_of(at));
+        json_close_object(out);
+    }
+}

@@ -1,0 +1,65 @@
+/* The agents of a gateway, as one loop sees them: which there are, their paths on its listener, and
+ * what an operator is told of them.
+ *
+ *   /a2a                 which agents there are
+ *   /a2a/NAME/…          an agent, in all versions and bindings (transport/a2a_face)
+ *   /a2a/keys.json       the public key that signs the cards
+ *   /lf.a2a.v1…, /a2a.v1…   gRPC; the tenant says which agent
+ *
+ * An agent is a remote one (agents/remote) or one made of tools (agents/made). */
+#ifndef AGENTS_AGENTS_H
+#define AGENTS_AGENTS_H
+
+#include "agents/made.h"
+#include "agents/remote.h"
+#include "agents/skills.h"
+#include "json/writer.h"
+
+typedef struct agents agents;
+
+typedef struct agents_options {
+    loop *loop;
+    http_client *http;    /* borrowed */
+    const bay_str *hosts; /* as http_face_options */
+    size_t host_count;
+    const bay_str *origins;
+    size_t origin_count;
+    bool is_loopback;
+    bool is_lenient;
+    uint32_t keep_alive_ms;
+    uint32_t drain_ms;  /* an agent that was replaced may still have calls for so long */
+    agents_tools tools; /* what made agents are made of */
+} agents_options;
+
+/* What is given for one agent. `hold` keeps `settings` and `public` alive; it is released when the
+ * agent is gone. `is_kept`: the agent of that name is the same and stays; `hold` is released at
+ * once. */
+typedef struct agents_entry {
+    const agents_settings *settings;
+    const agents_public *public;
+    void *hold;
+    void (*release)(void *hold);
+    bool is_kept;
+} agents_entry;
+
+bay_err agents_new(const agents_options *options, agents **out) BAY_MUST_CHECK;
+/* After the http_server and before the loop, the client and what tools are of. NULL is fine. */
+void agents_free(agents *self);
+/* These agents and no others. Takes every `hold`, also on failure; what could not be set up is left
+ * out, and `diag` says why of the first. */
+bay_err agents_set(agents *self, const agents_entry *entries, size_t count,
+                   bay_diag *diag) BAY_MUST_CHECK;
+
+/* For http_face_options.plain: false: not a path of ours. */
+bool agents_take(agents *self, http_exchange *exchange);
+/* Open streams end (before a drain). */
+void agents_close_streams(agents *self);
+/* The engine whose tools are the skills of a remote agent; NULL: there is no such agent, or no
+ * memory. It goes with the agent, and its links break then. */
+mcp_server *agents_skills_of(agents *self, bay_str name);
+size_t agents_count(const agents *self);
+bay_str agents_name(const agents *self, size_t index);
+/* Elements of an array: one object an agent. */
+void agents_write_state(agents *self, json_writer *out);
+
+#endif

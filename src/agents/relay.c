@@ -1,0 +1,435 @@
+/* Calls on their way to a remote agent: whatever they came in, they go out as the agent's card
+ * wants, and what comes back is handed on event by event.
+ *
+ *   service.call ─► WAITING (for the first card) ─► SENT ─► ended
+ *                        └──────── gone, failed ─────┴────► ended
+ *
+ * Invariants
+ * - A relayed call is in `waiting` or in `calls` from the beginning to the call's end, which frees
+ *   it; nothing of the call is touched afterwards.
+ * - A caller that reads slowly pauses its own call upstream and nothing else. */
+#include <stdio.h>
+#include <string.h>
+
+#include "agents/remote_parts.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/rand.h"
+#include "json/writer.h"
+
+enum { MOST_FIELDS = 64, OUR_FIELDS = 4, TRACEPARENT_BYTES = 55, SPAN_AT = 36, SPAN_BYTES = 16 };
+
+typedef struct relayed {
+    list_link link;
+    agents_remote *remote;
+    a2a_call *call;
+    remote_line *line; /* NULL: it waits */
+    a2a_link_call *sent;
+    a2a_method method;
+    bool is_trial;
+    bool was_heard; /* something of the agent came */
+} relayed;
+
+static agents_remote *remote_of(a2a_service *service)
+{
+    return CONTAINER_OF(service, agents_remote, service);
+}
+
+/* ---- ending ---------------------------------------------------------------------------------- */
+
+/* Takes the record apart; the call may then be ended. */
+static a2a_call *release(relayed *self)
+{
+    agents_remote *remote = self->remote;
+    a2a_call *call = self->call;
+    list_remove(&self->link);
+    if (self->line != NULL) {
+        remote->call_count--;
+        remote_line_drop(remote, self->line);
+    } else {
+        remote->waiting_count--;
+    }
+    if (self->is_trial && !self->was_heard && remote->circuit.state == CIRCUIT_TRIAL) {
+        circuit_abandoned(&remote->circuit, loop_now_ms(remote->loop));
+    }
+    call->user = NULL;
+    mem_free(self);
+    return call;
+}
+
+static void fail_call(relayed *self, const a2a_fault *fault)
+{
+    a2a_fault kept = *fault;
+    a2a_call_fail(release(self), &kept);
+}
+
+static void fail_with(relayed *self, a2a_error error, const char *text)
+{
+    a2a_fault fault;
+    err_ignore(a2a_fault_set(&fault, error, "agent \"%.*s\": %s",
+                             BAY_STR(self->remote->settings->name), text));
+    fail_call(self, &fault);
+}
+
+static void refuse(agents_remote *self, a2a_call *call, a2a_error error, const char *text)
+{
+    a2a_fault fault;
+    err_ignore(
+        a2a_fault_set(&fault, error, "agent \"%.*s\": %s", BAY_STR(self->settings->name), text));
+    a2a_call_fail(call, &fault);
+}
+
+/* ---- what the agent says --------------------------------------------------------------------- */
+
+static void heard(relayed *self)
+{
+    self->was_heard = true;
+    remote_reached(self->remote);
+}
+
+/* The extended card stands at the gateway's address, too. */
+static void answer_card(relayed *self, bay_str json)
+{
+    agents_remote *remote = self->remote;
+    json_doc doc;
+    buf out;
+    buf_init(&out, AGENTS_RENDERED_BYTES);
+    arena_reset(&remote->scratch);
+    bay_err err = json_parse(&doc, json, &a2a_json_limits, &remote->scratch, NULL);
+    if (err == BAY_OK) {
+        err = agents_card_rewrite(remote->settings->name, json_root(&doc), remote->public, &out);
+    }
+    if (err == BAY_OK) {
+        a2a_call_result(release(self), buf_view(&out));
+    } else {
+        fail_with(self, A2A_E_INVALID_AGENT_RESPONSE, "its extended card cannot be shown");
+    }
+    buf_fini(&out);
+}
+
+static void on_result(void *user, bay_str json)
+{
+    relayed *self = user;
+    heard(self);
+    if (self->method == A2A_GET_EXTENDED_CARD) {
+        answer_card(self, json);
+    } else {
+        a2a_call_result(release(self), json);
+    }
+}
+
+/* Older forms say by `final` that a stream ends; 1.0 leaves it to the state. */
+static bool ends_stream(agents_remote *self, bay_str json)
+{
+    json_doc doc;
+    arena_reset(&self->scratch);
+    if (json_parse(&doc, json, &a2a_json_limits, &self->scratch, NULL) != BAY_OK) {
+        return false;
+    }
+    json_val root = json_root(&doc);
+    json_val of = json_get(root, STR("statusUpdate"));
+    of = json_is(of, JSON_OBJECT) ? of : json_get(root, STR("task"));
+    bay_str name;
+    if (!json_str_plain(json_get(json_get(of, STR("status")), STR("state")), &name)) {
+        return json_is(json_get(root, STR("message")), JSON_OBJECT);
+    }
+    a2a_state state = a2a_state_of(name);
+    return a2a_state_is_terminal(state) || state == A2A_INPUT_REQUIRED;
+}
+
+static void on_event(void *user, bay_str json, uint64_t event_id, bool is_last)
+{
+    relayed *self = user;
+    heard(self);
+    a2a_event *event = a2a_event_new(json, event_id, is_last || ends_stream(self->remote, json));
+    if (event == NULL) {
+        a2a_link_cancel(self->sent);
+        fail_with(self, A2A_E_INTERNAL, "out of memory");
+        return;
+    }
+    bay_err err = a2a_call_event(self->call, event);
+    a2a_event_unref(event);
+    if (err == BAY_AGAIN) {
+        a2a_link_pause(self->sent);
+    } else if (err != BAY_OK) {
+        a2a_link_cancel(self->sent);
+        a2a_call_end(release(self));
+    }
+}
+
+static void on_end(void *user)
+{
+    relayed *self = user;
+    heard(self);
+    a2a_call_end(release(self));
+}
+
+static void on_failed(void *user, bay_err err, const a2a_fault *fault, bool was_sent)
+{
+    relayed *self = user;
+    if (err == BAY_REMOTE) {
+        heard(self);
+        fail_call(self, fault);
+        return;
+    }
+    if (err == BAY_PROTOCOL || err == BAY_LIMIT) {
+        heard(self);
+        fail_with(self, A2A_E_INVALID_AGENT_RESPONSE,
+                  fault != NULL && fault->text[0] != '\0' ? fault->text : bay_err_text(err));
+        return;
+    }
+    if (err != BAY_CANCELLED && err != BAY_BUSY && err != BAY_NOMEM) {
+        self->was_heard = true; /* its trial is decided */
+        remote_missed(self->remote);
+    }
+    a2a_error error = err == BAY_TIMEOUT                    ? A2A_E_DEADLINE
+                      : err == BAY_BUSY || err == BAY_NOMEM ? A2A_E_BUSY
+                                                            : A2A_E_UNAVAILABLE;
+    fail_with(self, error,
+              error == A2A_E_DEADLINE ? "it did not answer in time"
+              : error == A2A_E_BUSY   ? "too much at once; try again later"
+              : was_sent              ? "it cannot be reached any more; it may have carried it out"
+                                      : "it cannot be reached");
+}
+
+static const a2a_link_events link_events = {on_result, on_event, on_end, on_failed};
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+/* The id of the skill that a message is for, where it says so. */
+static json_val skill_of(json_val params)
+{
+    static const bay_str keys[] = {STR_INIT("skillId"), STR_INIT("skill")};
+    json_val places[] = {json_get(json_get(params, STR("message")), STR("metadata")),
+                         json_get(params, STR("metadata"))};
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        for (size_t k = 0; k < ARRAY_LEN(keys); k++) {
+            json_val found = json_get(places[i], keys[k]);
+            if (json_is(found, JSON_STRING)) {
+                return found;
+            }
+        }
+    }
+    return JSON_NONE;
+}
+
+static bool knows_skill(relayed *self)
+{
+    bool is_send = self->method == A2A_SEND_MESSAGE || self->method == A2A_SEND_STREAMING_MESSAGE;
+    json_val named = is_send ? skill_of(self->call->params) : JSON_NONE;
+    bay_str id;
+    if (!json_is(named, JSON_STRING)) {
+        return true;
+    }
+    arena_reset(&self->remote->scratch);
+    if (json_str(named, &self->remote->scratch, &id) == BAY_OK &&
+        json_is(agents_card_skill(self->remote->card, id), JSON_OBJECT)) {
+        return true;
+    }
+    a2a_fault fault;
+    char text[A2A_FAULT_BYTES];
+    buf shown = {.at = text, .cap = sizeof(text) - 1, .max = sizeof(text) - 1};
+    agents_card_write_skills(self->remote->card, &shown);
+    text[shown.len] = '\0';
+    err_ignore(a2a_fault_set(&fault, A2A_E_INVALID_PARAMS,
+                             "agent \"%.*s\" has no skill of that name; it has: %s",
+                             BAY_STR(self->remote->settings->name), text));
+    fail_call(self, &fault);
+    return false;
+}
+
+/* The same trace, a span of ours. */
+static bay_str child_span(bay_str traceparent, char out[TRACEPARENT_BYTES])
+{
+    static const char digits[] = "0123456789abcdef";
+    if (traceparent.len != TRACEPARENT_BYTES) {
+        return (bay_str){"", 0};
+    }
+    memcpy(out, traceparent.at, TRACEPARENT_BYTES);
+    uint64_t span = rand_u64() | 1; /* never all zeros */
+    for (size_t i = 0; i < SPAN_BYTES; i++) {
+        out[SPAN_AT + i] = digits[(span >> (60 - 4 * i)) & 15];
+    }
+    return (bay_str){out, TRACEPARENT_BYTES};
+}
+
+static size_t put_fields(const relayed *self, char trace[TRACEPARENT_BYTES], http_field *out)
+{
+    const agents_settings *settings = self->remote->settings;
+    size_t count = 0;
+    for (size_t i = 0; self->line->is_ours && i < settings->field_count && count < MOST_FIELDS;
+         i++) {
+        out[count++] = settings->fields[i];
+    }
+    bay_str parent = child_span(self->call->traceparent, trace);
+    if (parent.len > 0) {
+        out[count++] = (http_field){STR("traceparent"), parent};
+        bay_str state = a2a_call_field(self->call, STR("tracestate"));
+        if (state.at != NULL && state.len > 0) {
+            out[count++] = (http_field){STR("tracestate"), state};
+        }
+    }
+    if (self->call->extensions.len > 0) {
+        bool is_current = a2a_link_interface(self->line->to)->version == A2A_1_0;
+        out[count++] = (http_field){is_current ? STR("A2A-Extensions") : STR("X-A2A-Extensions"),
+                                    self->call->extensions};
+    }
+    return count;
+}
+
+/* Which of our agents it is for says the tenant; the agent's own is written by the link. */
+static bay_str without_tenant(json_val params, buf *out)
+{
+    static const bay_str tenant[] = {STR_INIT("tenant")};
+    if (json_is(json_get(params, tenant[0]), JSON_MISSING)) {
+        return json_raw(params);
+    }
+    json_writer writer;
+    json_writer_init(&writer, out);
+    json_open_object(&writer);
+    json_put_members(&writer, params, tenant, ARRAY_LEN(tenant));
+    json_close_object(&writer);
+    return buf_view(out);
+}
+
+/* The agent is known: `self` is in `calls` from now on, or ended. */
+static void begin(relayed *self)
+{
+    agents_remote *remote = self->remote;
+    if (!knows_skill(self)) {
+        return;
+    }
+    http_field fields[MOST_FIELDS + OUR_FIELDS];
+    char trace[TRACEPARENT_BYTES];
+    buf params;
+    a2a_fault fault = {0};
+    buf_init(&params, a2a_json_limits.max_bytes);
+    list_remove(&self->link);
+    list_push(&remote->calls, &self->link);
+    remote->waiting_count--;
+    remote->call_count++;
+    self->line = remote->line;
+    self->line->calls++;
+    a2a_link_request request = {
+        .method = self->method,
+        .params = without_tenant(self->call->params, &params),
+        .fields = fields,
+        .field_count = put_fields(self, trace, fields),
+        .last_event_id = self->call->last_event_id,
+    };
+    bay_err err = params.err;
+    if (err == BAY_OK) {
+        err = a2a_link_start(self->line->to, &request, &link_events, self, &self->sent, &fault);
+    }
+    buf_fini(&params);
+    if (err == BAY_OK) {
+        return;
+    }
+    if (fault.error != A2A_NO_ERROR) {
+        fail_call(self, &fault);
+    } else {
+        fail_with(self, err == BAY_BUSY || err == BAY_NOMEM ? A2A_E_BUSY : A2A_E_INTERNAL,
+                  bay_err_text(err));
+    }
+}
+
+static void on_call(a2a_service *service, a2a_call *call)
+{
+    agents_remote *self = remote_of(service);
+    uint64_t now = loop_now_ms(self->loop);
+    if (!circuit_may_start(&self->circuit, now)) {
+        refuse(self, call, A2A_E_UNAVAILABLE,
+               "it could not be reached and is left alone for a moment");
+        return;
+    }
+    relayed *made = self->waiting_count < AGENTS_WAITING ? mem_zalloc(sizeof(*made)) : NULL;
+    if (made == NULL) {
+        refuse(self, call, A2A_E_BUSY, "too many calls wait for it; try again later");
+        return;
+    }
+    made->remote = self;
+    made->call = call;
+    made->method = call->method;
+    made->is_trial = self->circuit.state == CIRCUIT_OPEN;
+    circuit_started(&self->circuit);
+    call->user = made;
+    list_push(&self->waiting, &made->link);
+    self->waiting_count++;
+    bool is_old = now >= self->fresh_until_ms;
+    if (self->line != NULL) {
+        begin(made);
+    }
+    if ((self->line == NULL || is_old) && !self->is_learning) {
+        remote_card_learn(self);
+    }
+}
+
+static void on_gone(a2a_service *service, a2a_call *call)
+{
+    relayed *made = call->user;
+    (void)service;
+    if (made != NULL) {
+        if (made->sent != NULL) {
+            a2a_link_cancel(made->sent);
+        }
+        fail_with(made, A2A_E_UNAVAILABLE, "the caller has left");
+    }
+}
+
+static void on_drained(a2a_service *service, a2a_call *call)
+{
+    const relayed *made = call->user;
+    (void)service;
+    if (made != NULL && made->sent != NULL) {
+        a2a_link_resume(made->sent);
+    }
+}
+
+const a2a_service remote_service = {on_call, on_gone, on_drained};
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+void relay_begin_waiting(agents_remote *self)
+{
+    list_link *at;
+    size_t count = self->waiting_count; /* those that come meanwhile begin by themselves */
+    while (count-- > 0 && (at = list_first(&self->waiting)) != NULL) {
+        begin(CONTAINER_OF(at, relayed, link));
+    }
+}
+
+void relay_fail_waiting(agents_remote *self, a2a_error error, const char *text)
+{
+    list_link *at;
+    size_t count = self->waiting_count;
+    while (count-- > 0 && (at = list_first(&self->waiting)) != NULL) {
+        relayed *made = CONTAINER_OF(at, relayed, link);
+        made->was_heard = true; /* whoever fetched the card has decided a trial */
+        fail_with(made, error, text);
+    }
+}
+
+void relay_fail_all(agents_remote *self)
+{
+    list_link *at;
+    relay_fail_waiting(self, A2A_E_UNAVAILABLE, "it leaves the gateway");
+    while ((at = list_first(&self->calls)) != NULL) {
+        relayed *made = CONTAINER_OF(at, relayed, link);
+        if (made->sent != NULL) {
+            a2a_link_cancel(made->sent);
+        }
+        fail_with(made, A2A_E_UNAVAILABLE, "it leaves the gateway");
+    }
+}
+
+void agents_remote_close_streams(agents_remote *self)
+{
+    LIST_EACH(at, &self->calls)
+    {
+        relayed *made = CONTAINER_OF(at, relayed, link);
+        if ((a2a_methods[made->method].flags & A2A_METHOD_STREAM) != 0 && made->sent != NULL) {
+            a2a_link_cancel(made->sent);
+            a2a_call_end(release(made));
+        }
+    }
+}

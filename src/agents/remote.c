@@ -1,0 +1,382 @@
+/* The life of a remote agent: its parts, its card once it has come, its links. */
+#include "agents/remote_parts.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "wire/uri.h"
+
+enum { INTERFACES = 16, SCRATCH_BYTES = 64 << 20 };
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+static bay_err read_file(const char *path, size_t max, buf *out)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+        return BAY_IO;
+    }
+    char part[4096];
+    ssize_t got;
+    while ((got = read(file, part, sizeof(part))) > 0 && out->len <= max) {
+        buf_append(out, part, (size_t)got);
+    }
+    close(file);
+    return got < 0 ? BAY_IO : out->err;
+}
+
+static bay_err load_keys(agents_remote *self, bay_diag *diag)
+{
+    bay_str file = self->settings->verify.keys_file;
+    if (file.len == 0) {
+        return BAY_OK;
+    }
+    buf text;
+    bay_diag why = {0};
+    buf_init(&text, JOSE_KEYSET_BYTES);
+    bay_err err = read_file(file.at, JOSE_KEYSET_BYTES, &text);
+    if (err == BAY_OK) {
+        err = jose_keys_new(buf_view(&text), &self->keys, &why);
+    }
+    buf_fini(&text);
+    return err == BAY_OK || err == BAY_NOMEM
+               ? err
+               : diag_set(diag, BAY_INVALID, "agents.%.*s.verify.keys: %.*s is no key set: %.100s",
+                          BAY_STR(self->settings->name), BAY_STR(file),
+                          why.text[0] != '\0' ? why.text : bay_err_text(err));
+}
+
+static bay_err make_own_client(agents_remote *self, bay_diag *diag)
+{
+    const agents_settings *settings = self->settings;
+    if (settings->tls_ca == NULL && settings->tls_certificate == NULL) {
+        return BAY_OK;
+    }
+    tls_options options = {.certificate_file = settings->tls_certificate,
+                           .key_file = settings->tls_key,
+                           .ca_file = settings->tls_ca};
+    bay_err err = tls_client_new(&options, &self->tls, diag);
+    http_client_options client = {.limits = http_client_default_limits, .tls = self->tls};
+    client.limits.connect_timeout_ms = settings->connect_ms;
+    client.limits.connections_per_origin = settings->connections;
+    err = err == BAY_OK ? http_client_new(self->loop, &client, &self->own_http) : err;
+    if (err == BAY_OK) {
+        self->http = self->own_http;
+    }
+    return err;
+}
+
+static void line_free(remote_line *self)
+{
+    list_remove(&self->link);
+    a2a_link_free(self->to);
+    mem_free(self);
+}
+
+/* Not inside an event of the link. */
+static void sweep_lines(void *argument)
+{
+    agents_remote *self = argument;
+    LIST_EACH(at, &self->old_lines)
+    {
+        remote_line *line = CONTAINER_OF(at, remote_line, link);
+        if (line->calls == 0) {
+            line_free(line);
+        }
+    }
+}
+
+bay_err agents_remote_new(loop *on, http_client *http, const agents_settings *settings,
+                          const agents_public *public, agents_remote **out, bay_diag *diag)
+{
+    agents_remote *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        return BAY_NOMEM;
+    }
+    self->service = remote_service;
+    self->loop = on;
+    self->http = http;
+    self->settings = settings;
+    self->public = public;
+    self->sweep = (loop_task){.function = sweep_lines, .argument = self};
+    circuit_init(&self->circuit, &settings->circuit);
+    list_init(&self->watches);
+    list_init(&self->old_lines);
+    list_init(&self->waiting);
+    list_init(&self->calls);
+    agents_fetch_init(&self->fetch, on, AGENTS_CARD_BYTES);
+    buf_init(&self->url, 16 << 10);
+    buf_init(&self->candidate, AGENTS_CARD_BYTES);
+    arena_init(&self->scratch, SCRATCH_BYTES);
+    bay_err err = load_keys(self, diag);
+    err = err == BAY_OK ? make_own_client(self, diag) : err;
+    if (err != BAY_OK) {
+        agents_remote_free(self);
+        return err;
+    }
+    *out = self;
+    return BAY_OK;
+}
+
+void agents_remote_free(agents_remote *self)
+{
+    if (self == NULL) {
+        return;
+    }
+    agents_fetch_fini(&self->fetch);
+    relay_fail_all(self);
+    loop_undefer(self->loop, &self->sweep);
+    if (self->line != NULL) {
+        line_free(self->line);
+    }
+    LIST_EACH(at, &self->old_lines)
+    {
+        line_free(CONTAINER_OF(at, remote_line, link));
+    }
+    LIST_EACH(at, &self->watches)
+    {
+        list_remove(at);
+    }
+    agents_card_unref(self->card);
+    jose_keys_free(self->keys);
+    http_client_free(self->own_http);
+    tls_free(self->tls);
+    buf_fini(&self->url);
+    buf_fini(&self->candidate);
+    arena_fini(&self->scratch);
+    mem_free(self);
+}
+
+/* ---- links ----------------------------------------------------------------------------------- */
+
+void remote_line_drop(agents_remote *self, remote_line *line)
+{
+    if (--line->calls == 0 && line != self->line) {
+        loop_defer(self->loop, &self->sweep);
+    }
+}
+
+bool remote_is_own_host(const agents_remote *self, bay_str url)
+{
+    uri own, other;
+    if (uri_parse(&own, self->settings->url) != BAY_OK) {
+        return false;
+    }
+    if (uri_parse(&other, url) != BAY_OK || !other.has_authority) {
+        /* of gRPC: host:port */
+        return uri_authority_parse(&other, url) == BAY_OK && str_eq_nocase(own.host, other.host) &&
+               (!str_eq_nocase(own.scheme, STR("https")) || other.port == 443);
+    }
+    return str_eq_nocase(own.host, other.host) &&
+           (!str_eq_nocase(own.scheme, STR("https")) ||
+            str_eq_nocase(other.scheme, STR("https"))); /* never from TLS to clear text */
+}
+
+static bool is_family(a2a_version a, a2a_version b)
+{
+    bool is_middle_a = a == A2A_0_2 || a == A2A_0_3;
+    bool is_middle_b = b == A2A_0_2 || b == A2A_0_3;
+    return a == b || (is_middle_a && is_middle_b);
+}
+
+/* What the configuration asks for; then what it asks for, at an address whose version the card
+ * misjudges. */
+static bool suits(const agents_settings *settings, a2a_interface *at, bool is_second_look)
+{
+    if (settings->has_binding && at->binding != settings->binding) {
+        return false;
+    }
+    if (!settings->has_version || is_family(at->version, settings->version)) {
+        return !is_second_look;
+    }
+    at->version = settings->version;
+    return is_second_look;
+}
+
+static bool is_same_interface(const a2a_interface *a, const a2a_interface *b)
+{
+    return str_eq(a->url, b->url) && str_eq(a->tenant, b->tenant) && a->binding == b->binding &&
+           a->version == b->version;
+}
+
+static bay_err make_line(agents_remote *self, const a2a_interface *at, remote_line **out)
+{
+    a2a_link_limits limits = a2a_link_default_limits;
+    limits.timeout_ms = self->settings->timeout_ms;
+    limits.idle_ms = self->settings->stream_idle_ms;
+    limits.answer_bytes = self->settings->answer_bytes;
+    remote_line *line = mem_zalloc(sizeof(*line));
+    if (line == NULL) {
+        return BAY_NOMEM;
+    }
+    bay_err err = a2a_link_new(self->loop, self->http, at, &limits, &line->to);
+    if (err != BAY_OK) {
+        mem_free(line);
+        return err;
+    }
+    line->is_ours = remote_is_own_host(self, at->url);
+    if (!line->is_ours && self->settings->field_count > 0) {
+        LOG(LOG_WARN, "agents",
+            "the card of \"%.*s\" leads to another host, which does not get its headers",
+            BAY_STR(self->settings->name));
+    }
+    *out = line;
+    return BAY_OK;
+}
+
+/* The first interface that suits and that this build can speak. */
+static bay_err choose(agents_remote *self, json_val card, remote_line **out, const char **out_why)
+{
+    a2a_interface found[INTERFACES];
+    size_t count = 0;
+    a2a_fault fault = {0};
+    *out_why = "its card has no interface that suits";
+    arena_reset(&self->scratch);
+    bay_err err = a2a_interfaces_of(card, &self->scratch, found, INTERFACES, &count, &fault);
+    if (err != BAY_OK) {
+        return err;
+    }
+    for (int look = 0; look < 2; look++) {
+        for (size_t i = 0; i < count; i++) {
+            a2a_interface at = found[i];
+            if (!suits(self->settings, &at, look > 0)) {
+                continue;
+            }
+            if (self->line != NULL && is_same_interface(a2a_link_interface(self->line->to), &at)) {
+                *out = self->line;
+                return BAY_OK;
+            }
+            err = make_line(self, &at, out);
+            if (err == BAY_OK || err == BAY_NOMEM) {
+                return err;
+            }
+        }
+    }
+    return BAY_VERSION;
+}
+
+/* ---- the card -------------------------------------------------------------------------------- */
+
+bay_err remote_take_card(agents_remote *self, bay_str text, bool is_verified, const char **out_why)
+{
+    agents_card *card = NULL;
+    remote_line *line = NULL;
+    *out_why = "its card cannot be shown";
+    bay_err err = agents_card_new(self->settings->name, text, self->public, &card);
+    if (err == BAY_OK) {
+        err = choose(self, agents_card_source(card), &line, out_why);
+    }
+    if (err != BAY_OK) {
+        agents_card_unref(card);
+        return err;
+    }
+    remote_line *old = self->line;
+    self->line = line;
+    if (old != NULL && old != line) {
+        list_push(&self->old_lines, &old->link);
+        loop_defer(self->loop, &self->sweep);
+    }
+    agents_card_unref(self->card);
+    self->card = card;
+    self->is_verified = is_verified;
+    return BAY_OK;
+}
+
+void remote_tell_watches(agents_remote *self)
+{
+    LIST_EACH(at, &self->watches)
+    {
+        agents_watch *watch = CONTAINER_OF(at, agents_watch, link);
+        watch->told(watch->user);
+    }
+}
+
+void agents_remote_watch(agents_remote *self, agents_watch *watch)
+{
+    list_push(&self->watches, &watch->link);
+}
+
+void agents_remote_unwatch(agents_watch *watch)
+{
+    list_remove(&watch->link);
+}
+
+bool agents_remote_learn(agents_remote *self)
+{
+    bool is_fresh = self->card != NULL && loop_now_ms(self->loop) < self->fresh_until_ms;
+    if (!is_fresh && !self->is_learning &&
+        circuit_may_start(&self->circuit, loop_now_ms(self->loop))) {
+        remote_card_learn(self);
+    }
+    return self->is_learning;
+}
+
+/* ---- reaching it ----------------------------------------------------------------------------- */
+
+void remote_reached(agents_remote *self)
+{
+    if (self->circuit.state != CIRCUIT_CLOSED) {
+        LOG(LOG_INFO, "agents", "agent \"%.*s\" answers again", BAY_STR(self->settings->name));
+    }
+    if (self->circuit.state != CIRCUIT_CLOSED || self->circuit.count > 0) {
+        circuit_succeeded(&self->circuit);
+        circuit_proved(&self->circuit);
+    }
+}
+
+void remote_missed(agents_remote *self)
+{
+    if (circuit_crashed(&self->circuit, loop_now_ms(self->loop))) {
+        LOG(LOG_WARN, "agents", "agent \"%.*s\" cannot be reached; its calls fail for a while",
+            BAY_STR(self->settings->name));
+    }
+}
+
+/* ---- what is said of it ---------------------------------------------------------------------- */
+
+a2a_service *agents_remote_service(agents_remote *self)
+{
+    return &self->service;
+}
+
+const agents_settings *agents_remote_settings(const agents_remote *self)
+{
+    return self->settings;
+}
+
+agents_card *agents_remote_card(agents_remote *self)
+{
+    return self->card;
+}
+
+size_t agents_remote_calls(const agents_remote *self)
+{
+    return self->call_count + self->waiting_count;
+}
+
+agents_remote_state agents_remote_state_of(const agents_remote *self)
+{
+    static const char *const circuits[] = {
+        [CIRCUIT_CLOSED] = "closed", [CIRCUIT_OPEN] = "open", [CIRCUIT_TRIAL] = "trial"};
+    agents_remote_state state = {
+        .state = self->circuit.state != CIRCUIT_CLOSED ? "open"
+                 : self->card != NULL                  ? "ready"
+                 : self->has_failed                    ? "failed"
+                                                       : "unknown",
+        .error = self->error,
+        .circuit = circuits[self->circuit.state],
+        .is_verified = self->is_verified,
+        .has_interface = self->line != NULL,
+        .calls = agents_remote_calls(self),
+    };
+    if (self->line != NULL) {
+        state.version = a2a_link_interface(self->line->to)->version;
+        state.binding = a2a_link_interface(self->line->to)->binding;
+    }
+    return state;
+}

@@ -1,0 +1,63 @@
+/* One agent that is elsewhere, as one loop sees it: its card, fetched when it is first needed and
+ * refreshed when it is old; a link to the interface of the card that suits; and the service that
+ * passes calls on to it.
+ *
+ *   no card ──first call, a look at the card──► fetching ──► known ──old──► fetching (known
+ * meanwhile) └─ failed: whoever waits is told
+ *
+ * Calls that do not reach the agent are counted: past the bound its circuit opens, and calls fail
+ * at once until one that is tried gets through. One agent's failure is its own. */
+#ifndef AGENTS_REMOTE_H
+#define AGENTS_REMOTE_H
+
+#include "a2a/service.h"
+#include "agents/card.h"
+#include "base/list.h"
+#include "net/http_client.h"
+
+typedef struct agents_remote agents_remote;
+
+/* Somebody who wants to know of the card: told each time that it was fetched anew, or that fetching
+ * failed. May leave from inside. */
+typedef struct agents_watch {
+    list_link link;
+    void (*told)(void *user);
+    void *user;
+} agents_watch;
+
+/* Everything is borrowed and outlives it. A key file that cannot be read is BAY_INVALID with
+ * `diag`.
+ */
+bay_err agents_remote_new(loop *loop, http_client *http, const agents_settings *settings,
+                          const agents_public *public, agents_remote **out,
+                          bay_diag *diag) BAY_MUST_CHECK;
+/* What is open fails with A2A_E_UNAVAILABLE. NULL is fine. */
+void agents_remote_free(agents_remote *self);
+
+a2a_service *agents_remote_service(agents_remote *self);
+const agents_settings *agents_remote_settings(const agents_remote *self);
+/* NULL: not known yet. */
+agents_card *agents_remote_card(agents_remote *self);
+/* Fetches the card if it is not known or old. False: nothing is under way (it is fresh, or the
+ * circuit is open); true: watchers will hear. */
+bool agents_remote_learn(agents_remote *self);
+void agents_remote_watch(agents_remote *self, agents_watch *watch);
+void agents_remote_unwatch(agents_watch *watch); /* harmless when it is gone */
+
+size_t agents_remote_calls(const agents_remote *self); /* open and waiting */
+/* Open streams end; clients come back (before a drain). */
+void agents_remote_close_streams(agents_remote *self);
+
+typedef struct agents_remote_state {
+    const char *state; /* "unknown", "ready", "failed", "open" */
+    const char *error; /* "" */
+    const char *circuit;
+    bool is_verified;
+    bool has_interface;
+    a2a_version version;
+    a2a_binding binding;
+    size_t calls;
+} agents_remote_state;
+agents_remote_state agents_remote_state_of(const agents_remote *self);
+
+#endif

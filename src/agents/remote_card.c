@@ -1,0 +1,280 @@
+/* Fetching the card of a remote agent, and deciding whether it is believed.
+ *
+ *   agent-card.json ─404─► agent.json ─► signed? ─by a key of the file─► taken
+ *                                          └─ else by a key set that a signature names and the
+ *                                             configuration trusts, one after the other ─► taken
+ *
+ * A card that is refused leaves the earlier one in place. */
+#include <stdio.h>
+#include <string.h>
+
+#include "agents/remote_parts.h"
+#include "auth/card_signature.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "wire/uri.h"
+
+enum { SECOND_MS = 1000, AGAIN_MS = 5000, LONGEST_MS = 24 * 3600 * 1000 };
+
+static void on_fetched(void *user, bay_err err, const char *text);
+static void next_key_set(agents_remote *self);
+
+static void over(agents_remote *self)
+{
+    self->is_learning = false;
+    buf_clear(&self->candidate);
+    remote_tell_watches(self);
+}
+
+/* Not believed, or not there. */
+static void fail(agents_remote *self, const char *format, const char *detail)
+{
+    snprintf(self->error, sizeof(self->error), format, detail);
+    LOG(LOG_WARN, "agents", "agent \"%.*s\": %s%s", BAY_STR(self->settings->name), self->error,
+        self->card != NULL ? "; its earlier card stays" : "");
+    self->has_failed = true;
+    self->fresh_until_ms = loop_now_ms(self->loop) + AGAIN_MS;
+    if (self->line == NULL) {
+        relay_fail_waiting(self, A2A_E_UNAVAILABLE, self->error);
+    }
+    over(self);
+}
+
+static void keep_fresh(agents_remote *self, uint64_t age_ms)
+{
+    self->has_failed = false;
+    self->error[0] = '\0';
+    self->fresh_until_ms = loop_now_ms(self->loop) + age_ms;
+    relay_begin_waiting(self);
+    over(self);
+}
+
+static uint64_t age_of(const agents_remote *self)
+{
+    if (!self->fetch.has_max_age || self->fetch.max_age_s > LONGEST_MS / 1000) {
+        return self->settings->refresh_ms;
+    }
+    uint64_t age_ms = self->fetch.max_age_s * 1000;
+    return age_ms > SECOND_MS ? age_ms : SECOND_MS;
+}
+
+static void take(agents_remote *self, bool is_verified)
+{
+    json_doc doc;
+    buf normal;
+    a2a_fault fault = {0};
+    a2a_version version;
+    const char *why = "its card cannot be read";
+    buf_init(&normal, AGENTS_RENDERED_BYTES);
+    arena_reset(&self->scratch);
+    bay_err err =
+        json_parse(&doc, buf_view(&self->candidate), &a2a_json_limits, &self->scratch, NULL);
+    if (err == BAY_OK) {
+        err = a2a_card_read(json_root(&doc), &normal, &version, &fault);
+        why = fault.text[0] != '\0' ? fault.text : why;
+    }
+    if (err == BAY_OK) {
+        err = remote_take_card(self, buf_view(&normal), is_verified, &why);
+    }
+    buf_fini(&normal);
+    if (err != BAY_OK) {
+        fail(self, "%s", err == BAY_NOMEM ? "out of memory" : why);
+        return;
+    }
+    memcpy(self->etag, self->candidate_etag, sizeof(self->etag));
+    keep_fresh(self, self->candidate_age_ms);
+}
+
+/* ---- signatures ------------------------------------------------------------------------------ */
+
+static bool is_trusted(const agents_verify *verify, bay_str jku)
+{
+    for (size_t i = 0; i < verify->jku_count; i++) {
+        if (str_eq(verify->jku[i], jku)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* How the candidate fares with these keys. */
+static bay_err check_with(agents_remote *self, const jose_keys *keys)
+{
+    json_doc doc;
+    bay_diag diag = {0};
+    arena_reset(&self->scratch);
+    bay_err err =
+        json_parse(&doc, buf_view(&self->candidate), &a2a_json_limits, &self->scratch, NULL);
+    return err == BAY_OK ? card_verify(json_root(&doc), keys, &diag) : err;
+}
+
+static void on_key_set(void *user, bay_err err, const char *text)
+{
+    agents_remote *self = user;
+    jose_keys *keys = NULL;
+    bay_diag diag = {0};
+    (void)text;
+    if (err == BAY_OK && self->fetch.status == 200 &&
+        jose_keys_new(buf_view(&self->fetch.body), &keys, &diag) == BAY_OK) {
+        err = check_with(self, keys);
+        jose_keys_free(keys);
+        if (err == BAY_OK) {
+            take(self, true);
+            return;
+        }
+    }
+    next_key_set(self);
+}
+
+static void next_key_set(agents_remote *self)
+{
+    json_doc doc;
+    card_signer signers[REMOTE_SETS];
+    bay_diag diag = {0};
+    arena_reset(&self->scratch);
+    bay_err err =
+        json_parse(&doc, buf_view(&self->candidate), &a2a_json_limits, &self->scratch, NULL);
+    size_t count =
+        err == BAY_OK ? card_signers(json_root(&doc), &self->scratch, signers, REMOTE_SETS) : 0;
+    while (self->next_signer < count) {
+        bay_str jku = signers[self->next_signer++].jku;
+        if (jku.len > 0 && is_trusted(&self->settings->verify, jku) &&
+            agents_fetch_start(&self->fetch, self->http, jku, NULL, 0, on_key_set, self, &diag) ==
+                BAY_OK) {
+            return;
+        }
+    }
+    fail(self, "%s", "its card is signed by nobody who is trusted");
+}
+
+static void verify(agents_remote *self)
+{
+    const agents_verify *rules = &self->settings->verify;
+    json_doc doc;
+    arena_reset(&self->scratch);
+    bay_err err =
+        json_parse(&doc, buf_view(&self->candidate), &a2a_json_limits, &self->scratch, NULL);
+    if (err != BAY_OK) {
+        fail(self, "what should be its card is no JSON: %s", bay_err_text(err));
+        return;
+    }
+    bool is_signed = json_count(json_get(json_root(&doc), STR("signatures"))) > 0;
+    if (rules->keys_file.len == 0 && rules->jku_count == 0) {
+        take(self, false);
+    } else if (!is_signed && rules->is_required) {
+        fail(self, "%s", "its card is not signed");
+    } else if (!is_signed) {
+        take(self, false);
+    } else {
+        err = self->keys != NULL ? check_with(self, self->keys) : BAY_DENIED;
+        self->next_signer = 0;
+        if (err == BAY_OK) {
+            take(self, true);
+        } else if (err == BAY_DENIED || err == BAY_NOTFOUND) {
+            next_key_set(self);
+        } else {
+            fail(self, "its card's signatures cannot be checked: %s", bay_err_text(err));
+        }
+    }
+}
+
+/* ---- the document ---------------------------------------------------------------------------- */
+
+static bool has_two_paths(const agents_remote *self)
+{
+    uri parts;
+    return !self->settings->is_card || (uri_parse(&parts, self->settings->url) == BAY_OK &&
+                                        (parts.path.len == 0 || str_eq(parts.path, STR("/"))));
+}
+
+static void write_url(agents_remote *self)
+{
+    bay_str base = self->settings->url;
+    buf_clear(&self->url);
+    if (!has_two_paths(self)) {
+        buf_str(&self->url, base);
+        return;
+    }
+    while (base.len > 0 && base.at[base.len - 1] == '/') {
+        base.len--;
+    }
+    buf_str(&self->url, base);
+    buf_str(&self->url, self->is_second_path ? STR("/.well-known/agent.json")
+                                             : STR("/.well-known/agent-card.json"));
+}
+
+static void ask(agents_remote *self)
+{
+    enum { OURS = 3, MOST = 64 };
+    http_field fields[MOST + OURS];
+    size_t count = 0;
+    bay_diag diag = {0};
+    for (size_t i = 0; i < self->settings->field_count && count < MOST; i++) {
+        fields[count++] = self->settings->fields[i];
+    }
+    fields[count++] = (http_field){STR("Accept"), STR("application/json")};
+    if (!self->settings->has_version || self->settings->version == A2A_1_0) {
+        fields[count++] = (http_field){STR("A2A-Version"), STR("1.0")};
+    }
+    if (self->card != NULL && self->etag[0] != '\0') {
+        fields[count++] = (http_field){STR("If-None-Match"), str_of(self->etag)};
+    }
+    write_url(self);
+    bay_err err = self->url.err;
+    if (err == BAY_OK) {
+        err = agents_fetch_start(&self->fetch, self->http, buf_view(&self->url), fields, count,
+                                 on_fetched, self, &diag);
+    }
+    if (err != BAY_OK) {
+        fail(self, "its card cannot be fetched: %s",
+             diag.text[0] != '\0' ? diag.text : bay_err_text(err));
+    }
+}
+
+static void on_fetched(void *user, bay_err err, const char *text)
+{
+    agents_remote *self = user;
+    int status = self->fetch.status;
+    if (err != BAY_OK) {
+        remote_missed(self);
+        fail(self, "its card cannot be fetched: %s", text);
+        return;
+    }
+    bool is_missing = status == 404 || status == 405 || status == 410;
+    if (is_missing && has_two_paths(self) && !self->is_second_path) {
+        self->is_second_path = true;
+        ask(self);
+        return;
+    }
+    if (status >= 500) {
+        remote_missed(self);
+    } else {
+        remote_reached(self);
+    }
+    if (status == 304 && self->card != NULL) {
+        keep_fresh(self, age_of(self));
+        return;
+    }
+    if (status != 200) {
+        char number[12];
+        snprintf(number, sizeof(number), "%d", status);
+        fail(self, "its card cannot be fetched: status %s", number);
+        return;
+    }
+    buf_clear(&self->candidate);
+    buf_str(&self->candidate, buf_view(&self->fetch.body));
+    memcpy(self->candidate_etag, self->fetch.etag, sizeof(self->candidate_etag));
+    self->candidate_age_ms = age_of(self);
+    if (self->candidate.err != BAY_OK) {
+        fail(self, "%s", "out of memory");
+        return;
+    }
+    verify(self);
+}
+
+void remote_card_learn(agents_remote *self)
+{
+    self->is_learning = true;
+    self->is_second_path = false;
+    ask(self);
+}

@@ -1,0 +1,81 @@
+/* What remote.c (life and card), remote_card.c (fetching it) and relay.c (calls) share. */
+#ifndef AGENTS_REMOTE_PARTS_H
+#define AGENTS_REMOTE_PARTS_H
+
+#include "agents/fetch.h"
+#include "agents/remote.h"
+#include "transport/a2a_link.h"
+
+/* A link, kept while calls are on it: a new card may bring another. */
+typedef struct remote_line {
+    list_link link; /* in remote.old_lines, or nowhere: it is the current one */
+    a2a_link *to;
+    size_t calls;
+    bool is_ours; /* of the host that was configured: it may see credentials */
+} remote_line;
+
+enum { REMOTE_ERROR_BYTES = 240, REMOTE_SETS = 8 /* of keys that one card is verified with */ };
+
+struct agents_remote {
+    a2a_service service; /* first */
+    loop *loop;
+    http_client *http;     /* the loop's, or its own */
+    http_client *own_http; /* with TLS settings of its own; NULL */
+    tls_context *tls;
+    const agents_settings *settings;
+    const agents_public *public;
+    jose_keys *keys; /* of the file; NULL: none */
+    circuit circuit;
+
+    /* the card */
+    agents_card *card; /* NULL: not known */
+    bool is_verified;
+    bool has_failed; /* to be fetched, when last tried */
+    uint64_t fresh_until_ms;
+    char etag[AGENTS_ETAG_BYTES];
+    char error[REMOTE_ERROR_BYTES];
+    list watches;
+
+    /* fetching it */
+    agents_fetch fetch;
+    bool is_learning;
+    bool is_second_path; /* agent.json, after agent-card.json was not there */
+    buf url;
+    buf candidate; /* the card as it came, while key sets are fetched */
+    char candidate_etag[AGENTS_ETAG_BYTES];
+    uint64_t candidate_age_ms;
+    size_t next_signer;
+
+    /* calls */
+    remote_line *line; /* NULL: no card, or no interface of it suits */
+    list old_lines;
+    loop_task sweep;
+    list waiting;
+    list calls;
+    size_t waiting_count;
+    size_t call_count;
+    arena scratch;
+};
+
+/* relay.c */
+extern const a2a_service remote_service;
+void relay_begin_waiting(agents_remote *self);
+void relay_fail_waiting(agents_remote *self, a2a_error error, const char *text);
+void relay_fail_all(agents_remote *self);
+
+/* remote_card.c */
+void remote_card_learn(agents_remote *self);
+
+/* remote.c */
+/* The card of this text, 1.0 in normal form, is the agent's from now on. */
+bay_err remote_take_card(agents_remote *self, bay_str text, bool is_verified,
+                         const char **out_why) BAY_MUST_CHECK;
+void remote_tell_watches(agents_remote *self);
+void remote_line_drop(agents_remote *self, remote_line *line);
+/* A call, or the card, did or did not get through. */
+void remote_reached(agents_remote *self);
+void remote_missed(agents_remote *self);
+/* Of one host with what was configured. */
+bool remote_is_own_host(const agents_remote *self, bay_str url);
+
+#endif

@@ -1,0 +1,63 @@
+/* What the gateway is told of one agent: of the configuration, in this room's own words. Every view
+ * is borrowed from whoever configures and lives as long as the agent. */
+#ifndef AGENTS_SETTINGS_H
+#define AGENTS_SETTINGS_H
+
+#include "a2a/protocol.h"
+#include "auth/jose.h"
+#include "base/circuit.h"
+#include "wire/field.h"
+
+enum {
+    AGENTS_CARD_BYTES = 1 << 20,     /* of a card as it is fetched */
+    AGENTS_RENDERED_BYTES = 4 << 20, /* of one as it is shown */
+    AGENTS_WAITING = 1000,           /* calls that wait for an agent's first card */
+    AGENTS_SKILLS = 1000,            /* of one agent, as tools */
+};
+
+typedef struct agents_verify {
+    bay_str keys_file; /* "": none */
+    const bay_str *jku;
+    size_t jku_count;
+    bool is_required;
+} agents_verify;
+
+typedef struct agents_settings {
+    bay_str name;
+    bay_str url;
+    bool is_card;             /* `url` is the card's own address */
+    const http_field *fields; /* of each request */
+    size_t field_count;
+    bool has_version;
+    a2a_version version;
+    bool has_binding;
+    a2a_binding binding;
+    agents_verify verify;
+    const char *tls_ca; /* files; NULL: none */
+    const char *tls_certificate;
+    const char *tls_key;
+    uint32_t connect_ms;
+    uint32_t connections;
+    uint32_t timeout_ms;
+    uint32_t stream_idle_ms;
+    uint32_t refresh_ms;
+    size_t answer_bytes;
+    circuit_rules circuit;
+    /* An agent made of tools: globs over their names; NULL: it is elsewhere. */
+    const bay_str *tools;
+    size_t tool_count;
+    bay_str title;
+    bay_str description;
+} agents_settings;
+
+/* What is the same for all agents of a gateway. */
+typedef struct agents_public {
+    bay_str base;        /* "https://gateway.example" */
+    bay_str grpc;        /* "gateway.example:443"; "": gRPC is not served */
+    const jose_key *key; /* NULL: cards are not signed */
+    bay_str jku;         /* where its public half is; "" */
+    bool is_hybrid_default;
+    uint32_t card_max_age_s;
+} agents_public;
+
+#endif

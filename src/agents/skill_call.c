@@ -1,0 +1,679 @@
+/* One call of a skill: a message to the agent through its relay, as any caller's, and what comes of
+ * it as the result of a tool.
+ *
+ *   tools/call ─► SendStreamingMessage (SendMessage, where the agent has no streams)
+ *     task, statusUpdate ─► progress          artifactUpdate ─► content
+ *     COMPLETED ─► the result                 FAILED, REJECTED, CANCELED ─► isError
+ *     INPUT_REQUIRED ─► input_required, answered by the next round; a client that cannot be asked
+ *                       gets isError, with the id of the task to go on with
+ *
+ * Invariants
+ * - The call's end (result, end, fail) comes exactly once, and answers the request.
+ * - A request that is cancelled ends its call, and the task behind it is cancelled, too. */
+#include <stdio.h>
+#include <string.h>
+
+#include "agents/skills_parts.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/rand.h"
+#include "mcp/inputs.h"
+
+enum { PARAMS_BYTES = 64 << 20, ID_BYTES = 256, UUID_BYTES = 36 };
+
+typedef struct skill_call {
+    a2a_call call; /* first */
+    list_link link;
+    agents_skills *skills;
+    mcp_request *request;
+    arena memory;
+    json_doc params;
+    skill_content content;
+    a2a_state state;
+    char task[ID_BYTES]; /* raw JSON strings */
+    char context[ID_BYTES];
+    buf status; /* the parts of the last status' message, raw; empty: none */
+    double progress;
+} skill_call;
+
+/* The cancel of a task nobody waits for. */
+typedef struct silent_cancel {
+    a2a_call call; /* first */
+    arena memory;
+    json_doc params;
+} silent_cancel;
+
+static bay_str no_field(a2a_call *call, bay_str name)
+{
+    (void)call;
+    (void)name;
+    return (bay_str){NULL, 0};
+}
+
+/* ---- cancelling ------------------------------------------------------------------------------ */
+
+static void silent_free(a2a_call *call)
+{
+    silent_cancel *self = CONTAINER_OF(call, silent_cancel, call);
+    arena_fini(&self->memory);
+    mem_free(self);
+}
+
+static void silent_result(a2a_call *call, bay_str json)
+{
+    (void)json;
+    silent_free(call);
+}
+
+static void silent_fail(a2a_call *call, const a2a_fault *fault)
+{
+    (void)fault;
+    silent_free(call);
+}
+
+static bay_err silent_event(a2a_call *call, a2a_event *event)
+{
+    (void)call;
+    (void)event;
+    return BAY_OK;
+}
+
+static const a2a_call_ops silent_ops = {silent_result, silent_event, silent_free, silent_fail,
+                                        no_field};
+
+static void cancel_task(a2a_service *service, const char *task)
+{
+    silent_cancel *made = task[0] != '\0' ? mem_zalloc(sizeof(*made)) : NULL;
+    if (made == NULL) {
+        return;
+    }
+    arena_init(&made->memory, 1 << 16);
+    char text[ID_BYTES + 16];
+    bay_str kept;
+    (void)snprintf(text, sizeof(text), "{\"id\":%s}", task);
+    if (arena_dup(&made->memory, str_of(text), &kept) != BAY_OK ||
+        json_parse(&made->params, kept, NULL, &made->memory, NULL) != BAY_OK) {
+        silent_free(&made->call);
+        return;
+    }
+    made->call = (a2a_call){.ops = &silent_ops,
+                            .method = A2A_CANCEL_TASK,
+                            .version = A2A_1_0,
+                            .params = json_root(&made->params),
+                            .tenant = STR(""),
+                            .principal = STR(""),
+                            .extensions = STR(""),
+                            .traceparent = STR(""),
+                            .memory = &made->memory};
+    service->call(service, &made->call);
+}
+
+/* ---- ending ---------------------------------------------------------------------------------- */
+
+static void skill_call_free(skill_call *self)
+{
+    list_remove(&self->link);
+    skill_content_fini(&self->content);
+    buf_fini(&self->status);
+    arena_fini(&self->memory);
+    mem_free(self);
+}
+
+static mcp_request *part(skill_call *self)
+{
+    mcp_request *request = self->request;
+    self->request = NULL;
+    request->user = NULL;
+    return request;
+}
+
+static void write_meta(const skill_call *self, buf *out)
+{
+    if (self->task[0] == '\0' && self->context[0] == '\0') {
+        return;
+    }
+    buf_lit(out, ",\"_meta\":{\"patchbay/a2a\":{");
+    if (self->task[0] != '\0') {
+        buf_printf(out, "\"taskId\":%s,", self->task);
+    }
+    if (self->context[0] != '\0') {
+        buf_printf(out, "\"contextId\":%s,", self->context);
+    }
+    buf_lit(out, "\"state\":\"");
+    buf_str(out, a2a_state_names[self->state]);
+    buf_lit(out, "\"}}");
+}
+
+/* The text of the agent's last word, for a person. */
+static void write_words(const skill_call *self, buf *out)
+{
+    json_doc doc;
+    arena memory;
+    arena_init(&memory, PARAMS_BYTES);
+    if (self->status.len > 0 &&
+        json_parse(&doc, buf_view(&self->status), &a2a_json_limits, &memory, NULL) == BAY_OK) {
+        for (json_iter at = json_iter_of(json_root(&doc)); json_next(&at);) {
+            bay_str text;
+            json_val value = json_get(at.value, STR("text"));
+            if (json_is(value, JSON_STRING) && json_str(value, &memory, &text) == BAY_OK) {
+                buf_str(out, out->len > 0 ? STR("\n") : STR(""));
+                buf_str(out, text);
+            }
+        }
+    }
+    arena_fini(&memory);
+}
+
+static void add_status(skill_call *self)
+{
+    json_doc doc;
+    arena memory;
+    arena_init(&memory, PARAMS_BYTES);
+    if (self->status.len > 0 &&
+        json_parse(&doc, buf_view(&self->status), &a2a_json_limits, &memory, NULL) == BAY_OK) {
+        skill_content_parts(&self->content, json_root(&doc));
+    }
+    arena_fini(&memory);
+}
+
+static void answer(skill_call *self, bool is_error)
+{
+    buf out;
+    mcp_request *request = part(self);
+    buf_init(&out, 2 * SKILL_CONTENT_BYTES);
+    buf_lit(&out, "\"content\":[");
+    skill_content_write(&self->content, &out);
+    buf_char(&out, ']');
+    if (self->content.structured.len > 0) {
+        buf_lit(&out, ",\"structuredContent\":");
+        buf_str(&out, buf_view(&self->content.structured));
+    }
+    if (is_error) {
+        buf_lit(&out, ",\"isError\":true");
+    }
+    write_meta(self, &out);
+    bay_err err = self->content.err != BAY_OK ? self->content.err : out.err;
+    json_doc doc;
+    arena memory;
+    buf whole;
+    arena_init(&memory, 1 << 30);
+    buf_init(&whole, 2 * SKILL_CONTENT_BYTES + 2);
+    buf_char(&whole, '{');
+    buf_str(&whole, buf_view(&out));
+    buf_char(&whole, '}');
+    err = err == BAY_OK ? whole.err : err;
+    if (err == BAY_OK) {
+        err = json_parse(&doc, buf_view(&whole), NULL, &memory, NULL);
+    }
+    if (err == BAY_OK) {
+        mcp_request_result(request, json_root(&doc));
+    } else {
+        mcp_request_error(request, RPC_INTERNAL_ERROR,
+                          err == BAY_LIMIT ? STR("The agent's answer is too long")
+                                           : STR("The agent's answer does not fit into memory"),
+                          STR(""));
+    }
+    arena_fini(&memory);
+    buf_fini(&whole);
+    buf_fini(&out);
+    skill_call_free(self);
+}
+
+static void answer_error(skill_call *self, bay_str text)
+{
+    skill_content_text(&self->content, text);
+    answer(self, true);
+}
+
+static bool can_ask(const mcp_request *request)
+{
+    return (mcp_inputs_of(request->revision, request->client_capabilities) & MCP_INPUT_FORM) != 0;
+}
+
+/* The client is asked what the agent wants to know. The state is the task's id: nothing that a
+ * caller could not say by `taskId` as well. */
+static void ask_client(skill_call *self, bay_str words)
+{
+    buf out;
+    json_doc doc;
+    arena memory;
+    mcp_request *request = part(self);
+    arena_init(&memory, 16 << 20);
+    buf_init(&out, 8 << 20);
+    buf_lit(&out, "{\"resultType\":\"input_required\",\"inputRequests\":{\"answer\":{\"method\":"
+                  "\"elicitation/create\",\"params\":{\"mode\":\"form\",\"message\":");
+    json_quote(&out, words);
+    buf_lit(&out, ",\"requestedSchema\":{\"type\":\"object\",\"properties\":{\"answer\":{\"type\":"
+                  "\"string\",\"title\":\"Answer\"}},\"required\":[\"answer\"]}}}},"
+                  "\"requestState\":");
+    char state[2 * ID_BYTES + 8];
+    (void)snprintf(state, sizeof(state), "[%s,%s]", self->task,
+                   self->context[0] != '\0' ? self->context : "\"\"");
+    json_quote(&out, str_of(state));
+    buf_char(&out, '}');
+    bay_err err = out.err;
+    if (err == BAY_OK) {
+        err = json_parse(&doc, buf_view(&out), NULL, &memory, NULL);
+    }
+    if (err == BAY_OK) {
+        mcp_request_result(request, json_root(&doc));
+    } else {
+        mcp_request_error(request, RPC_INTERNAL_ERROR, STR("out of memory"), STR(""));
+    }
+    arena_fini(&memory);
+    buf_fini(&out);
+    skill_call_free(self);
+}
+
+static void answer_interrupted(skill_call *self)
+{
+    buf words;
+    buf_init(&words, 4 << 20);
+    write_words(self, &words);
+    bool is_input = self->state == A2A_INPUT_REQUIRED;
+    if (is_input && self->task[0] != '\0' && can_ask(self->request)) {
+        ask_client(self, words.len > 0 ? buf_view(&words) : STR("The agent needs more input."));
+        buf_fini(&words);
+        return;
+    }
+    buf text;
+    buf_init(&text, 4 << 20);
+    buf_str(&text, is_input ? STR("The agent needs input") : STR("The agent needs authentication"));
+    if (words.len > 0) {
+        buf_lit(&text, ": ");
+        buf_str(&text, buf_view(&words));
+    }
+    if (self->task[0] != '\0') {
+        buf_printf(&text,
+                   "\nTo go on, call this tool again with taskId %s and the answer as "
+                   "message.",
+                   self->task);
+    }
+    answer_error(self, buf_view(&text));
+    buf_fini(&text);
+    buf_fini(&words);
+}
+
+/* Nothing more comes. */
+static void conclude(skill_call *self)
+{
+    switch (self->state) {
+    case A2A_COMPLETED:
+        add_status(self);
+        answer(self, false);
+        return;
+    case A2A_INPUT_REQUIRED:
+    case A2A_AUTH_REQUIRED:
+        answer_interrupted(self);
+        return;
+    case A2A_FAILED:
+    case A2A_REJECTED:
+    case A2A_CANCELED:
+        add_status(self);
+        if (self->status.len == 0) {
+            skill_content_text(&self->content, self->state == A2A_FAILED ? STR("The task failed.")
+                                               : self->state == A2A_REJECTED
+                                                   ? STR("The agent rejected the task.")
+                                                   : STR("The task was canceled."));
+        }
+        answer(self, true);
+        return;
+    default:
+        answer_error(self, STR("The agent ended its stream before the task was done."));
+        return;
+    }
+}
+
+/* ---- what the agent says --------------------------------------------------------------------- */
+
+static void keep_id(char out[ID_BYTES], json_val id)
+{
+    bay_str raw = json_raw(id);
+    if (json_is(id, JSON_STRING) && raw.len > 2 && raw.len < ID_BYTES) {
+        memcpy(out, raw.at, raw.len);
+        out[raw.len] = '\0';
+    }
+}
+
+static void take_status(skill_call *self, json_val status)
+{
+    bay_str name;
+    if (json_str_plain(json_get(status, STR("state")), &name)) {
+        self->state = a2a_state_of(name);
+    }
+    json_val parts = json_get(json_get(status, STR("message")), STR("parts"));
+    buf_clear(&self->status);
+    if (json_is(parts, JSON_ARRAY)) {
+        buf_str(&self->status, json_raw(parts));
+    }
+}
+
+static void take_task(skill_call *self, json_val task)
+{
+    keep_id(self->task, json_get(task, STR("id")));
+    keep_id(self->context, json_get(task, STR("contextId")));
+    take_status(self, json_get(task, STR("status")));
+    for (json_iter at = json_iter_of(json_get(task, STR("artifacts"))); json_next(&at);) {
+        skill_content_add(&self->content, at.value, false);
+    }
+}
+
+static void tell_progress(skill_call *self)
+{
+    buf words, members;
+    if (self->request == NULL || self->request->progress_token.len == 0) {
+        return;
+    }
+    buf_init(&words, 64 << 10);
+    buf_init(&members, 256 << 10);
+    write_words(self, &words);
+    self->progress += 1;
+    buf_printf(&members, "\"progress\":%.0f", self->progress);
+    if (words.len > 0 && words.err == BAY_OK) {
+        buf_lit(&members, ",\"message\":");
+        json_quote(&members, buf_view(&words));
+    }
+    if (members.err == BAY_OK) {
+        err_ignore(mcp_request_progress(self->request, self->progress, buf_view(&members)));
+    }
+    buf_fini(&words);
+    buf_fini(&members);
+}
+
+/* A message is the whole answer; a task or an update of one. False: nothing of the kind. */
+static void take_event(skill_call *self, bay_str json)
+{
+    json_doc doc;
+    arena memory;
+    arena_init(&memory, PARAMS_BYTES);
+    if (json_parse(&doc, json, &a2a_json_limits, &memory, NULL) == BAY_OK) {
+        static const bay_str keys[] = {STR_INIT("task"), STR_INIT("message"),
+                                       STR_INIT("statusUpdate"), STR_INIT("artifactUpdate")};
+        json_val found[4];
+        bay_err err = json_pick(json_root(&doc), keys, 4, found, NULL);
+        if (err == BAY_OK && json_is(found[0], JSON_OBJECT)) {
+            take_task(self, found[0]);
+            tell_progress(self);
+        } else if (err == BAY_OK && json_is(found[1], JSON_OBJECT)) {
+            keep_id(self->context, json_get(found[1], STR("contextId")));
+            skill_content_parts(&self->content, json_get(found[1], STR("parts")));
+            self->state = A2A_COMPLETED;
+        } else if (err == BAY_OK && json_is(found[2], JSON_OBJECT)) {
+            keep_id(self->task, json_get(found[2], STR("taskId")));
+            keep_id(self->context, json_get(found[2], STR("contextId")));
+            take_status(self, json_get(found[2], STR("status")));
+            tell_progress(self);
+        } else if (err == BAY_OK && json_is(found[3], JSON_OBJECT)) {
+            keep_id(self->task, json_get(found[3], STR("taskId")));
+            skill_content_add(&self->content, json_get(found[3], STR("artifact")),
+                              json_true(json_get(found[3], STR("append"))));
+        }
+    }
+    arena_fini(&memory);
+}
+
+static skill_call *skill_call_of(a2a_call *call)
+{
+    return CONTAINER_OF(call, skill_call, call);
+}
+
+static void on_result(a2a_call *call, bay_str json)
+{
+    skill_call *self = skill_call_of(call);
+    if (self->request == NULL) {
+        skill_call_free(self);
+        return;
+    }
+    take_event(self, json);
+    conclude(self);
+}
+
+static bay_err on_event(a2a_call *call, a2a_event *event)
+{
+    skill_call *self = skill_call_of(call);
+    if (self->request != NULL) {
+        take_event(self, a2a_event_json(event));
+    }
+    return BAY_OK;
+}
+
+static void on_end(a2a_call *call)
+{
+    skill_call *self = skill_call_of(call);
+    if (self->request == NULL) {
+        skill_call_free(self);
+        return;
+    }
+    conclude(self);
+}
+
+static void on_fail(a2a_call *call, const a2a_fault *fault)
+{
+    skill_call *self = skill_call_of(call);
+    if (self->request == NULL) {
+        skill_call_free(self);
+        return;
+    }
+    answer_error(self, str_of(fault->text));
+}
+
+static bay_str read_meta(a2a_call *call, bay_str name)
+{
+    bay_str text = {NULL, 0};
+    const skill_call *self = skill_call_of(call);
+    if (self->request != NULL && str_eq(name, STR("tracestate"))) {
+        bool is_plain = json_str_plain(json_get(self->request->meta, STR("tracestate")), &text);
+        (void)is_plain;
+    }
+    return text;
+}
+
+static const a2a_call_ops call_ops = {on_result, on_event, on_end, on_fail, read_meta};
+
+/* ---- beginning ------------------------------------------------------------------------------- */
+
+static void write_uuid(buf *out)
+{
+    unsigned char bytes[16];
+    rand_bytes(bytes, sizeof(bytes));
+    bytes[6] = (unsigned char)((bytes[6] & 0x0f) | 0x40);
+    bytes[8] = (unsigned char)((bytes[8] & 0x3f) | 0x80);
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        buf_printf(out, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", bytes[i]);
+    }
+}
+
+/* What the client said to what the agent asked; the task it belongs to is in the state. */
+typedef struct round_answer {
+    json_val text; /* JSON_STRING: the answer */
+    json_val task; /* raw strings */
+    json_val context;
+    bool is_declined;
+} round_answer;
+
+static bool read_round(skill_call *self, round_answer *out)
+{
+    json_val params = self->request->message.params;
+    json_val response = json_get(json_get(params, STR("inputResponses")), STR("answer"));
+    json_val state = json_get(params, STR("requestState"));
+    json_doc *doc = arena_alloc(&self->memory, sizeof(*doc));
+    bay_str text;
+    *out = (round_answer){.text = JSON_NONE, .task = JSON_NONE, .context = JSON_NONE};
+    if (!json_is(response, JSON_OBJECT) || !json_is(state, JSON_STRING) || doc == NULL ||
+        json_str(state, &self->memory, &text) != BAY_OK ||
+        json_parse(doc, text, NULL, &self->memory, NULL) != BAY_OK) {
+        return false;
+    }
+    out->task = json_item(json_root(doc), 0);
+    out->context = json_item(json_root(doc), 1);
+    /* from a session's client, or wrapped as a result */
+    json_val result = json_get(response, STR("result"));
+    response = json_is(result, JSON_OBJECT) ? result : response;
+    out->text = json_get(json_get(response, STR("content")), STR("answer"));
+    out->is_declined = !json_str_eq(json_get(response, STR("action")), STR("accept")) ||
+                       !json_is(out->text, JSON_STRING);
+    return json_is(out->task, JSON_STRING);
+}
+
+static void put_id(json_writer *writer, bay_str key, json_val id)
+{
+    if (json_is(id, JSON_STRING) && json_raw(id).len > 2) {
+        json_key(writer, key);
+        json_put_val(writer, id);
+    }
+}
+
+static void write_params(skill_call *self, json_val text, json_val data, json_val task,
+                         json_val context, buf *out)
+{
+    json_writer writer;
+    json_writer_init(&writer, out);
+    json_open_object(&writer);
+    json_key_lit(&writer, "message");
+    json_open_object(&writer);
+    json_key_lit(&writer, "messageId");
+    buf id;
+    buf_init(&id, 64);
+    write_uuid(&id);
+    json_put_str(&writer, buf_view(&id));
+    buf_fini(&id);
+    put_id(&writer, STR("contextId"), context);
+    put_id(&writer, STR("taskId"), task);
+    json_key_lit(&writer, "role");
+    json_put_str(&writer, STR("ROLE_USER"));
+    json_key_lit(&writer, "parts");
+    json_open_array(&writer);
+    if (json_is(text, JSON_STRING)) {
+        json_open_object(&writer);
+        json_key_lit(&writer, "text");
+        json_put_val(&writer, text);
+        json_close_object(&writer);
+    }
+    if (!json_is(data, JSON_MISSING)) {
+        json_open_object(&writer);
+        json_key_lit(&writer, "data");
+        json_put_val(&writer, data);
+        json_close_object(&writer);
+    }
+    json_close_array(&writer);
+    json_key_lit(&writer, "metadata");
+    json_open_object(&writer);
+    json_key_lit(&writer, "skillId");
+    json_put_str(&writer, self->request->name);
+    json_close_object(&writer);
+    json_close_object(&writer);
+    json_close_object(&writer);
+}
+
+static bool streams(agents_remote *remote)
+{
+    const agents_card *card = agents_remote_card(remote);
+    json_val capabilities =
+        card != NULL ? json_get(agents_card_source(card), STR("capabilities")) : JSON_NONE;
+    return json_true(json_get(capabilities, STR("streaming")));
+}
+
+static bay_err build(skill_call *self, json_val text, json_val data, json_val task,
+                     json_val context)
+{
+    buf out;
+    bay_str kept;
+    buf_init(&out, PARAMS_BYTES / 2);
+    write_params(self, text, data, task, context, &out);
+    bay_err err = out.err;
+    if (err == BAY_OK) {
+        err = arena_dup(&self->memory, buf_view(&out), &kept);
+    }
+    buf_fini(&out);
+    return err == BAY_OK ? json_parse(&self->params, kept, &a2a_json_limits, &self->memory, NULL)
+                         : err;
+}
+
+static void send(skill_call *self)
+{
+    bay_str trace = {"", 0};
+    bool has_trace = json_str_plain(json_get(self->request->meta, STR("traceparent")), &trace);
+    a2a_service *service = agents_remote_service(self->skills->remote);
+    self->call = (a2a_call){
+        .ops = &call_ops,
+        .method = streams(self->skills->remote) ? A2A_SEND_STREAMING_MESSAGE : A2A_SEND_MESSAGE,
+        .version = A2A_1_0,
+        .binding = A2A_JSONRPC,
+        .params = json_root(&self->params),
+        .tenant = STR(""),
+        .principal = self->request->principal,
+        .extensions = STR(""),
+        .traceparent = has_trace ? trace : STR(""),
+        .memory = &self->memory,
+    };
+    service->call(service, &self->call);
+}
+
+void skill_call_begin(agents_skills *skills, mcp_request *request)
+{
+    skill_call *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        mcp_request_error(request, RPC_INTERNAL_ERROR, STR("out of memory"), STR(""));
+        return;
+    }
+    self->skills = skills;
+    self->request = request;
+    request->user = self;
+    arena_init(&self->memory, 2 * PARAMS_BYTES);
+    skill_content_init(&self->content, agents_remote_settings(skills->remote)->name);
+    buf_init(&self->status, SKILL_CONTENT_BYTES);
+    list_push(&skills->calls, &self->link);
+    json_val arguments = json_get(request->message.params, STR("arguments"));
+    json_val text = json_get(arguments, STR("message"));
+    json_val data = json_get(arguments, STR("data"));
+    json_val task = json_get(arguments, STR("taskId"));
+    json_val context = json_get(arguments, STR("contextId"));
+    round_answer round;
+    if (read_round(self, &round)) {
+        if (round.is_declined) {
+            keep_id(self->task, round.task);
+            cancel_task(agents_remote_service(skills->remote), self->task);
+            answer_error(self, STR("The user did not answer what the agent asked."));
+            return;
+        }
+        text = round.text;
+        data = JSON_NONE;
+        task = round.task;
+        context = round.context;
+    }
+    if (!json_is(text, JSON_STRING)) {
+        answer_error(self, STR("\"message\" is missing: say what the agent is to be told"));
+        return;
+    }
+    if (build(self, text, data, task, context) != BAY_OK) {
+        answer_error(self, STR("The message does not fit into memory"));
+        return;
+    }
+    send(self);
+}
+
+void skill_call_cancelled(mcp_request *request)
+{
+    skill_call *self = request->user;
+    if (self == NULL) {
+        return;
+    }
+    a2a_service *service = agents_remote_service(self->skills->remote);
+    char task[ID_BYTES];
+    memcpy(task, self->task, sizeof(task));
+    mcp_request_error(part(self), RPC_INTERNAL_ERROR, STR("cancelled"), STR(""));
+    self->call.is_gone = true;
+    service->gone(service, &self->call); /* frees it */
+    cancel_task(service, task);
+}
+
+void skill_calls_end(agents_skills *skills)
+{
+    list_link *at;
+    while ((at = list_first(&skills->calls)) != NULL) {
+        skill_call *self = CONTAINER_OF(at, skill_call, link);
+        a2a_service *service = agents_remote_service(skills->remote);
+        self->call.is_gone = true;
+        service->gone(service, &self->call); /* fails, and answers so */
+    }
+}
