@@ -197,12 +197,17 @@ bay_err agent_artifact_add(agent_task *self, json_val artifact, bool append, boo
     bay_err err = chunk_read(&from, artifact, self->of->limits.task_bytes);
     if (err == BAY_OK) {
         agent_artifact *known = find(self, from.id);
-        if (!append) {
-            err = replace(self, known, &from, is_last_chunk);
-        } else if (known == NULL) {
+        if (append && known == NULL) {
             err = BAY_INVALID;
+        } else if (append && known->is_complete) {
+            err = BAY_STATE;
         } else {
-            err = known->is_complete ? BAY_STATE : append_to(self, known, &from, is_last_chunk);
+            err = agent_task_open(self);
+        }
+        if (err == BAY_OK && append) {
+            err = append_to(self, known, &from, is_last_chunk);
+        } else if (err == BAY_OK) {
+            err = replace(self, known, &from, is_last_chunk);
         }
     }
     chunk_fini(&from);

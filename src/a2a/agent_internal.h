@@ -26,6 +26,7 @@ enum {
     AGENT_PAGE_BYTES = 4 << 20,   /* of one page of ListTasks, but always one task */
     AGENT_CURSOR_MS = 3600000,    /* how long a page token is good */
     AGENT_RETRY_MS = 1000,        /* after a task could not be kept */
+    AGENT_LAST_WORDS = 64 << 10,  /* a full task may still end with */
     AGENT_EXTENSIONS = 64,        /* required by a card */
     AGENT_MODES = 256,            /* media types in a card, of all skills */
     AGENT_RANDOM_BYTES = 1024,    /* drawn from the kernel at one time */

@@ -281,6 +281,7 @@ static bay_err restore_task(agent_task *task, row *from, a2a_event *const *event
                             bool may_resume)
 {
     bay_err err = agent_order_reserve(task->context->owner);
+    task->is_open = true;
     if (err == BAY_OK) {
         err = restore_history(task, from);
     }
@@ -306,7 +307,6 @@ static bay_err restore_task(agent_task *task, row *from, a2a_event *const *event
     task->status_ms = from->status_ms;
     task->has_streams = json_true(json_get(from->root, STR("hasStreams")));
     task->is_restored = true;
-    task->is_open = true;
     of->last_ms = task->status_ms > of->last_ms ? task->status_ms : of->last_ms;
     agent_order_place(task, from->order);
     if (a2a_state_is_terminal(task->state)) {

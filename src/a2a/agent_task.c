@@ -75,10 +75,10 @@ static agent_task *oldest_terminal(a2a_agent *of, const agent_task *except)
     return NULL;
 }
 
-bay_err agent_task_room(agent_task *self, size_t bytes)
+static bay_err room_within(agent_task *self, size_t bytes, size_t most)
 {
     a2a_agent *of = self->of;
-    if (bytes > of->limits.task_bytes || self->bytes > of->limits.task_bytes - bytes) {
+    if (bytes > most || self->bytes > most - bytes) {
         return BAY_LIMIT;
     }
     while (bytes > of->limits.total_bytes || of->bytes > of->limits.total_bytes - bytes) {
@@ -89,6 +89,11 @@ bay_err agent_task_room(agent_task *self, size_t bytes)
         agent_task_remove(oldest, NULL, true);
     }
     return BAY_OK;
+}
+
+bay_err agent_task_room(agent_task *self, size_t bytes)
+{
+    return room_within(self, bytes, self->of->limits.task_bytes);
 }
 
 /* ---- making and removing */
@@ -180,6 +185,7 @@ static void drop_content(agent_task *self)
         agent_artifact_fini(&self->artifacts[i]);
     }
     agent_text_unref(self->status);
+    agent_text_unref(self->answer);
     a2a_event_unref(self->snapshot);
     mem_free(self->history);
     mem_free(self->artifacts);
@@ -275,9 +281,9 @@ static void shorten_history(agent_task *self)
     agent_text_unref(text);
 }
 
-bay_err agent_task_remember(agent_task *self, agent_text *text)
+static bay_err remember_within(agent_task *self, agent_text *text, size_t most)
 {
-    bay_err err = agent_task_room(self, text->len);
+    bay_err err = room_within(self, text->len, most);
     if (err == BAY_OK) {
         err = grow_history(self);
     }
@@ -288,6 +294,18 @@ bay_err agent_task_remember(agent_task *self, agent_text *text)
     agent_task_count(self, text->len, 0);
     self->history[self->history_count++] = text;
     return BAY_OK;
+}
+
+bay_err agent_task_remember(agent_task *self, agent_text *text)
+{
+    return remember_within(self, text, self->of->limits.task_bytes);
+}
+
+/* A task that is full can still end with a few words. */
+static bay_err remember_status(agent_task *self, agent_text *text, a2a_state state)
+{
+    size_t spare = a2a_state_is_terminal(state) ? AGENT_LAST_WORDS : 0;
+    return remember_within(self, text, self->of->limits.task_bytes + spare);
 }
 
 /* ---- moving */
@@ -316,7 +334,7 @@ bay_err agent_task_set_state(agent_task *self, a2a_state state, agent_text *mess
         return BAY_STATE;
     }
     if (message != NULL) {
-        bay_err err = agent_task_remember(self, agent_text_ref(message));
+        bay_err err = remember_status(self, agent_text_ref(message), state);
         if (err != BAY_OK) {
             agent_text_unref(message);
             return err;

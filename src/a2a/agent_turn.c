@@ -302,10 +302,7 @@ bay_err a2a_turn_artifact(a2a_turn *self, json_val artifact, bool append, bool i
     }
     a2a_agent *of = self->of;
     agent_enter(of);
-    err = agent_task_open(self->task);
-    if (err == BAY_OK) {
-        err = agent_artifact_add(self->task, artifact, append, is_last_chunk);
-    }
+    err = agent_artifact_add(self->task, artifact, append, is_last_chunk);
     agent_leave(of);
     return err;
 }

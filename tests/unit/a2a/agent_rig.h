@@ -1,0 +1,546 @@
+/* An agent engine under test: calls that note what they are told, a handler that the test writes, a
+ * clock that the test turns, and a keeper that confirms when it is told to. */
+#ifndef TESTS_AGENT_RIG_H
+#define TESTS_AGENT_RIG_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "a2a/agent.h" /* before cmocka's macro `fail` */
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/err.h"
+#include "base/list.h"
+#include "base/mem.h"
+
+enum { RIG_EVENTS = 256, RIG_PUTS = 64, RIG_PUSHES = 64 };
+#define RIG_NOW UINT64_C(1700000000000) /* 2023-11-14T22:13:20Z */
+#define RIG_CARD                                                                                   \
+    "{\"name\":\"x\",\"capabilities\":{\"streaming\":true,\"pushNotifications\":true,"             \
+    "\"extendedAgentCard\":true},\"defaultInputModes\":[\"text/plain\",\"application/*\"]}"
+
+typedef struct rig rig;
+
+/* A call and all that it was told; events as their JSON. */
+typedef struct told {
+    a2a_call call;
+    rig *of;
+    arena memory;
+    json_doc doc;
+    char *text;   /* of the params */
+    char *result; /* NULL: none */
+    a2a_fault fault;
+    int ended; /* results, failures and ends together: one */
+    size_t event_count;
+    char *events[RIG_EVENTS];
+    uint64_t sequences[RIG_EVENTS];
+    bool is_last[RIG_EVENTS];
+    bay_err says; /* to the next events */
+    bool is_unwilling;
+    void (*on_result)(struct told *self);
+    struct told *inner; /* a call that on_result made */
+} told;
+
+typedef struct kept_row {
+    char *id;
+    char *row;
+    size_t event_count;
+    a2a_event *events[RIG_EVENTS];
+} kept_row;
+
+typedef struct open_put {
+    void (*kept)(void *user, bay_err err);
+    void *user;
+} open_put;
+
+struct rig {
+    a2a_agent *agent;
+    a2a_agent_options options;
+    a2a_handler handler;
+    a2a_keeper keeper;
+    uint64_t now_ms;
+    uint64_t wake_ms;
+    unsigned ids;
+    /* The handler. */
+    void (*turn)(rig *self, a2a_turn *turn);
+    void (*canceled)(rig *self, a2a_turn *turn);
+    a2a_turn *held; /* the last one that `hold` took */
+    int turns;
+    int cancels;
+    /* What was pushed. */
+    int pushes;
+    char *pushed[RIG_PUSHES];
+    bay_err url_says;
+    /* The keeper. */
+    bool is_keeping; /* confirms at once */
+    bay_err keep_says;
+    bay_err put_says;
+    kept_row rows[RIG_PUTS];
+    size_t row_count;
+    open_put puts[RIG_PUTS];
+    size_t put_count;
+    int removed;
+};
+
+/* ---- calls */
+
+static inline char *rig_copy(bay_str text)
+{
+    char *copy = malloc(text.len + 1);
+    CHECK(copy != NULL);
+    if (text.len > 0) {
+        memcpy(copy, text.at, text.len);
+    }
+    copy[text.len] = '\0';
+    return copy;
+}
+
+static inline void told_result(a2a_call *call, bay_str json)
+{
+    told *self = (told *)call;
+    self->ended++;
+    self->result = rig_copy(json);
+    if (self->on_result != NULL) {
+        self->on_result(self);
+    }
+}
+
+static inline bay_err told_event(a2a_call *call, a2a_event *event)
+{
+    told *self = (told *)call;
+    CHECK(self->ended == 0 && self->event_count < RIG_EVENTS);
+    if (self->says == BAY_CLOSED) {
+        return BAY_CLOSED;
+    }
+    self->events[self->event_count] = rig_copy(a2a_event_json(event));
+    self->sequences[self->event_count] = a2a_event_sequence(event);
+    self->is_last[self->event_count++] = a2a_event_is_last(event);
+    return self->says;
+}
+
+static inline void told_end(a2a_call *call)
+{
+    ((told *)call)->ended++;
+}
+
+static inline void told_fail(a2a_call *call, const a2a_fault *fault)
+{
+    told *self = (told *)call;
+    self->ended++;
+    self->fault = *fault;
+}
+
+static inline bay_str told_field(a2a_call *call, bay_str name)
+{
+    (void)call;
+    (void)name;
+    return (bay_str){NULL, 0};
+}
+
+static const a2a_call_ops told_ops = {told_result, told_event, told_end, told_fail, told_field};
+
+/* Made, not started. `params`: 1.0. */
+static inline told *rig_call(rig *self, a2a_method method, const char *params)
+{
+    told *call = calloc(1, sizeof(*call));
+    CHECK(call != NULL);
+    call->of = self;
+    call->text = rig_copy(str_of(params));
+    arena_init(&call->memory, 1 << 20);
+    if (json_parse(&call->doc, str_of(call->text), NULL, &call->memory, NULL) != BAY_OK) {
+        arena_fini(&call->memory); /* out of memory: the sweep's affair */
+        free(call->text);
+        free(call);
+        return NULL;
+    }
+    call->call = (a2a_call){.ops = &told_ops,
+                            .method = method,
+                            .version = A2A_1_0,
+                            .params = json_root(&call->doc),
+                            .tenant = {"", 0},
+                            .principal = {"ann", 3},
+                            .extensions = {"", 0},
+                            .traceparent = {"", 0},
+                            .memory = &call->memory};
+    return call;
+}
+
+static inline void rig_start(told *call)
+{
+    a2a_service *service = a2a_agent_service(call->of->agent);
+    service->call(service, &call->call);
+}
+
+static inline told *rig_ask(rig *self, a2a_method method, const char *params)
+{
+    told *call = rig_call(self, method, params);
+    if (call != NULL) {
+        rig_start(call);
+    }
+    return call;
+}
+
+static inline void rig_leave(told *call)
+{
+    a2a_service *service = a2a_agent_service(call->of->agent);
+    call->call.is_gone = true;
+    service->gone(service, &call->call);
+}
+
+static inline void rig_drain(told *call)
+{
+    a2a_service *service = a2a_agent_service(call->of->agent);
+    call->says = BAY_OK;
+    service->drained(service, &call->call);
+}
+
+static inline void told_free(told *self)
+{
+    if (self == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < self->event_count; i++) {
+        free(self->events[i]);
+    }
+    arena_fini(&self->memory);
+    free(self->result);
+    free(self->text);
+    free(self);
+}
+
+/* ---- the handler */
+
+static inline json_val rig_json(const char *text, json_doc *doc, arena *memory)
+{
+    arena_init(memory, SIZE_MAX);
+    return json_parse(doc, str_of(text), NULL, memory, NULL) == BAY_OK ? json_root(doc) : JSON_NONE;
+}
+
+/* With a message of that text; NULL: none. */
+static inline bay_err rig_status(a2a_turn *turn, a2a_state state, const char *words)
+{
+    char text[512];
+    json_doc doc;
+    arena memory;
+    snprintf(text, sizeof(text), "{\"parts\":[{\"text\":\"%s\"}]}", words != NULL ? words : "");
+    json_val message = rig_json(text, &doc, &memory);
+    bay_err err =
+        words != NULL && json_kind_of(message) == JSON_MISSING
+            ? BAY_NOMEM
+            : a2a_turn_status(turn, state, words != NULL ? message : JSON_NONE, JSON_NONE);
+    arena_fini(&memory);
+    return err;
+}
+
+static inline bay_err rig_reply(a2a_turn *turn, const char *words)
+{
+    char text[512];
+    json_doc doc;
+    arena memory;
+    snprintf(text, sizeof(text), "{\"parts\":[{\"text\":\"%s\"}]}", words);
+    json_val message = rig_json(text, &doc, &memory);
+    bay_err err = json_kind_of(message) == JSON_MISSING ? BAY_NOMEM : a2a_turn_reply(turn, message);
+    arena_fini(&memory);
+    return err;
+}
+
+static inline bay_err rig_artifact(a2a_turn *turn, const char *id, const char *words, bool append,
+                                   bool is_last)
+{
+    char text[512];
+    json_doc doc;
+    arena memory;
+    snprintf(text, sizeof(text),
+             "{\"artifactId\":\"%s\",\"name\":\"n\",\"parts\":[{\"text\":\"%s\"}]}", id, words);
+    json_val artifact = rig_json(text, &doc, &memory);
+    bay_err err = json_kind_of(artifact) == JSON_MISSING
+                      ? BAY_NOMEM
+                      : a2a_turn_artifact(turn, artifact, append, is_last);
+    arena_fini(&memory);
+    return err;
+}
+
+/* Keeps the turn for the test. */
+static inline void rig_hold(rig *self, a2a_turn *turn)
+{
+    a2a_turn_unref(self->held);
+    self->held = a2a_turn_ref(turn);
+}
+
+static inline void rig_complete(rig *self, a2a_turn *turn)
+{
+    (void)self;
+    err_ignore(rig_status(turn, A2A_COMPLETED, "done"));
+    a2a_turn_end(turn);
+}
+
+static inline void rig_on_turn(void *user, a2a_turn *turn)
+{
+    rig *self = user;
+    self->turns++;
+    self->turn(self, turn);
+}
+
+static inline void rig_on_canceled(void *user, a2a_turn *turn)
+{
+    rig *self = user;
+    self->cancels++;
+    if (self->canceled != NULL) {
+        self->canceled(self, turn);
+    }
+}
+
+static inline void rig_on_push(void *user, bay_str principal, json_val config, a2a_form form,
+                               a2a_event *event, bay_str task)
+{
+    rig *self = user;
+    char text[2048];
+    bay_str json = a2a_event_json(event);
+    bay_str raw = json_raw(config);
+    CHECK(self->pushes < RIG_PUSHES);
+    snprintf(text, sizeof(text), "%.*s|%d|%.*s|%.*s|%s", (int)principal.len, principal.at,
+             (int)form, (int)raw.len, raw.at, (int)json.len, json.at, task.len > 0 ? "task" : "");
+    self->pushed[self->pushes++] = rig_copy(str_of(text));
+}
+
+static inline bay_err rig_on_url(void *user, bay_str url, a2a_fault *fault)
+{
+    (void)url;
+    (void)fault;
+    return ((rig *)user)->url_says;
+}
+
+/* ---- the keeper */
+
+static inline void rig_store(rig *self, bay_str id, bay_str row, a2a_event *const *events,
+                             size_t count)
+{
+    kept_row *at = NULL;
+    for (size_t i = 0; i < self->row_count; i++) {
+        if (str_eq(str_of(self->rows[i].id), id)) {
+            at = &self->rows[i];
+        }
+    }
+    if (at == NULL) {
+        CHECK(self->row_count < RIG_PUTS);
+        at = &self->rows[self->row_count++];
+        at->id = rig_copy(id);
+    }
+    free(at->row);
+    at->row = rig_copy(row);
+    for (size_t i = 0; i < count; i++) {
+        CHECK(at->event_count < RIG_EVENTS);
+        at->events[at->event_count++] = a2a_event_ref(events[i]);
+    }
+}
+
+static inline bay_err rig_put(a2a_keeper *keeper, bay_str id, bay_str row, a2a_event *const *events,
+                              size_t count, void (*kept)(void *user, bay_err err), void *user)
+{
+    rig *self = CONTAINER_OF(keeper, rig, keeper);
+    if (self->put_says != BAY_OK) {
+        return self->put_says;
+    }
+    if (self->keep_says == BAY_OK) {
+        rig_store(self, id, row, events, count);
+    }
+    if (self->is_keeping) {
+        kept(user, self->keep_says);
+        return BAY_OK;
+    }
+    CHECK(self->put_count < RIG_PUTS);
+    self->puts[self->put_count++] = (open_put){kept, user};
+    return BAY_OK;
+}
+
+static inline void rig_remove(a2a_keeper *keeper, bay_str id)
+{
+    (void)id;
+    CONTAINER_OF(keeper, rig, keeper)->removed++;
+}
+
+/* Confirms what is open; how many that were. */
+static inline size_t rig_confirm(rig *self, bay_err err)
+{
+    size_t count = self->put_count;
+    open_put puts[RIG_PUTS];
+    memcpy(puts, self->puts, sizeof(puts));
+    self->put_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        puts[i].kept(puts[i].user, err);
+    }
+    return count;
+}
+
+/* ---- the rig */
+
+static inline uint64_t agent_rig_now(void *user)
+{
+    return ((rig *)user)->now_ms;
+}
+
+static inline void rig_id(void *user, char out[37])
+{
+    snprintf(out, 37, "00000000-0000-4000-8000-%012u", ++((rig *)user)->ids);
+}
+
+static inline void rig_wake(void *user, uint64_t at_ms)
+{
+    ((rig *)user)->wake_ms = at_ms;
+}
+
+static const a2a_keeper_ops rig_keeper_ops = {rig_put, rig_remove};
+
+static inline rig *rig_plain(void)
+{
+    rig *self = calloc(1, sizeof(*self));
+    CHECK(self != NULL);
+    self->now_ms = RIG_NOW;
+    self->turn = rig_complete;
+    self->is_keeping = true;
+    self->keeper.ops = &rig_keeper_ops;
+    self->handler = (a2a_handler){rig_on_turn, rig_on_canceled, rig_on_push, rig_on_url};
+    self->options = (a2a_agent_options){.handler = &self->handler,
+                                        .user = self,
+                                        .card = {RIG_CARD, sizeof(RIG_CARD) - 1},
+                                        .extended_card = {"", 0},
+                                        .now = agent_rig_now,
+                                        .id = rig_id,
+                                        .wake = rig_wake};
+    return self;
+}
+
+static inline void rig_open(rig *self)
+{
+    assert_int_equal(a2a_agent_new(&self->options, &self->agent), BAY_OK);
+}
+
+static inline rig *rig_new(void)
+{
+    rig *self = rig_plain();
+    rig_open(self);
+    return self;
+}
+
+static inline rig *rig_new_keeping(void)
+{
+    rig *self = rig_plain();
+    self->options.keeper = &self->keeper;
+    rig_open(self);
+    return self;
+}
+
+static inline void rig_close(rig *self)
+{
+    a2a_agent_free(self->agent);
+    self->agent = NULL;
+    rig_confirm(self, BAY_CANCELLED);
+}
+
+static inline void rig_free(rig *self)
+{
+    if (self->agent != NULL) {
+        rig_close(self);
+    }
+    a2a_turn_unref(self->held);
+    for (size_t i = 0; i < self->row_count; i++) {
+        free(self->rows[i].id);
+        free(self->rows[i].row);
+        for (size_t k = 0; k < self->rows[i].event_count; k++) {
+            a2a_event_unref(self->rows[i].events[k]);
+        }
+    }
+    for (int i = 0; i < self->pushes; i++) {
+        free(self->pushed[i]);
+    }
+    free(self);
+}
+
+/* Another agent over the same rows. */
+static inline void rig_restart(rig *self, bool may_resume)
+{
+    rig_close(self);
+    a2a_turn_unref(self->held);
+    self->held = NULL;
+    rig_open(self);
+    for (size_t i = 0; i < self->row_count; i++) {
+        assert_int_equal(a2a_agent_restore(self->agent, str_of(self->rows[i].row),
+                                           self->rows[i].events, self->rows[i].event_count,
+                                           may_resume),
+                         BAY_OK);
+    }
+}
+
+/* ---- asking */
+
+#define RIG_MESSAGE(id, more)                                                                      \
+    "{\"message\":{\"messageId\":\"" id                                                            \
+    "\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"hi\"}]" more "}}"
+
+static inline told *rig_send(rig *self, const char *params)
+{
+    return rig_ask(self, A2A_SEND_MESSAGE, params);
+}
+
+static inline told *rig_stream(rig *self, const char *params)
+{
+    return rig_ask(self, A2A_SEND_STREAMING_MESSAGE, params);
+}
+
+/* "taskId" of the first task that the rig's ids give: contexts and tasks take one each. */
+static inline const char *rig_format(char *out, size_t size, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(out, size, format, arguments);
+    va_end(arguments);
+    return out;
+}
+
+static inline bool holds(const char *text, const char *what)
+{
+    bool has = text != NULL && strstr(text, what) != NULL;
+    if (!has) {
+        print_error("'%s' is not in '%s'\n", what, text != NULL ? text : "(nothing)");
+    }
+    return has;
+}
+
+#define assert_holds(text, what) assert_true(holds((text), (what)))
+#define assert_lacks(text, what) assert_null(strstr((text), (what)))
+#define assert_failed(call, code)                                                                  \
+    do {                                                                                           \
+        assert_int_equal((call)->ended, 1);                                                        \
+        assert_null((call)->result);                                                               \
+        if ((call)->fault.error != (code)) {                                                       \
+            fail_msg("%d, not %d: %s", (int)(call)->fault.error, (int)(code), (call)->fault.text); \
+        }                                                                                          \
+    } while (0)
+#define assert_answered(call)                                                                      \
+    do {                                                                                           \
+        assert_int_equal((call)->ended, 1);                                                        \
+        if ((call)->result == NULL) {                                                              \
+            fail_msg("%d: %s", (int)(call)->fault.error, (call)->fault.text);                      \
+        }                                                                                          \
+    } while (0)
+
+/* Asks, looks at the failure, forgets. */
+#define assert_refused(self, method, params, code)                                                 \
+    do {                                                                                           \
+        told *refused = rig_ask((self), (method), (params));                                       \
+        assert_failed(refused, (code));                                                            \
+        told_free(refused);                                                                        \
+    } while (0)
+
+/* "…0001" of the rig. */
+#define TASK_1 "00000000-0000-4000-8000-000000000001"
+#define CONTEXT_1 "00000000-0000-4000-8000-000000000002"
+
+#endif

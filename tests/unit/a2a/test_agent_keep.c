@@ -1,0 +1,308 @@
+/* With a keeper: nothing is told before it is kept, a keeper that fails, and another process that
+ * goes on with the rows. */
+#include "agent_rig.h"
+
+static void tells_nothing_before_it_is_kept(void **state)
+{
+    rig *r = rig_new_keeping();
+    (void)state;
+    r->is_keeping = false;
+    told *call = rig_send(r, RIG_MESSAGE("1", ""));
+    assert_int_equal(call->ended, 0);
+    assert_int_equal(r->put_count, 1); /* one, with all that happened */
+    told *get = rig_ask(r, A2A_GET_TASK, "{\"id\":\"" TASK_1 "\"}");
+    told *listed = rig_ask(r, A2A_LIST_TASKS, "{}");
+    assert_int_equal(get->ended + listed->ended, 0);
+    assert_int_equal(rig_confirm(r, BAY_OK), 1);
+    assert_answered(call);
+    assert_answered(get);
+    assert_answered(listed);
+    assert_holds(call->result, "TASK_STATE_COMPLETED");
+    assert_holds(listed->result, TASK_1);
+    told_free(call);
+    told_free(get);
+    told_free(listed);
+    rig_free(r);
+}
+
+static void keeps_events_before_they_go_out(void **state)
+{
+    rig *r = rig_new_keeping();
+    (void)state;
+    r->is_keeping = false;
+    r->turn = rig_hold;
+    told *stream = rig_stream(r, RIG_MESSAGE("1", ""));
+    assert_int_equal(rig_status(r->held, A2A_WORKING, NULL), BAY_OK);
+    assert_int_equal(rig_artifact(r->held, "a", "x", false, false), BAY_OK);
+    assert_int_equal(stream->event_count, 0);
+    assert_int_equal(rig_confirm(r, BAY_OK), 1); /* the task and WORKING … */
+    assert_int_equal(stream->event_count, 2);
+    assert_int_equal(r->put_count, 1); /* … then the rest */
+    told *late = rig_ask(r, A2A_SUBSCRIBE_TO_TASK, "{\"id\":\"" TASK_1 "\"}");
+    assert_int_equal(late->event_count, 0);
+    assert_int_equal(rig_confirm(r, BAY_OK), 1);
+    assert_int_equal(stream->event_count, 3);
+    assert_int_equal(late->event_count, 1);
+    rig_complete(r, r->held);
+    assert_int_equal(stream->ended, 0);
+    assert_int_equal(rig_confirm(r, BAY_OK), 1);
+    assert_int_equal(stream->ended, 1);
+    assert_int_equal(late->ended, 1);
+    assert_int_equal(r->rows[0].event_count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(a2a_event_sequence(r->rows[0].events[i]), i + 1);
+    }
+    told_free(stream);
+    told_free(late);
+    rig_free(r);
+}
+
+static void fails_visibly(void **state)
+{
+    rig *r = rig_new_keeping();
+    (void)state;
+    r->keep_says = BAY_LIMIT; /* full, as a new task's first put learns */
+    told *call = rig_send(r, RIG_MESSAGE("1", ""));
+    assert_failed(call, A2A_E_BUSY);
+    told_free(call);
+    assert_refused(r, A2A_GET_TASK, "{\"id\":\"" TASK_1 "\"}", A2A_E_TASK_NOT_FOUND);
+    r->keep_says = BAY_OK;
+    r->put_says = BAY_IO; /* or does not take at all */
+    r->turn = rig_hold;
+    call = rig_stream(r, RIG_MESSAGE("2", ""));
+    assert_int_equal(rig_status(r->held, A2A_WORKING, NULL), BAY_OK);
+    assert_failed(call, A2A_E_INTERNAL);
+    assert_int_equal(r->cancels, 1); /* nobody wants it any more */
+    assert_int_equal(rig_status(r->held, A2A_WORKING, NULL), BAY_STATE);
+    a2a_turn_end(r->held);
+    told_free(call);
+    r->put_says = BAY_OK;
+    rig_free(r);
+}
+
+static void tries_again(void **state)
+{
+    rig *r = rig_new_keeping();
+    (void)state;
+    r->turn = rig_hold;
+    told *call = rig_stream(r, RIG_MESSAGE("1", ""));
+    assert_int_equal(rig_status(r->held, A2A_WORKING, NULL), BAY_OK);
+    assert_int_equal(call->event_count, 2);
+    r->keep_says = BAY_IO;
+    rig_complete(r, r->held);
+    assert_failed(call, A2A_E_INTERNAL);
+    told *get = rig_ask(r, A2A_GET_TASK, "{\"id\":\"" TASK_1 "\"}");
+    assert_int_equal(get->ended, 0);
+    assert_true(r->wake_ms == RIG_NOW + 1000);
+    r->now_ms += 1000;
+    a2a_agent_tick(r->agent);
+    assert_failed(get, A2A_E_INTERNAL);
+    r->keep_says = BAY_OK;
+    r->now_ms += 1000;
+    a2a_agent_tick(r->agent);
+    told *again = rig_ask(r, A2A_GET_TASK, "{\"id\":\"" TASK_1 "\"}");
+    assert_answered(again);
+    assert_holds(again->result, "TASK_STATE_COMPLETED");
+    told_free(again);
+    /* It was cut by the failure and comes back. */
+    again = rig_call(r, A2A_SUBSCRIBE_TO_TASK, "{\"id\":\"" TASK_1 "\"}");
+    again->call.last_event_id = 2;
+    rig_start(again);
+    assert_int_equal(again->event_count, 1);
+    assert_int_equal(again->ended, 1);
+    told_free(again);
+    told_free(get);
+    told_free(call);
+    rig_free(r);
+}
+
+/* ---- another process */
+
+static void refuses_rows_that_are_none(void **state)
+{
+    static const char *const bad[] = {
+        "",
+        "{",
+        "[]",
+        "{\"v\":2}",
+        "{\"v\":1,\"revision\":0}",
+        "{\"v\":1,\"revision\":1,\"order\":1,\"principal\":\"\",\"task\":{\"id\":\"a\","
+        "\"contextId\":\"c\",\"status\":{\"state\":\"NO\",\"timestamp\":\"2023-11-14T22:13:20Z\"}}"
+        "}",
+        "{\"v\":1,\"revision\":1,\"order\":1,\"principal\":\"\",\"task\":{\"id\":\"a\","
+        "\"contextId\":\"c\",\"status\":{\"state\":\"TASK_STATE_WORKING\",\"timestamp\":\"x\"}}}",
+        "{\"v\":1,\"revision\":1,\"order\":1,\"principal\":\"\",\"task\":{\"id\":\"a\","
+        "\"contextId\":\"c\",\"artifacts\":[{}],\"status\":{\"state\":\"TASK_STATE_WORKING\","
+        "\"timestamp\":\"2023-11-14T22:13:20Z\"}}}",
+        "{\"v\":1,\"revision\":1,\"order\":1,\"principal\":\"\",\"turns\":[1],\"task\":{\"id\":"
+        "\"a\","
+        "\"contextId\":\"c\",\"status\":{\"state\":\"TASK_STATE_WORKING\","
+        "\"timestamp\":\"2023-11-14T22:13:20Z\"}}}",
+        "{\"v\":1,\"revision\":1,\"order\":1,\"principal\":\"\",\"configs\":[{}],\"task\":{\"id\":"
+        "\"a\",\"contextId\":\"c\",\"status\":{\"state\":\"TASK_STATE_WORKING\","
+        "\"timestamp\":\"2023-11-14T22:13:20Z\"}}}"};
+    rig *r = rig_new_keeping();
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        bay_err err = a2a_agent_restore(r->agent, str_of(bad[i]), NULL, 0, true);
+        if (err != BAY_SYNTAX) {
+            fail_msg("%s: %s", bad[i], bay_err_text(err));
+        }
+    }
+    told_free(rig_send(r, RIG_MESSAGE("1", "")));
+    assert_int_equal(a2a_agent_restore(r->agent, str_of(r->rows[0].row), NULL, 0, true),
+                     BAY_DUPLICATE);
+    rig_free(r);
+}
+
+static void goes_on_after_a_restart(void **state)
+{
+    rig *r = rig_new_keeping();
+    (void)state;
+    r->turn = rig_hold;
+    told *stream = rig_stream(r, RIG_MESSAGE("1", ""));
+    assert_int_equal(rig_status(r->held, A2A_WORKING, "so far"), BAY_OK);
+    assert_int_equal(rig_artifact(r->held, "a", "x", false, false), BAY_OK);
+    assert_int_equal(rig_artifact(r->held, "b", "whole", false, true), BAY_OK);
+    told *second = rig_send(r, RIG_MESSAGE("2", ",\"taskId\":\"" TASK_1 "\""));
+    told *before = rig_ask(r, A2A_GET_TASK, "{\"id\":\"" TASK_1 "\"}");
+    rig_restart(r, true);
+    assert_int_equal(stream->ended, 1);
+    assert_int_equal(r->turns, 1);
+    a2a_agent_tick(r->agent);
+    assert_int_equal(r->turns, 2);
+    assert_true(a2a_turn_is_resumed(r->held));
+    assert_true(a2a_turn_is_new(r->held));
+    assert_true(json_str_eq(json_get(a2a_turn_message(r->held), STR("messageId")), STR("1")));
+    told *after = rig_ask(r, A2A_GET_TASK, "{\"id\":\"" TASK_1 "\"}");
+    assert_string_equal(before->result, after->result);
+    /* The message whose answer was lost comes again. */
+    told *again = rig_send(r, RIG_MESSAGE("1", ""));
+    assert_int_equal(r->turns, 2);
+    told *back = rig_call(r, A2A_SUBSCRIBE_TO_TASK, "{\"id\":\"" TASK_1 "\"}");
+    back->call.last_event_id = 2;
+    rig_start(back);
+    assert_int_equal(back->event_count, 2);
+    assert_int_equal(back->sequences[0], 3);
+    assert_int_equal(rig_artifact(r->held, "a", "y", true, false), BAY_OK);
+    assert_int_equal(rig_artifact(r->held, "b", "more", true, false), BAY_STATE);
+    assert_int_equal(rig_status(r->held, A2A_INPUT_REQUIRED, "which?"), BAY_OK);
+    assert_answered(again);
+    a2a_turn_end(r->held); /* and the second message's turn begins */
+    assert_int_equal(r->turns, 3);
+    assert_false(a2a_turn_is_resumed(r->held));
+    rig_complete(r, r->held);
+    for (size_t i = 1; i < back->event_count; i++) {
+        assert_true(back->sequences[i] > back->sequences[i - 1]);
+    }
+    told_free(stream);
+    told_free(second);
+    told_free(before);
+    told_free(after);
+    told_free(again);
+    told_free(back);
+    rig_free(r);
+}
+
+static void says_what_it_cannot_go_on_with(void **state)
+{
+    rig *r = rig_new_keeping();
+    (void)state;
+    r->turn = rig_hold;
+    told *call = rig_send(r, RIG_MESSAGE("1", ""));
+    assert_int_equal(rig_status(r->held, A2A_WORKING, NULL), BAY_OK);
+    rig_restart(r, false);
+    a2a_agent_tick(r->agent);
+    assert_int_equal(r->turns, 1);
+    told *get = rig_ask(r, A2A_GET_TASK, "{\"id\":\"" TASK_1 "\"}");
+    assert_holds(get->result, "TASK_STATE_FAILED");
+    assert_holds(get->result, "the agent was stopped while it worked on this task");
+    told_free(get);
+    told_free(call);
+    rig_free(r);
+}
+
+/* Order, webhooks and ends survive; what waits for input goes on waiting. */
+static void keeps_what_rests(void **state)
+{
+    rig *r = rig_new_keeping();
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        r->now_ms += 10;
+        told_free(rig_send(r, RIG_MESSAGE("1", "")));
+    }
+    r->turn = rig_hold;
+    told *asking = rig_send(
+        r,
+        "{\"message\":{\"messageId\":\"m\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"hi\"}]},"
+        "\"configuration\":{\"taskPushNotificationConfig\":{\"url\":\"https://"
+        "x\",\"token\":\"t\"}}}");
+    assert_int_equal(rig_status(r->held, A2A_INPUT_REQUIRED, "which?"), BAY_OK);
+    assert_answered(asking);
+    bay_str id = a2a_turn_task_id(r->held);
+    char params[400];
+    a2a_turn_end(r->held);
+    told *before = rig_ask(r, A2A_LIST_TASKS, "{}");
+    rig_format(params, sizeof(params), "{\"taskId\":\"%.*s\"}", (int)id.len, id.at);
+    told *configs = rig_ask(r, A2A_LIST_PUSH_CONFIGS, params);
+    assert_holds(configs->result, "\"token\":\"t\"");
+    a2a_turn *old = a2a_turn_ref(r->held);
+    rig_restart(r, false);
+    a2a_agent_tick(r->agent);
+    told *after = rig_ask(r, A2A_LIST_TASKS, "{}");
+    assert_string_equal(before->result, after->result);
+    told *kept = rig_ask(r, A2A_LIST_PUSH_CONFIGS, params);
+    assert_string_equal(configs->result, kept->result);
+    rig_format(params, sizeof(params),
+               "{\"message\":{\"messageId\":\"n\",\"taskId\":\"%.*s\",\"role\":\"ROLE_USER\","
+               "\"parts\":[{\"text\":\"this\"}]}}",
+               (int)id.len, id.at);
+    r->turn = rig_complete;
+    told *next = rig_send(r, params);
+    assert_answered(next);
+    assert_holds(next->result, "TASK_STATE_COMPLETED");
+    assert_int_equal(r->pushes, 4); /* task, question; WORKING, done */
+    /* They end in the order in which they changed, whatever the order of their rows. */
+    r->now_ms = RIG_NOW + 10 + UINT64_C(7) * 24 * 3600 * 1000;
+    a2a_agent_tick(r->agent);
+    assert_int_equal(r->removed, 1);
+    a2a_turn_unref(old);
+    told_free(asking);
+    told_free(before);
+    told_free(configs);
+    told_free(after);
+    told_free(kept);
+    told_free(next);
+    rig_free(r);
+}
+
+/* The agent goes while its keeper still has something to say. */
+static void ends_before_its_keeper(void **state)
+{
+    rig *r = rig_new_keeping();
+    (void)state;
+    r->is_keeping = false;
+    told *call = rig_send(r, RIG_MESSAGE("1", ""));
+    a2a_agent_free(r->agent);
+    r->agent = NULL;
+    assert_failed(call, A2A_E_UNAVAILABLE);
+    assert_int_equal(rig_confirm(r, BAY_OK), 1);
+    told_free(call);
+    rig_free(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tells_nothing_before_it_is_kept),
+        cmocka_unit_test(keeps_events_before_they_go_out),
+        cmocka_unit_test(fails_visibly),
+        cmocka_unit_test(tries_again),
+        cmocka_unit_test(refuses_rows_that_are_none),
+        cmocka_unit_test(goes_on_after_a_restart),
+        cmocka_unit_test(says_what_it_cannot_go_on_with),
+        cmocka_unit_test(keeps_what_rests),
+        cmocka_unit_test(ends_before_its_keeper),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
