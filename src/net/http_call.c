@@ -126,6 +126,9 @@ bay_err http_call_start(http_call *self)
 {
     http_client *client = self->client;
     http_origin *origin = self->origin;
+    if (origin->is_http2) {
+        return http2_call_start(self);
+    }
     while (!list_is_empty(&origin->idle)) {
         http_channel *channel = CONTAINER_OF(origin->idle.head.prev, http_channel, link);
         channel->is_reused = true;
@@ -149,7 +152,7 @@ bay_err http_call_start(http_call *self)
 /* --- ending ---------------------------------------------------------------------------------- */
 
 /* Takes the call out of everything; afterwards only its owner may be told. */
-static void call_leave(http_call *self)
+void call_leave(http_call *self)
 {
     http_client *client = self->client;
     self->state = CALL_OVER;
@@ -162,6 +165,9 @@ static void call_leave(http_call *self)
     list_push(&client->dead_calls, &self->link);
     if (self->channel != NULL) {
         channel_drop(self->channel);
+    }
+    if (self->http2 != NULL) {
+        http2_call_leave(self);
     }
     origin_release(client, self->origin);
 }
@@ -242,7 +248,7 @@ static void channel_end(http_channel *self, bay_err reason, const char *text)
 
 /* --- time ------------------------------------------------------------------------------------ */
 
-static void arm_idle(http_call *self)
+void call_arm_idle(http_call *self)
 {
     if (self->idle_ms > 0) {
         self->last_ms = loop_now_ms(self->client->loop);
@@ -329,7 +335,7 @@ static bool begin_reply(http_channel *self, const http1_head *head)
     self->keep_alive = head->keep_alive;
     http1_body_init(&self->body, HTTP1_RESPONSE, head, &self->client->wire_limits);
     call->state = CALL_BODY;
-    arm_idle(call);
+    call_arm_idle(call);
     if (call->events->head != NULL) {
         call->events->head(call->user, head->status, head->fields, head->field_count);
     }
@@ -540,6 +546,10 @@ void http_call_resume(http_call *self)
         return;
     }
     self->is_paused = false;
+    if (self->http2 != NULL) {
+        http2_call_resume(self);
+        return;
+    }
     http_channel *channel = self->channel;
     if (self->state == CALL_BODY && channel != NULL) {
         loop_defer(self->client->loop, &channel->task);

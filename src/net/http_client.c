@@ -25,6 +25,8 @@ const http_client_limits http_client_default_limits = {
     .head_bytes = 64 * 1024,
     .head_fields = 200,
     .body_bytes = 0,
+    .streams_per_connection = 100,
+    .http2_connections = 4,
 };
 
 /* --- memory ---------------------------------------------------------------------------------- */
@@ -82,6 +84,7 @@ static http_call *call_take(http_client *self)
 
 static void call_free(http_call *call)
 {
+    http2_call_free(call);
     mem_wipe(call->request.at, call->request.cap); /* credentials may stand in its fields */
     buf_fini(&call->request);
     mem_free(call);
@@ -89,6 +92,7 @@ static void call_free(http_call *call)
 
 static void call_give(http_client *self, http_call *call)
 {
+    http2_call_free(call);
     if (self->spare_call_count >= SPARE_CALLS || call->request.cap > SPARE_BYTES) {
         call_free(call);
         return;
@@ -131,6 +135,7 @@ void http_client_leave(http_client *self)
     for (list_link *link; (link = list_pop(&self->dead_channels)) != NULL;) {
         channel_free(CONTAINER_OF(link, http_channel, link));
     }
+    http2_lines_free(self);
     for (list_link *link; (link = list_pop(&self->dead_calls)) != NULL;) {
         call_give(self, CONTAINER_OF(link, http_call, link));
     }
@@ -146,11 +151,13 @@ static char lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* The key of an origin, in self->key: 's' or 'c', the port, the host in lower case. */
-static bay_str origin_key(http_client *self, const uri *url, bool is_tls)
+/* The key of an origin, in self->key: 's' or 'c' (HTTP/2: 'S' or 'C'), the port, the host in lower
+ * case. */
+static bay_str origin_key(http_client *self, const uri *url, bool is_tls, bool is_http2)
 {
+    char kind = is_tls ? 's' : 'c';
     buf_clear(&self->key);
-    buf_char(&self->key, is_tls ? 's' : 'c');
+    buf_char(&self->key, is_http2 ? (char)(kind - 'a' + 'A') : kind);
     uint16_t port = uri_port(url);
     buf_append(&self->key, &port, sizeof(port));
     size_t start = self->key.len;
@@ -161,9 +168,10 @@ static bay_str origin_key(http_client *self, const uri *url, bool is_tls)
     return buf_view(&self->key);
 }
 
-static bay_err origin_take(http_client *self, const uri *url, bool is_tls, http_origin **out)
+static bay_err origin_take(http_client *self, const uri *url, bool is_tls, bool is_http2,
+                           http_origin **out)
 {
-    bay_str key = origin_key(self, url, is_tls);
+    bay_str key = origin_key(self, url, is_tls, is_http2);
     if (self->key.err != BAY_OK) {
         return self->key.err;
     }
@@ -175,11 +183,13 @@ static bay_err origin_take(http_client *self, const uri *url, bool is_tls, http_
         }
         list_init(&origin->idle);
         list_init(&origin->queue);
+        list_init(&origin->lines);
         memcpy(origin->bytes, key.at, key.len);
         origin->key = (bay_str){origin->bytes, key.len};
         origin->host = str_from(origin->key, 1 + sizeof(uint16_t));
         origin->port = uri_port(url);
         origin->is_tls = is_tls;
+        origin->is_http2 = is_http2;
         bay_err err = map_put(&self->origins, origin->key, origin, NULL);
         if (err != BAY_OK) {
             mem_free(origin);
@@ -199,11 +209,17 @@ void origin_release(http_client *self, http_origin *origin)
     }
 }
 
+static bool has_room(http_client *self, http_origin *origin)
+{
+    if (origin->is_http2) {
+        return http2_origin_has_room(self, origin);
+    }
+    return origin->channels < self->limits.connections_per_origin || !list_is_empty(&origin->idle);
+}
+
 void origin_kick(http_client *self, http_origin *origin)
 {
-    while (
-        !self->is_freed && !list_is_empty(&origin->queue) &&
-        (origin->channels < self->limits.connections_per_origin || !list_is_empty(&origin->idle))) {
+    while (!self->is_freed && !list_is_empty(&origin->queue) && has_room(self, origin)) {
         http_call *call = CONTAINER_OF(list_pop(&origin->queue), http_call, queue_link);
         origin->queued--;
         if (http_call_start(call) != BAY_OK) {
@@ -237,7 +253,8 @@ static bool sweep_origin(http_client *self, http_origin *origin, uint64_t now)
         channel_drop(channel);
     }
     origin_kick(self, origin);
-    bool has_more = !list_is_empty(&origin->idle) || !list_is_empty(&origin->queue);
+    bool has_lines = origin->is_http2 && http2_origin_sweep(self, origin, now);
+    bool has_more = has_lines || !list_is_empty(&origin->idle) || !list_is_empty(&origin->queue);
     origin->users--;
     return has_more;
 }
@@ -380,6 +397,7 @@ static http_call *call_new(http_client *self, http_origin *origin, const http_ca
     call->client = self;
     call->origin = origin;
     call->channel = NULL;
+    call->http2 = NULL;
     call->events = events;
     call->user = user;
     call->idle_ms = spec->idle_ms;
@@ -404,7 +422,7 @@ bay_err http_client_call(http_client *self, const http_call_spec *spec,
         err = need_tls(self, diag);
     }
     if (err == BAY_OK) {
-        err = origin_take(self, &url, is_tls, &origin);
+        err = origin_take(self, &url, is_tls, spec->is_http2, &origin);
     }
     if (err != BAY_OK) {
         return err;
@@ -416,7 +434,8 @@ bay_err http_client_call(http_client *self, const http_call_spec *spec,
         http_client_leave(self);
         return BAY_NOMEM;
     }
-    err = write_request(self, &call->request, spec, &url);
+    err = spec->is_http2 ? http2_call_prepare(call, spec, &url, is_tls)
+                         : write_request(self, &call->request, spec, &url);
     if (err == BAY_INVALID) {
         err = diag_set(diag, err, "the method or a header field is not valid");
     }
@@ -453,6 +472,12 @@ bay_err http_client_new(loop *runs_on, const http_client_options *options, http_
     }
     self->loop = runs_on;
     self->limits = *limits;
+    if (self->limits.streams_per_connection == 0) { /* bounds filled in by hand for HTTP/1.1 */
+        self->limits.streams_per_connection = http_client_default_limits.streams_per_connection;
+    }
+    if (self->limits.http2_connections == 0) {
+        self->limits.http2_connections = http_client_default_limits.http2_connections;
+    }
     self->tls = options->tls;
     self->permit = options->permit;
     self->permit_user = options->permit_user;
@@ -467,6 +492,7 @@ bay_err http_client_new(loop *runs_on, const http_client_options *options, http_
     list_init(&self->calls);
     list_init(&self->busy);
     list_init(&self->dead_channels);
+    list_init(&self->dead_lines);
     list_init(&self->dead_calls);
     list_init(&self->spare_calls);
     buf_init(&self->key, HEAD_MAX);
@@ -495,6 +521,9 @@ void http_client_free(http_client *self)
         origin->users++; /* keeps the map as it is while it is walked */
         for (list_link *link; (link = list_first(&origin->idle)) != NULL;) {
             channel_drop(CONTAINER_OF(link, http_channel, link));
+        }
+        if (origin->is_http2) {
+            http2_origin_drop(origin);
         }
         origin->users--;
         list_push(&unused, &origin->link);

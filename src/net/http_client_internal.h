@@ -13,6 +13,7 @@
  * - A channel goes back to the pool only when its reply was whole, asked for, followed by nothing,
  *   and the request was wholly taken by the kernel.
  * - An origin lives while a call or a channel refers to it (`users`).
+ * - An origin has either channels or, of HTTP/2, lines; the same host and port may be two origins.
  * - Dropped channels and calls that are over keep their memory until the outermost entry point is
  *   left (`depth` 0). */
 #ifndef NET_HTTP_CLIENT_INTERNAL_H
@@ -24,16 +25,22 @@
 #include "net/http_client.h"
 #include "net/socket.h"
 #include "wire/http1.h"
+#include "wire/uri.h"
+
+typedef struct http2_line http2_line; /* a connection of HTTP/2 */
+typedef struct http2_call http2_call; /* what a call on one has besides */
 
 typedef struct http_origin {
     list idle;  /* the last one is the warmest */
     list queue; /* calls without a channel */
+    list lines; /* HTTP/2 */
     uint32_t channels;
     uint32_t queued;
     uint32_t users;
     list_link link; /* while origins without users are collected */
     uint16_t port;
     bool is_tls;
+    bool is_http2;
     bay_str host; /* into `key` */
     bay_str key;
     char bytes[];
@@ -79,6 +86,7 @@ struct http_call {
     http_client *client;
     http_origin *origin;
     http_channel *channel;
+    http2_call *http2; /* NULL: HTTP/1.1 */
     const http_call_events *events;
     void *user;
     buf request;
@@ -110,6 +118,7 @@ struct http_client {
     list calls;
     list busy; /* channels with a call, or connecting */
     list dead_channels;
+    list dead_lines;
     list dead_calls;
     list spare_calls;
     http_reader *spare_readers;
@@ -136,5 +145,23 @@ void http_call_fail(http_call *self, bay_err err, const char *text);
 void call_on_timer(void *argument);
 void channel_drop(http_channel *self);
 void channel_free(http_channel *self);
+
+/* The call is with its peer no more: takes it out of everything, its owner is told afterwards. */
+void call_leave(http_call *self);
+void call_arm_idle(http_call *self); /* the body goes on, or stops coming */
+
+/* HTTP/2 (http2_client.c; http2_client_none.c in a build without it). */
+/* What the call will say; before http2_call_start. BAY_UNSUPPORTED: not in this build. */
+bay_err http2_call_prepare(http_call *self, const http_call_spec *spec, const uri *url,
+                           bool is_tls) BAY_MUST_CHECK;
+bay_err http2_call_start(http_call *self) BAY_MUST_CHECK;
+void http2_call_leave(http_call *self);  /* of call_leave */
+void http2_call_free(http_call *self);   /* what the call has besides */
+void http2_call_resume(http_call *self); /* it is not paused any more */
+bool http2_origin_has_room(http_client *client, http_origin *origin);
+/* Ends lines that nobody used for long; true while there are others. */
+bool http2_origin_sweep(http_client *client, http_origin *origin, uint64_t now);
+void http2_origin_drop(http_origin *origin); /* all its lines; their calls are gone */
+void http2_lines_free(http_client *client);  /* of dead_lines */
 
 #endif
