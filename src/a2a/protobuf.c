@@ -95,7 +95,8 @@ size_t protobuf_varint_len(uint64_t number)
 void protobuf_put_varint(buf *out, uint64_t number)
 {
     char bytes[PROTOBUF_VARINT_BYTES];
-    buf_append(out, bytes, protobuf_varint(number, bytes));
+    size_t len = protobuf_varint(number, bytes);
+    buf_append(out, bytes, len);
 }
 
 void protobuf_put_bytes(buf *out, uint32_t number, bay_str bytes)

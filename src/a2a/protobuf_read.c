@@ -22,8 +22,13 @@
 typedef struct reader {
     buf *out;
     a2a_fault *fault;
-    uint32_t depth; /* of arrays and objects that are open */
+    uint32_t depth;   /* of arrays and objects that are open */
+    size_t mergeable; /* bytes that may still be put behind each other */
 } reader;
+
+/* Pieces inside of pieces are copied again at each level; nobody writes such, so all copies
+ * together may be this many times as long as the message. */
+enum { MERGED_TIMES = 4 };
 
 /* What a message has of one field. */
 typedef struct slot {
@@ -71,12 +76,18 @@ static bay_str gather(bay_str from, uint32_t number, size_t count, buf *scratch)
 }
 
 /* The bytes of a singular message: a view, or in `scratch`, which the caller frees. */
-static bay_err whole_of(const slot *what, buf *scratch, bay_str *out)
+static bay_err whole_of(reader *self, const slot *what, const a2a_place *place, buf *scratch,
+                        bay_str *out)
 {
-    buf_init(scratch, what->from.len);
-    *out = what->count == 1 ? what->last.bytes
-                            : gather(what->from, what->last.number, what->count, scratch);
-    return scratch->err;
+    buf_init(scratch, self->mergeable);
+    if (what->count == 1) {
+        *out = what->last.bytes;
+        return BAY_OK;
+    }
+    *out = gather(what->from, what->last.number, what->count, scratch);
+    self->mergeable -= scratch->len;
+    return scratch->err == BAY_LIMIT ? a2a_place_fault(place, self->fault, "is in too many pieces")
+                                     : scratch->err;
 }
 
 static bay_err put_string(reader *self, bay_str text, const a2a_place *place)
@@ -215,7 +226,7 @@ static bay_err read_map_value(reader *self, a2a_kind kind, a2a_type type, const 
     }
     buf scratch;
     bay_str bytes;
-    bay_err err = whole_of(value, &scratch, &bytes);
+    bay_err err = whole_of(self, value, place, &scratch, &bytes);
     if (err == BAY_OK) {
         err = kind == A2A_KIND_VALUE ? read_value(self, bytes, place)
                                      : read_message(self, type, bytes, place);
@@ -376,7 +387,7 @@ static bay_err read_value(reader *self, bay_str bytes, const a2a_place *place)
     }
     buf scratch;
     bay_str whole;
-    err = whole_of(&what, &scratch, &whole);
+    err = whole_of(self, &what, place, &scratch, &whole);
     if (err == BAY_OK) {
         err = what.last.number == VALUE_STRUCT ? read_struct(self, whole, place)
                                                : read_list(self, whole, place);
@@ -526,7 +537,7 @@ static bay_err read_field(reader *self, const a2a_field *field, const slot *what
     }
     buf scratch;
     bay_str whole;
-    bay_err err = whole_of(what, &scratch, &whole);
+    bay_err err = whole_of(self, what, place, &scratch, &whole);
     if (err == BAY_OK) {
         err = read_one(self, field, whole, place);
     }
@@ -602,7 +613,8 @@ static bay_err read_message(reader *self, a2a_type type, bay_str bytes, const a2
 
 bay_err a2a_from_protobuf(a2a_type type, bay_str bytes, buf *out, a2a_fault *fault)
 {
-    reader self = {.out = out, .fault = fault};
+    size_t mergeable = bytes.len < SIZE_MAX / MERGED_TIMES ? bytes.len * MERGED_TIMES : SIZE_MAX;
+    reader self = {.out = out, .fault = fault, .mergeable = mergeable};
     const a2a_place outermost = {.outer = NULL};
     size_t start = out->len;
     bay_err err = read_message(&self, type, bytes, &outermost);

@@ -249,6 +249,46 @@ static void respects_the_bounds(void **state)
     buf_fini(&out);
 }
 
+/* Lists inside each other, each in two pieces: what a reader that merges would copy at each level.
+ */
+static void merges_no_more_than_is_worth_it(void **state)
+{
+    (void)state;
+    enum { LEVELS = 50 };
+    for (size_t pieces = 1; pieces <= LEVELS; pieces += LEVELS - 1) {
+        buf inner;
+        buf_init(&inner, 1U << 20);
+        put_hex(&inner, "1a");
+        protobuf_put_varint(&inner, 1000);
+        for (size_t i = 0; i < 1000; i++) {
+            buf_char(&inner, 'x');
+        }
+        for (size_t level = 0; level < LEVELS; level++) {
+            buf list;
+            buf_init(&list, 1U << 20);
+            protobuf_put_bytes(&list, 1, buf_view(&inner));
+            buf_clear(&inner);
+            if (level < pieces) {
+                put_hex(&inner, "3200");
+            }
+            protobuf_put_bytes(&inner, 6, buf_view(&list));
+            buf_fini(&list);
+        }
+        buf bytes;
+        buf out;
+        a2a_fault fault = {0};
+        buf_init(&bytes, 1U << 20);
+        buf_init(&out, 1U << 20);
+        protobuf_put_bytes(&bytes, 4, buf_view(&inner));
+        assert_int_equal(a2a_from_protobuf(A2A_TYPE_PART, buf_view(&bytes), &out, &fault),
+                         pieces == 1 ? BAY_OK : BAY_PROTOCOL);
+        assert_string_equal(fault.text, pieces == 1 ? "" : "data: is in too many pieces");
+        buf_fini(&out);
+        buf_fini(&bytes);
+        buf_fini(&inner);
+    }
+}
+
 /* ---- what is read as protobuf says --------------------------------------------------------- */
 
 typedef struct reading {
@@ -386,6 +426,7 @@ int main(void)
         cmocka_unit_test(refuses),
         cmocka_unit_test(refuses_what_does_not_fit),
         cmocka_unit_test(respects_the_bounds),
+        cmocka_unit_test(merges_no_more_than_is_worth_it),
         cmocka_unit_test(reads_as_protobuf_says),
         cmocka_unit_test(a_large_map_has_each_key_once),
     };
