@@ -25,21 +25,31 @@ extern const a2a_push_limits a2a_push_default_limits;
 enum { A2A_PUSH_FIELDS = 8 };
 
 typedef struct a2a_delivery {
-    uint64_t id;
+    uint64_t id; /* of this queue, from 1 */
     bay_str url;
     bay_str body;
     http_field
         fields[A2A_PUSH_FIELDS]; /* Content-Type, Authorization, both token headers, A2A-Version */
     size_t field_count;
-    uint32_t attempt; /* from 1 */
+    uint32_t attempt; /* from 1; 0: none was made yet */
+    bay_str task_id;
+    bay_str config_id;
+    bay_str tag; /* of a restored one, as it was given; "" */
 } a2a_delivery;
 
+/* Views live until the function returns, those of `send` until a2a_push_done. Nothing of the queue
+ * may be called inside but a2a_push_waiting. */
 typedef struct a2a_push_ops {
-    /* Sends it; a2a_push_done follows, never inside. Views live until then. */
+    /* A new delivery waits: the place to keep it. NULL: not told. */
+    void (*queued)(void *user, const a2a_delivery *delivery);
+    /* Sends it; a2a_push_done follows, never inside. */
     void (*send)(void *user, const a2a_delivery *delivery);
-    /* Given up, with the last reason. No secret is in `reason`; the delivery's fields have some. */
+    /* It arrived. NULL: not told. */
+    void (*delivered)(void *user, const a2a_delivery *delivery);
+    /* Given up, with the last reason. No secret is in `reason`; the delivery's fields have some.
+     * One that never waited (a limit) has id 0. */
     void (*dead)(void *user, const a2a_delivery *delivery, const char *reason);
-    void (*wake)(void *user, uint64_t at_ms);
+    void (*wake)(void *user, uint64_t at_ms); /* call a2a_push_tick then */
 } a2a_push_ops;
 
 bay_err a2a_push_new(const a2a_push_limits *limits, const a2a_push_ops *ops, void *user,
@@ -58,10 +68,15 @@ enum {
  * Errors: BAY_PROTOCOL with `fault` (A2A_E_INVALID_PARAMS; no value of the configuration in it),
  * BAY_NOMEM. Threads: any. Source: A2A 1.0.1 section 4.3.3. */
 bay_err a2a_push_config_check(json_val config, a2a_fault *fault) BAY_MUST_CHECK;
-/* `config`: TaskPushNotificationConfig, 1.0; `task`: the whole task as it is (0.3 webhooks get it).
- * Copies. Errors: BAY_LIMIT (then `dead` was told), BAY_NOMEM. */
+/* `config`: TaskPushNotificationConfig, 1.0; `task`: the whole task as it is (0.3 webhooks get it),
+ * "" when nobody needs it. Deliveries of one configuration go one after the other. Copies; secrets
+ * are wiped at the end. Errors: BAY_LIMIT (then `dead` was told), BAY_NOMEM, BAY_INVALID: a
+ * configuration that a2a_push_config_check refuses, an event that is none. */
 bay_err a2a_push_add(a2a_push *self, json_val config, a2a_form form, a2a_event *event, bay_str task,
                      uint64_t now_ms) BAY_MUST_CHECK;
+/* One that was kept by an earlier process: url, body, fields, task, configuration and tag count;
+ * `queued` is not told. Errors: BAY_LIMIT (`dead` was told), BAY_NOMEM. */
+bay_err a2a_push_restore(a2a_push *self, const a2a_delivery *kept, uint64_t now_ms) BAY_MUST_CHECK;
 /* `status` 0: no answer came. 2xx: delivered; 408, 429, 5xx and 0: again; all else: dead. */
 void a2a_push_done(a2a_push *self, uint64_t id, int status, const char *reason, uint64_t now_ms);
 void a2a_push_tick(a2a_push *self, uint64_t now_ms);
