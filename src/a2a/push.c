@@ -35,6 +35,7 @@ const a2a_push_limits a2a_push_default_limits = {
 typedef struct push_item {
     list_link link; /* in its hook */
     a2a_delivery delivery;
+    bool is_restored;
     size_t bytes;
     char text[];
 } push_item;
@@ -59,6 +60,7 @@ struct a2a_push {
     list under_way;
     uint32_t waiting; /* deliveries, those under way too */
     uint32_t busy;    /* hooks under way */
+    bool is_held;
     uint64_t last_id;
     uint64_t wake_ms; /* what `wake` was told last; 0: nothing */
 };
@@ -210,7 +212,7 @@ static void hook_free(a2a_push *self, push_hook *hook)
 
 static void send_ready(a2a_push *self)
 {
-    while (self->busy < self->limits.under_way && !list_is_empty(&self->ready)) {
+    while (!self->is_held && self->busy < self->limits.under_way && !list_is_empty(&self->ready)) {
         push_hook *hook = CONTAINER_OF(list_pop(&self->ready), push_hook, link);
         a2a_delivery *next = &first_of(hook)->delivery;
         hook->is_under_way = true;
@@ -358,6 +360,20 @@ static bay_err give_up(a2a_push *self, const a2a_delivery *delivery, const char 
     return BAY_LIMIT;
 }
 
+/* Restored ones before new ones. */
+static void put_in_order(push_hook *hook, push_item *item)
+{
+    list_link *before = &hook->items.head;
+    while (item->is_restored && before->prev != &hook->items.head &&
+           !CONTAINER_OF(before->prev, push_item, link)->is_restored) {
+        before = before->prev;
+    }
+    item->link.prev = before->prev;
+    item->link.next = before;
+    before->prev->next = &item->link;
+    before->prev = &item->link;
+}
+
 static bay_err enqueue(a2a_push *self, const a2a_delivery *delivery, bool is_new)
 {
     if (delivery->body.len > self->limits.body_bytes) {
@@ -385,7 +401,8 @@ static bay_err enqueue(a2a_push *self, const a2a_delivery *delivery, bool is_new
         return BAY_NOMEM;
     }
     item->delivery.id = ++self->last_id;
-    list_push(&hook->items, &item->link);
+    item->is_restored = !is_new;
+    put_in_order(hook, item);
     self->waiting++;
     if (hook->count++ == 0) {
         list_push(&self->ready, &hook->link);
@@ -496,7 +513,13 @@ bay_err a2a_push_restore(a2a_push *self, const a2a_delivery *kept, uint64_t now_
 {
     (void)now_ms;
     CHECK(kept->field_count <= A2A_PUSH_FIELDS);
-    return enqueue(self, kept, false);
+    return self->is_held ? enqueue(self, kept, false) : BAY_STATE;
+}
+
+void a2a_push_hold(a2a_push *self, bool is_held)
+{
+    self->is_held = is_held;
+    send_ready(self);
 }
 
 /* --- making ---------------------------------------------------------------------------------- */

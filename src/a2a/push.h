@@ -74,8 +74,11 @@ bay_err a2a_push_config_check(json_val config, a2a_fault *fault) BAY_MUST_CHECK;
  * configuration that a2a_push_config_check refuses, an event that is none. */
 bay_err a2a_push_add(a2a_push *self, json_val config, a2a_form form, a2a_event *event, bay_str task,
                      uint64_t now_ms) BAY_MUST_CHECK;
-/* One that was kept by an earlier process: url, body, fields, task, configuration and tag count;
- * `queued` is not told. Errors: BAY_LIMIT (`dead` was told), BAY_NOMEM. */
+/* While held nothing is sent; for the time in which what was kept is being restored. */
+void a2a_push_hold(a2a_push *self, bool is_held);
+/* One that was kept by an earlier process, while held: url, body, fields, task, configuration and
+ * tag count; `queued` is not told. It goes before new ones of its configuration, in the order of
+ * these calls. Errors: BAY_LIMIT (`dead` was told), BAY_NOMEM, BAY_STATE: not held. */
 bay_err a2a_push_restore(a2a_push *self, const a2a_delivery *kept, uint64_t now_ms) BAY_MUST_CHECK;
 /* `status` 0: no answer came. 2xx: delivered; 408, 429, 5xx and 0: again; all else: dead. */
 void a2a_push_done(a2a_push *self, uint64_t id, int status, const char *reason, uint64_t now_ms);

@@ -350,14 +350,23 @@ static void what_was_kept_goes_on(void **state)
                          .config_id = STR("a"),
                          .tag = STR("row"),
                          .attempt = 7};
+    assert_int_equal(a2a_push_restore(self.queue, &kept, 0), BAY_STATE);
+    a2a_push_hold(self.queue, true);
+    add_for(&self, "a"); /* what happened meanwhile goes behind what was kept */
     assert_int_equal(a2a_push_restore(self.queue, &kept, 0), BAY_OK);
-    assert_int_equal(self.queued, 0);
+    kept.body = STR("{\"second\":true}");
+    assert_int_equal(a2a_push_restore(self.queue, &kept, 0), BAY_OK);
+    assert_int_equal(self.queued, 1);
+    assert_int_equal(self.count, 0);
+    a2a_push_hold(self.queue, false);
+    assert_int_equal(self.count, 1);
+    assert_int_equal(self.sent[0], 2);
     assert_int_equal(self.attempts[0], 1);
     assert_string_equal(self.last, "https://a.example/\nA: b\n\n{}");
-    add_for(&self, "a"); /* the same webhook: behind it */
-    assert_int_equal(self.count, 1);
-    a2a_push_done(self.queue, 1, 200, "", 0);
-    assert_int_equal(self.count, 2);
+    a2a_push_done(self.queue, 2, 200, "", 0);
+    assert_int_equal(self.sent[1], 3);
+    a2a_push_done(self.queue, 3, 200, "", 0);
+    assert_int_equal(self.sent[2], 1);
     a2a_push_free(self.queue);
 }
 
