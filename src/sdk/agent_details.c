@@ -183,14 +183,6 @@ void bay_agent_signing_key(bay_agent *agent, const char *key, const char *key_id
 
 /* ---- where tasks live, who hears of them ----------------------------------------------------- */
 
-void bay_agent_store(bay_agent *agent, const char *path)
-{
-    if (agent != NULL) {
-        bay_str kept = sdk_agent_keep(agent, path);
-        agent->store_path = str_eq(kept, STR(":memory:")) ? STR("") : kept;
-    }
-}
-
 void bay_agent_resumable(bay_agent *agent)
 {
     if (agent != NULL) {

@@ -23,6 +23,7 @@
 #include "net/loop.h"
 #include "patchbay/agent.h"
 #include "sdk/message_parts.h"
+#include "store/store.h"
 #include "transport/a2a_face.h"
 
 enum {
@@ -133,6 +134,10 @@ struct bay_agent {
     bay_str key_file;
     bay_str ca_file;
     bay_str store_path; /* "": memory */
+    /* NULL: memory. Named only where it is asked for, so that a program without it need not hold
+     * SQLite. */
+    bay_err (*open_store)(loop *on_loop, bay_str path, const store_options *options, store **out,
+                          bay_diag *diag);
     int64_t settings[AGENT_SETTINGS];
     bool is_hybrid;
     bool is_lenient;

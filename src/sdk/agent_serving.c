@@ -22,6 +22,7 @@
 #include "net/http_server.h"
 #include "sdk/agent_parts.h"
 #include "sdk/agent_push.h"
+#include "sdk/agent_store.h"
 #include "sdk/agent_task.h"
 #include "sdk/listen_address.h"
 
@@ -44,6 +45,8 @@ struct agent_serving {
     bay_agent *agent;
     loop *loop;
     a2a_agent *engine;
+    store *store; /* NULL: tasks live in memory */
+    agent_store *keeper;
     agent_push *courier;
     agent_pool *pool;
     tls_context *tls;
@@ -155,6 +158,7 @@ static bay_err open_engine(agent_serving *self)
     a2a_agent_options options = {
         .handler = agent->has_push ? &handler_with_push : &handler,
         .user = agent,
+        .keeper = self->keeper != NULL ? agent_store_keeper(self->keeper) : NULL,
         .card = agent->cards.pure,
         .extended_card = agent->cards.extended,
         .now = wall_clock,
@@ -169,6 +173,7 @@ static bay_err open_courier(agent_serving *self, bay_diag *diag)
     const bay_agent *agent = self->agent;
     agent_push_options options = {
         .loop = self->loop,
+        .store = self->store,
         .allow = agent->targets.items,
         .allow_count = agent->targets.count,
     };
@@ -203,13 +208,93 @@ static void be_patient(agent_serving *self)
                          BAY_OK; /* else until then */
 }
 
+/* ---- the store ------------------------------------------------------------------------------- */
+
+typedef struct loading {
+    bool is_done;
+    agent_store_loaded loaded;
+} loading;
+
+static void on_loaded(void *user, const agent_store_loaded *loaded)
+{
+    loading *self = user;
+    self->is_done = true;
+    self->loaded = *loaded;
+}
+
+/* Not inside a turn. Nothing is listened on yet, so nobody asks before the tasks are there. */
+static bay_err load_tasks(agent_serving *self, bay_diag *diag)
+{
+    loading state = {.is_done = false};
+    bay_err err =
+        agent_store_load(self->keeper, self->engine, self->agent->is_resumable, on_loaded, &state);
+    while (err == BAY_OK && !state.is_done) {
+        loop_turn(self->loop, -1);
+    }
+    err = err == BAY_OK ? state.loaded.err : err;
+    if (err != BAY_OK) {
+        return diag_set(diag, err, "the tasks in %.*s cannot be read: %s",
+                        BAY_STR(self->agent->store_path), bay_err_text(err));
+    }
+    if (state.loaded.refused > 0) {
+        AGENT_LOG(self->agent, LOG_WARN, "%llu tasks in the store cannot be read; they stay there",
+                  (unsigned long long)state.loaded.refused);
+    }
+    return BAY_OK;
+}
+
+static bay_err open_store(agent_serving *self, bay_diag *diag)
+{
+    bay_agent *agent = self->agent;
+    if (agent->open_store == NULL) {
+        return BAY_OK;
+    }
+    store_options options = agent_store_suits();
+    bay_err err = agent->open_store(self->loop, agent->store_path, &options, &self->store, diag);
+    return err == BAY_OK ? agent_store_new(self->store, STR("agent"), &self->keeper) : err;
+}
+
+static void on_store_closed(void *user)
+{
+    bool *is_closed = user;
+    *is_closed = true;
+}
+
+/* Not inside a turn: what was told is written, then the store is closed. */
+static void close_store(agent_serving *self)
+{
+    bool is_closed = self->store == NULL;
+    if (!is_closed) {
+        store_close(self->store, on_store_closed, &is_closed);
+    }
+    while (!is_closed) {
+        loop_turn(self->loop, -1);
+    }
+    agent_store_free(self->keeper);
+    store_free(self->store);
+}
+
+static void write_out(agent_serving *self)
+{
+    if (self->keeper == NULL) {
+        return;
+    }
+    be_patient(self);
+    while (!agent_store_is_idle(self->keeper) && !self->is_impatient) {
+        loop_turn(self->loop, -1);
+    }
+    loop_timer_stop(self->loop, &self->patience);
+}
+
 static void serving_free(agent_serving *self)
 {
     bay_agent *agent = self->agent;
+    write_out(self);
     if (self->engine != NULL) {
         a2a_agent_free(self->engine);
     }
     agent_push_free(self->courier);
+    close_store(self);
     agent_pool_free(self->pool);
     loop_free(self->loop);
     tls_free(self->tls);
@@ -232,10 +317,16 @@ static bay_err open_parts(agent_serving *self, bay_diag *diag)
                              agent->log.sink != NULL ? &agent->log : NULL, &self->pool);
     }
     if (err == BAY_OK) {
+        err = open_store(self, diag);
+    }
+    if (err == BAY_OK) {
         err = open_courier(self, diag);
     }
     if (err == BAY_OK) {
         err = open_engine(self);
+    }
+    if (err == BAY_OK && self->keeper != NULL) {
+        err = load_tasks(self, diag);
     }
     return err;
 }
