@@ -1,0 +1,56 @@
+/* What agent_push.c (sending) and agent_push_store.c (keeping) share. Nobody else includes this. */
+#ifndef SDK_AGENT_PUSH_PARTS_H
+#define SDK_AGENT_PUSH_PARTS_H
+
+#include "net/address.h"
+#include "net/http_client.h"
+#include "sdk/agent_push.h"
+
+enum {
+    PUSH_FLIGHTS = 64,            /* attempts under way at one time */
+    PUSH_PREFIX_BYTES = 32,       /* of this process's keys */
+    PUSH_KEY_BYTES = 64,          /* of a row's key */
+    PUSH_DEAD_BODY = 64 << 10,    /* of a notification that a dead letter repeats */
+    PUSH_SCAN_ROWS = 100,         /* of one look at what was kept */
+    PUSH_ANSWER_BYTES = 64 << 10, /* of a webhook's answer that are read before it is cut */
+};
+
+/* One attempt. All of them are there from the start: an attempt cannot fail for their memory. */
+typedef struct push_flight {
+    agent_push *of;
+    http_call *call;
+    uint64_t id; /* of its delivery; 0: free */
+    int status;  /* 0: no answer yet */
+    size_t answer_bytes;
+    loop_timer timer; /* for all of it */
+    loop_task ending; /* it failed before it began */
+    const char *reason;
+} push_flight;
+
+struct agent_push {
+    loop *loop;
+    store *store;
+    http_client *http;
+    address_rules *rules;
+    a2a_push *queue;
+    a2a_push_limits limits;
+    loop_timer wake;
+    uint64_t dead;
+    uint32_t store_calls; /* the store will call back so often */
+    bool is_freed;
+    char prefix[PUSH_PREFIX_BYTES + 1];
+    char scanned[PUSH_KEY_BYTES + 1]; /* the last row that was restored */
+    push_flight flights[PUSH_FLIGHTS];
+};
+
+/* agent_push_store.c */
+void push_make_prefix(agent_push *self);
+void push_keep(agent_push *self, const a2a_delivery *delivery);
+void push_forget(agent_push *self, const a2a_delivery *delivery);
+void push_bury(agent_push *self, const a2a_delivery *delivery, const char *reason);
+/* Holds the queue until everything that was kept is in it. */
+void push_restore(agent_push *self);
+/* The last of the courier's memory, once nothing calls it any more. */
+void push_release(agent_push *self);
+
+#endif
