@@ -1,5 +1,6 @@
 /* Configurations of webhooks, and the events that they are told of. */
 #include "a2a/agent_internal.h"
+#include "a2a/push.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "json/writer.h"
@@ -114,12 +115,12 @@ static void write_config(const agent_task *task, json_val value, bay_str id, buf
 static bay_err check_url(const a2a_agent *agent, a2a_call *call, json_val value, a2a_fault *fault)
 {
     bay_str url = {"", 0};
-    bay_err err = json_str(json_get(value, STR("url")), call->memory, &url);
-    if (err == BAY_NOMEM || err == BAY_LIMIT) {
-        return err;
+    bay_err err = a2a_push_config_check(value, fault);
+    if (err == BAY_OK) {
+        err = json_str(json_get(value, STR("url")), call->memory, &url);
     }
-    if (url.len == 0) {
-        return a2a_fault_set(fault, A2A_E_INVALID_PARAMS, "url: missing");
+    if (err != BAY_OK) {
+        return err;
     }
     const a2a_handler *handler = agent->options.handler;
     if (handler->push_url == NULL) {
