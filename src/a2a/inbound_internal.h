@@ -1,0 +1,18 @@
+/* Shared by the two files of a2a/inbound.h. Private to a2a/. */
+#ifndef A2A_INBOUND_INTERNAL_H
+#define A2A_INBOUND_INTERNAL_H
+
+#include "a2a/dialect_walk.h"
+#include "a2a/inbound.h"
+
+/* Indexes text that lies in the arena, or is static. */
+bay_err a2a_inbound_parse(bay_str text, arena *memory, json_val *out) BAY_MUST_CHECK;
+
+/* From the request's form and method: `params` in normal form, and the tenant in it. */
+bay_err a2a_inbound_params(a2a_inbound *self, json_val params, arena *memory,
+                           a2a_fault *fault) BAY_MUST_CHECK;
+
+/* BAY_OK, BAY_NOMEM, or BAY_PROTOCOL with the fault. */
+bay_err a2a_inbound_failed(bay_err err, a2a_fault *fault) BAY_MUST_CHECK;
+
+#endif
