@@ -51,10 +51,11 @@ extern const a2a_agent_limits a2a_agent_default_limits;
 typedef struct a2a_keeper a2a_keeper;
 typedef struct a2a_keeper_ops {
     /* `row`: the whole task as the engine writes it, for a2a_agent_restore; `events`:
-     * StreamResponses that brought it there, with their sequences, for replay. Copies what it
-     * needs. */
+     * StreamResponses that brought it there, with their sequences, for replay. `has_events`: it has
+     * some, or had before. Copies what it needs. */
     bay_err (*put)(a2a_keeper *self, bay_str id, bay_str row, a2a_event *const *events,
-                   size_t count, void (*kept)(void *user, bay_err err), void *user);
+                   size_t count, bool has_events, void (*kept)(void *user, bay_err err),
+                   void *user);
     void (*remove)(a2a_keeper *self, bay_str id);
 } a2a_keeper_ops;
 struct a2a_keeper {

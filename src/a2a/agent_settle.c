@@ -87,7 +87,8 @@ static void put(agent_task *self)
     bay_err err = row.err == BAY_OK ? collect(self, small, &events, &count) : row.err;
     if (err == BAY_OK) {
         self->putting = self->put = self->revision;
-        err = keeper->ops->put(keeper, self->id, buf_view(&row), events, count, kept, self);
+        err = keeper->ops->put(keeper, self->id, buf_view(&row), events, count,
+                               agent_task_has_readers(self), kept, self);
         if (err != BAY_OK) {
             self->putting = 0;
         }

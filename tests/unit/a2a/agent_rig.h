@@ -342,8 +342,10 @@ static inline void rig_store(rig *self, bay_str id, bay_str row, a2a_event *cons
 }
 
 static inline bay_err rig_put(a2a_keeper *keeper, bay_str id, bay_str row, a2a_event *const *events,
-                              size_t count, void (*kept)(void *user, bay_err err), void *user)
+                              size_t count, bool has_events, void (*kept)(void *user, bay_err err),
+                              void *user)
 {
+    (void)has_events;
     rig *self = CONTAINER_OF(keeper, rig, keeper);
     if (self->put_says != BAY_OK) {
         return self->put_says;

@@ -1,0 +1,339 @@
+/* An agent's tasks on a store: in memory and in a file, over a restart, with a store that is full.
+ */
+#include "a2a/agent.h" /* before cmocka's macro `fail` */
+
+#include "support/store_rig.h"
+
+#include "sdk/agent_store.h"
+
+typedef struct heard {
+    a2a_call call;
+    arena memory;
+    json_doc doc;
+    char *text;
+    char *result;
+    a2a_fault fault;
+    int ended;
+    int events;
+    uint64_t sequences[64];
+} heard;
+
+typedef struct bench {
+    store_rig *rig;
+    agent_store *kept;
+    a2a_agent *agent;
+    a2a_handler handler;
+    a2a_turn *held;
+    bool holds;
+    int turns;
+    int loads;
+    agent_store_loaded loaded;
+} bench;
+
+/* ---- calls */
+
+static void on_result(a2a_call *call, bay_str json)
+{
+    heard *self = (heard *)call;
+    self->ended++;
+    self->result = calloc(1, json.len + 1);
+    assert_non_null(self->result);
+    memcpy(self->result, json.at, json.len);
+}
+
+static bay_err on_event(a2a_call *call, a2a_event *event)
+{
+    heard *self = (heard *)call;
+    self->sequences[self->events++] = a2a_event_sequence(event);
+    return BAY_OK;
+}
+
+static void on_end(a2a_call *call)
+{
+    ((heard *)call)->ended++;
+}
+
+static void on_fail(a2a_call *call, const a2a_fault *fault)
+{
+    ((heard *)call)->ended++;
+    ((heard *)call)->fault = *fault;
+}
+
+static bay_str on_field(a2a_call *call, bay_str name)
+{
+    (void)call;
+    (void)name;
+    return (bay_str){NULL, 0};
+}
+
+static const a2a_call_ops call_ops = {on_result, on_event, on_end, on_fail, on_field};
+
+static heard *ask_agent(bench *b, a2a_method method, const char *params, uint64_t last_event_id)
+{
+    heard *self = calloc(1, sizeof(*self));
+    assert_non_null(self);
+    self->text = strdup(params);
+    arena_init(&self->memory, 1 << 20);
+    assert_int_equal(json_parse(&self->doc, str_of(self->text), NULL, &self->memory, NULL), BAY_OK);
+    self->call = (a2a_call){.ops = &call_ops,
+                            .method = method,
+                            .version = A2A_1_0,
+                            .params = json_root(&self->doc),
+                            .memory = &self->memory,
+                            .last_event_id = last_event_id};
+    a2a_service *service = a2a_agent_service(b->agent);
+    service->call(service, &self->call);
+    return self;
+}
+
+static void forget(heard *self)
+{
+    arena_fini(&self->memory);
+    free(self->text);
+    free(self->result);
+    free(self);
+}
+
+/* ---- the agent */
+
+static void turn(void *user, a2a_turn *turn)
+{
+    bench *b = user;
+    b->turns++;
+    if (b->holds) {
+        a2a_turn_unref(b->held);
+        b->held = a2a_turn_ref(turn);
+        return;
+    }
+    assert_int_equal(a2a_turn_status(turn, A2A_COMPLETED, JSON_NONE, JSON_NONE), BAY_OK);
+    a2a_turn_end(turn);
+}
+
+static uint64_t now(void *user)
+{
+    return ((bench *)user)->rig->now_ms;
+}
+
+static void wake(void *user, uint64_t at_ms)
+{
+    (void)user;
+    (void)at_ms;
+}
+
+static void loaded(void *user, const agent_store_loaded *told)
+{
+    bench *b = user;
+    b->loads++;
+    b->loaded = *told;
+}
+
+static void begin(bench *b, bool may_resume)
+{
+    static const char card[] = "{\"capabilities\":{\"streaming\":true}}";
+    assert_int_equal(agent_store_new(b->rig->store, STR("tasks"), &b->kept), BAY_OK);
+    b->handler = (a2a_handler){.turn = turn};
+    a2a_agent_options options = {.handler = &b->handler,
+                                 .user = b,
+                                 .keeper = agent_store_keeper(b->kept),
+                                 .card = {card, sizeof(card) - 1},
+                                 .extended_card = {"", 0},
+                                 .now = now,
+                                 .wake = wake};
+    int before = b->loads;
+    assert_int_equal(a2a_agent_new(&options, &b->agent), BAY_OK);
+    assert_int_equal(agent_store_load(b->kept, b->agent, may_resume, loaded, b), BAY_OK);
+    assert_int_equal(agent_store_load(b->kept, b->agent, may_resume, loaded, b), BAY_STATE);
+    rig_turn_until(b->rig, b->loads == before + 1);
+    a2a_agent_tick(b->agent);
+}
+
+static void end(bench *b)
+{
+    a2a_agent_free(b->agent);
+    a2a_turn_unref(b->held);
+    b->held = NULL;
+    rig_turn_until(b->rig, agent_store_is_idle(b->kept));
+    agent_store_free(b->kept);
+}
+
+static void restart(bench *b, bool may_resume)
+{
+    end(b);
+    if (b->rig->is_sqlite) {
+        rig_reopen(b->rig);
+    }
+    begin(b, may_resume);
+}
+
+#define SEND(id)                                                                                   \
+    "{\"message\":{\"messageId\":\"" id "\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"hi\"}]}" \
+                                        "}"
+
+/* ---- cases */
+
+static void refuses_bad_names(void **state)
+{
+    store_rig *rig = *state;
+    agent_store *none = NULL;
+    assert_int_equal(agent_store_new(rig->store, STR(""), &none), BAY_INVALID);
+    assert_int_equal(agent_store_new(rig->store, STR("a name that is far too long"), &none),
+                     BAY_INVALID);
+    assert_null(none);
+    agent_store_free(NULL);
+}
+
+static void keeps_and_gives_back(void **state)
+{
+    bench b = {.rig = *state};
+    begin(&b, true);
+    assert_int_equal(b.loaded.tasks, 0);
+    heard *sent[5];
+    for (int i = 0; i < 5; i++) {
+        sent[i] = ask_agent(&b, A2A_SEND_MESSAGE, SEND("m"), 0);
+        assert_int_equal(sent[i]->ended, 0); /* not before it is kept */
+    }
+    rig_turn_until(b.rig, sent[4]->ended == 1);
+    heard *before = ask_agent(&b, A2A_LIST_TASKS, "{}", 0);
+    rig_turn_until(b.rig, before->ended == 1);
+    restart(&b, true);
+    assert_int_equal(b.loaded.err, BAY_OK);
+    assert_int_equal(b.loaded.tasks, 5);
+    assert_int_equal(b.loaded.refused, 0);
+    heard *after = ask_agent(&b, A2A_LIST_TASKS, "{}", 0);
+    assert_string_equal(before->result, after->result);
+    assert_int_equal(b.turns, 5);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(sent[i]->ended, 1);
+        forget(sent[i]);
+    }
+    forget(before);
+    forget(after);
+    end(&b);
+}
+
+static void replays_after_a_restart(void **state)
+{
+    bench b = {.rig = *state, .holds = true};
+    char params[200];
+    begin(&b, true);
+    heard *stream = ask_agent(&b, A2A_SEND_STREAMING_MESSAGE, SEND("m"), 0);
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(a2a_turn_status(b.held, A2A_WORKING, JSON_NONE, JSON_NONE), BAY_OK);
+    }
+    rig_turn_until(b.rig, stream->events == 11);
+    bay_str id = a2a_turn_task_id(b.held);
+    snprintf(params, sizeof(params), "{\"id\":\"%.*s\"}", (int)id.len, id.at);
+    restart(&b, true);
+    assert_int_equal(b.turns, 2);
+    assert_true(a2a_turn_is_resumed(b.held));
+    heard *back = ask_agent(&b, A2A_SUBSCRIBE_TO_TASK, params, 4);
+    assert_int_equal(back->events, 7);
+    assert_int_equal(a2a_turn_status(b.held, A2A_COMPLETED, JSON_NONE, JSON_NONE), BAY_OK);
+    rig_turn_until(b.rig, back->ended == 1);
+    for (int i = 0; i < back->events; i++) {
+        assert_int_equal(back->sequences[i], 5 + i);
+    }
+    forget(stream);
+    forget(back);
+    end(&b);
+}
+
+static void leaves_damaged_rows_alone(void **state)
+{
+    bench b = {.rig = *state};
+    answer a = {0};
+    store_put_request request = {
+        .table = {"tasks", 5}, .key = {"bad", 3}, .value = {"0{", 2}, .expected = STORE_ANY};
+    assert_int_equal(ask(b.rig, &a, put, &request), BAY_OK);
+    request.key = STR("empty");
+    request.value = STR("");
+    assert_int_equal(ask(b.rig, &a, put, &request), BAY_OK);
+    answer_clear(&a);
+    begin(&b, true);
+    heard *sent = ask_agent(&b, A2A_SEND_MESSAGE, SEND("m"), 0);
+    rig_turn_until(b.rig, sent->ended == 1);
+    restart(&b, true);
+    assert_int_equal(b.loaded.tasks, 1);
+    assert_int_equal(b.loaded.refused, 2);
+    forget(sent);
+    end(&b);
+}
+
+static void says_that_it_is_full(void **state)
+{
+    bench b = {.rig = *state};
+    reopen_with(b.rig, (store_options){.rows = 3});
+    begin(&b, true);
+    heard *sent[5];
+    int failed = 0;
+    for (int i = 0; i < 5; i++) {
+        sent[i] = ask_agent(&b, A2A_SEND_MESSAGE, SEND("m"), 0);
+        rig_turn_until(b.rig, sent[i]->ended == 1);
+        failed += sent[i]->fault.error == A2A_E_BUSY;
+    }
+    assert_int_equal(failed, 2);
+    heard *listed = ask_agent(&b, A2A_LIST_TASKS, "{}", 0);
+    assert_non_null(strstr(listed->result, "\"totalSize\":3"));
+    for (int i = 0; i < 5; i++) {
+        forget(sent[i]);
+    }
+    forget(listed);
+    end(&b);
+}
+
+static void removes_what_ends(void **state)
+{
+    bench b = {.rig = *state};
+    begin(&b, true);
+    heard *sent = ask_agent(&b, A2A_SEND_MESSAGE, SEND("m"), 0);
+    rig_turn_until(b.rig, sent->ended == 1);
+    b.rig->now_ms += UINT64_C(8) * 24 * 3600 * 1000;
+    a2a_agent_tick(b.agent);
+    restart(&b, true);
+    assert_int_equal(b.loaded.tasks, 0);
+    forget(sent);
+    end(&b);
+}
+
+/* More than one page of rows, and the store closed under a put. */
+static void reads_many(void **state)
+{
+    enum { MANY = 2 * AGENT_STORE_PAGE + 7 };
+    bench b = {.rig = *state};
+    heard *sent[MANY];
+    begin(&b, true);
+    for (int i = 0; i < MANY; i++) {
+        sent[i] = ask_agent(&b, A2A_SEND_MESSAGE, SEND("m"), 0);
+    }
+    rig_turn_until(b.rig, sent[MANY - 1]->ended == 1);
+    restart(&b, true);
+    assert_int_equal(b.loaded.tasks, MANY);
+    for (int i = 0; i < MANY; i++) {
+        forget(sent[i]);
+    }
+    heard *last = ask_agent(&b, A2A_SEND_MESSAGE, SEND("last"), 0);
+    a2a_agent_free(b.agent);
+    assert_int_equal(last->fault.error, A2A_E_UNAVAILABLE);
+    rig_close(b.rig);
+    assert_true(agent_store_is_idle(b.kept));
+    agent_store_free(b.kept);
+    forget(last);
+}
+
+#define BOTH(test)                                                                                 \
+    cmocka_unit_test_setup_teardown(test, rig_setup_memory, rig_teardown),                         \
+        cmocka_unit_test_setup_teardown(test, rig_setup_sqlite, rig_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        BOTH(refuses_bad_names),
+        BOTH(keeps_and_gives_back),
+        BOTH(replays_after_a_restart),
+        BOTH(leaves_damaged_rows_alone),
+        BOTH(says_that_it_is_full),
+        BOTH(removes_what_ends),
+        BOTH(reads_many),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
