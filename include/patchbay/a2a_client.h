@@ -26,8 +26,8 @@
  * and what to do. BAY_REMOTE: the agent answered with an error (bay_caller_remote_error). A task
  * that failed is no error: see bay_response_state. Units: times in milliseconds, lengths in bytes.
  * Threads: a caller and its operations belong to one thread at a time; responses may be read by
- * any, one at a time. Callbacks run inside the functions that wait or dispatch, never inside one that only starts
- * something. Source: A2A 1.0.1, 0.3.0, 0.2.6 and 0.1.0. */
+ * any, one at a time. Callbacks run inside the functions that wait or dispatch, never inside one
+ * that only starts something. Source: A2A 1.0.1, 0.3.0, 0.2.6 and 0.1.0. */
 #ifndef PATCHBAY_A2A_CLIENT_H
 #define PATCHBAY_A2A_CLIENT_H
 
@@ -78,6 +78,10 @@ BAY_API void bay_caller_options_keys(bay_caller_options *options, const char *jw
 BAY_API void bay_caller_options_key_url(bay_caller_options *options, const char *url);
 /* A card without a signature that is good is refused, too. */
 BAY_API void bay_caller_options_require_signature(bay_caller_options *options);
+/* For https: who signs servers' certificates in place of the system's store (PEM files; NULL: the
+ * system), and the client's own certificate and key, for agents whose card wants mutual TLS. */
+BAY_API void bay_caller_options_tls(bay_caller_options *options, const char *ca_file,
+                                    const char *certificate_file, const char *key_file);
 /* An answer, or a stream's first event, takes at most `total_ms`; a stream that is silent for
  * `idle_ms` counts as cut. 0: the defaults, 600,000 and 90,000. */
 BAY_API void bay_caller_options_timeout(bay_caller_options *options, uint32_t total_ms,

@@ -2,6 +2,7 @@
  * and the operands gathered at the front; then the command says what its operands are. */
 #include "cli/arguments.h"
 
+#include "a2a/protocol.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "cli/arguments_table.h"
@@ -81,10 +82,98 @@ static bay_err take_header(parser *self, const char *value)
     return BAY_OK;
 }
 
+static bay_err take_file(parser *self, const char *value)
+{
+    if (self->out->file_count == CLI_FILES) {
+        return diag_set(self->diag, BAY_INVALID, "--file was given more than %d times", CLI_FILES);
+    }
+    self->out->files[self->out->file_count++] = value;
+    return BAY_OK;
+}
+
+static bay_err take_history(parser *self, const char *value)
+{
+    uint64_t count = 0;
+    if (!str_uint(str_of(value), &count) || count > 1000000) {
+        return diag_set(self->diag, BAY_INVALID, "--history needs a whole number up to 1000000");
+    }
+    self->out->history = (int)count;
+    return BAY_OK;
+}
+
+/* "BINDING", "VERSION" or "BINDING/VERSION". */
+static bay_err take_interface(parser *self, const char *value)
+{
+    bay_str text = str_of(value);
+    bay_str first = str_head(text, str_find(text, '/'));
+    bay_str second = str_from(text, first.len + 1);
+    size_t found = 0;
+    for (size_t i = 0; i < A2A_BINDINGS; i++) {
+        if (str_eq_nocase(first, a2a_binding_names[i])) {
+            self->out->binding = a2a_binding_names[i].at;
+            found++;
+        }
+    }
+    for (size_t i = 0; i < A2A_VERSIONS; i++) {
+        if (str_eq(found > 0 ? second : first, a2a_version_names[i])) {
+            self->out->version = a2a_version_names[i].at;
+            found++;
+        }
+    }
+    if (found != (first.len < text.len ? 2U : 1U)) {
+        return diag_set(self->diag, BAY_INVALID,
+                        "--interface needs JSONRPC, HTTP+JSON or GRPC, or 1.0, 0.3, 0.2 or 0.1, or "
+                        "both: GRPC/1.0");
+    }
+    return BAY_OK;
+}
+
+/* Those of agents. */
+static bay_err take_agent_option(parser *self, cli_option_id id, const char *value)
+{
+    cli_arguments *out = self->out;
+    switch (id) {
+    case OPTION_STREAM:
+        out->is_stream = true;
+        return BAY_OK;
+    case OPTION_SUBSCRIBE:
+        out->is_subscription = true;
+        return BAY_OK;
+    case OPTION_NO_WAIT:
+        out->is_impatient = true;
+        return BAY_OK;
+    case OPTION_EXTENDED:
+        out->is_extended = true;
+        return BAY_OK;
+    case OPTION_TASK:
+        out->task = value;
+        return BAY_OK;
+    case OPTION_CONTEXT:
+        out->context = value;
+        return BAY_OK;
+    case OPTION_SKILL:
+        out->skill = value;
+        return BAY_OK;
+    case OPTION_DATA:
+        out->data = value;
+        return BAY_OK;
+    case OPTION_KEYS:
+        out->keys_file = value;
+        return BAY_OK;
+    case OPTION_FILE:
+        return take_file(self, value);
+    case OPTION_HISTORY:
+        return take_history(self, value);
+    default:
+        return take_interface(self, value);
+    }
+}
+
 static bay_err take_option(parser *self, const cli_option *option, const char *value)
 {
     cli_arguments *out = self->out;
-    bool may_repeat = option->id == OPTION_HEADER || option->id == OPTION_VERBOSE;
+    bool may_repeat =
+        option->id == OPTION_HEADER || option->id == OPTION_VERBOSE || option->id == OPTION_FILE;
     if ((self->given & (1U << option->id)) != 0 && !may_repeat) {
         return diag_set(self->diag, BAY_INVALID, "--%s was given twice: keep one", option->name);
     }
@@ -126,10 +215,9 @@ static bay_err take_option(parser *self, const cli_option *option, const char *v
         return BAY_OK;
     case OPTION_VERSION: /* looked at when there is no command */
         return BAY_OK;
-    case OPTION_COUNT:
-        break;
+    default:
+        return take_agent_option(self, option->id, value);
     }
-    return BAY_INVALID;
 }
 
 /* ---- options ----------------------------------------------------------------------------------*/
@@ -264,6 +352,12 @@ static bool is_name(bay_str text)
     return text.len > 0 && text.len <= CONFIG_NAME_BYTES;
 }
 
+static bool is_of_agents(cli_command command)
+{
+    return command == CLI_CARD || command == CLI_SEND || command == CLI_TASK ||
+           command == CLI_CANCEL;
+}
+
 static bay_err take_target(parser *self, const char *text)
 {
     cli_arguments *out = self->out;
@@ -277,8 +371,11 @@ static bay_err take_target(parser *self, const char *text)
         return BAY_OK;
     }
     return diag_set(self->diag, BAY_INVALID,
-                    "\"%s\" is no TARGET: give http://HOST/PATH, a name from the configuration, or "
-                    "-- COMMAND at the end",
+                    is_of_agents(out->command)
+                        ? "\"%s\" is no AGENT: give http://HOST/PATH, or a name from the "
+                          "configuration"
+                        : "\"%s\" is no TARGET: give http://HOST/PATH, a name from the "
+                          "configuration, or -- COMMAND at the end",
                     config_quote(out->target).text);
 }
 
@@ -300,15 +397,21 @@ static bay_err take_rest(parser *self, size_t at)
     cli_arguments *out = self->out;
     const cli_command_row *row = &cli_commands[out->command];
     bool is_read = out->command == CLI_READ;
-    bool has_name = is_read || out->command == CLI_CALL || out->command == CLI_PROMPT;
+    bool is_send = out->command == CLI_SEND;
+    bool is_task = out->command == CLI_TASK || out->command == CLI_CANCEL;
+    bool has_name = is_read || is_task || out->command == CLI_CALL || out->command == CLI_PROMPT ||
+                    (is_send && at < self->operand_count);
     if (has_name && at == self->operand_count) {
         return diag_set(self->diag, BAY_INVALID, "%s needs %s: patchbay %s %s", row->name,
-                        is_read ? "a URI" : "a NAME", row->name, row->operands);
+                        is_read   ? "a URI"
+                        : is_task ? "the ID of a task"
+                                  : "a NAME",
+                        row->name, row->operands);
     }
     if (has_name) {
         out->name = self->operands[at++];
     }
-    if (has_name && !is_read) {
+    if (has_name && !is_read && !is_task && !is_send) {
         out->pairs = self->operands + at;
         out->pair_count = self->operand_count - at;
         for (; at < self->operand_count; at++) {
@@ -329,10 +432,28 @@ static bay_err take_rest(parser *self, size_t at)
     return BAY_OK;
 }
 
+static bay_err take_agent_and_rest(parser *self)
+{
+    cli_arguments *out = self->out;
+    const cli_command_row *row = &cli_commands[out->command];
+    if (out->target_kind == CLI_TARGET_ARGV) {
+        return diag_set(self->diag, BAY_INVALID, "%s takes no -- COMMAND: remove it", row->name);
+    }
+    if (self->operand_count < 2) {
+        return diag_set(self->diag, BAY_INVALID,
+                        "%s needs an AGENT: a URL, or a name from the configuration", row->name);
+    }
+    bay_err err = take_target(self, self->operands[1]);
+    return err == BAY_OK ? take_rest(self, 2) : err;
+}
+
 static bay_err take_target_and_rest(parser *self)
 {
     cli_arguments *out = self->out;
     const cli_command_row *row = &cli_commands[out->command];
+    if (is_of_agents(out->command)) {
+        return take_agent_and_rest(self);
+    }
     if (out->target_kind == CLI_TARGET_ARGV) {
         if (out->target_argv[0] == NULL) {
             return diag_set(self->diag, BAY_INVALID, "-- needs a command behind it");
@@ -372,6 +493,15 @@ static bay_err check_options(parser *self)
                             cli_commands[out->command].name, cli_commands[out->command].name);
         }
     }
+    bool is_empty = out->name == NULL && out->data == NULL && out->file_count == 0;
+    if (out->command == CLI_SEND && is_empty) {
+        return diag_set(self->diag, BAY_INVALID,
+                        "send needs something to send: a TEXT, --data or --file");
+    }
+    if (out->is_stream && out->is_impatient) {
+        return diag_set(self->diag, BAY_INVALID,
+                        "--stream and --no-wait exclude each other: keep one");
+    }
     bool is_child = out->target_kind == CLI_TARGET_ARGV;
     if (is_child && out->header_count > 0) {
         return diag_set(self->diag, BAY_INVALID, "--header is for a URL, not for a command");
@@ -409,7 +539,8 @@ static bay_err take_operands(parser *self)
     if (out->command == CLI_HELP) {
         return take_topic(self);
     }
-    if (strstr(cli_commands[out->command].operands, "TARGET") != NULL) {
+    if (strstr(cli_commands[out->command].operands, "TARGET") != NULL ||
+        is_of_agents(out->command)) {
         return take_target_and_rest(self);
     }
     if (out->target_kind == CLI_TARGET_ARGV) {
@@ -421,7 +552,7 @@ static bay_err take_operands(parser *self)
 
 bay_err cli_parse(int argc, char **argv, cli_arguments *out, bay_diag *diag)
 {
-    cli_arguments parsed = {.command = CLI_HELP};
+    cli_arguments parsed = {.command = CLI_HELP, .history = -1};
     parser self = {.out = &parsed, .diag = diag, .operands = argc > 0 ? argv + 1 : NULL};
     bay_err err = argc > 0 ? take_options(&self, argc, argv) : BAY_OK;
     if (err == BAY_OK) {

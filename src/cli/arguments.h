@@ -30,7 +30,7 @@ typedef enum cli_target_kind {
     CLI_TARGET_ARGV, /* a command behind `--` */
 } cli_target_kind;
 
-enum { CLI_HEADERS = 64 };
+enum { CLI_HEADERS = 64, CLI_FILES = 64 };
 
 /* Everything is borrowed from argv. */
 typedef struct cli_arguments {
@@ -40,7 +40,8 @@ typedef struct cli_arguments {
     cli_target_kind target_kind;
     bay_str target;           /* URL or NAME */
     char *const *target_argv; /* ARGV: ends in NULL */
-    const char *name;         /* of the tool or prompt; the URI of read */
+    const char *name;         /* of the tool or prompt; the URI of read; the text of send, which may
+                                 be NULL; the ID of task and cancel */
     char *const *pairs;       /* KEY=VALUE... of call and prompt */
     size_t pair_count;
     const char *config_file;          /* NULL: not given */
@@ -49,6 +50,20 @@ typedef struct cli_arguments {
     const char *json_arguments;       /* --arguments, as written; NULL: not given */
     const char *headers[CLI_HEADERS]; /* as written: cli_header_read */
     size_t header_count;
+    const char *files[CLI_FILES]; /* --file */
+    size_t file_count;
+    const char *data; /* --data, as written; these are NULL when not given */
+    const char *task; /* --task … */
+    const char *context;
+    const char *skill;
+    const char *keys_file; /* --keys */
+    const char *binding;   /* --interface: canonical names; NULL: any */
+    const char *version;
+    int history; /* -1: not given */
+    bool is_stream;
+    bool is_subscription;
+    bool is_impatient; /* --no-wait */
+    bool is_extended;
     uint32_t timeout_ms; /* 0: not given */
     uint32_t workers;    /* 0: not given */
     config_protocol protocol;

@@ -153,8 +153,9 @@ void cli_write_usage(buf *out)
         buf_printf(out, "  %-7s %-25s %s\n", row->name, row->operands, row->summary);
     }
     buf_lit(out, "\nTARGET is a URL, the name of a server in the configuration, or `-- COMMAND "
-                 "ARGUMENT...` at the\nend of the line. patchbay help COMMAND lists the options of "
-                 "a command.\n\nexit codes:\n");
+                 "ARGUMENT...` at the\nend of the line. AGENT is the URL of an agent or its card, "
+                 "or the name of one in the configuration.\npatchbay help COMMAND lists the "
+                 "options of a command.\n\nexit codes:\n");
     for (size_t i = 0; i < cli_exit_count; i++) {
         buf_printf(out, "  %3d  %s\n", cli_exits[i].code, cli_exits[i].doc);
     }
@@ -209,6 +210,9 @@ void cli_write_markdown(buf *out)
             "- the name of a server in the configuration: `weather`;\n"
             "- a command, behind `--` at the end of the line: "
             "`patchbay call get_weather city=Tokyo -- ./weather`.\n\n"
+            "AGENT is one of\n\n"
+            "- the URL of an agent, or of its card: `https://research.example.com`;\n"
+            "- the name of an agent in the configuration: `research`.\n\n"
             "Secrets do not belong on a command line, which every process of the machine can read: "
             "name a file (`--header\n"
             "'Authorization: @token'`) or a variable in single quotes (`--header 'Authorization: "

@@ -34,9 +34,11 @@ static int version(const cli_arguments *arguments)
 int main(int argc, char **argv)
 {
     static int (*const commands[CLI_COMMAND_COUNT])(const cli_arguments *arguments) = {
-        [CLI_SERVE] = cmd_serve, [CLI_STDIO] = cmd_stdio, [CLI_LIST] = cmd_list,
-        [CLI_CALL] = cmd_call,   [CLI_READ] = cmd_read,   [CLI_PROMPT] = cmd_prompt,
-        [CLI_STEP] = cmd_step,   [CLI_VERSION] = version, [CLI_HELP] = help,
+        [CLI_SERVE] = cmd_serve, [CLI_STDIO] = cmd_stdio,   [CLI_LIST] = cmd_list,
+        [CLI_CALL] = cmd_call,   [CLI_READ] = cmd_read,     [CLI_PROMPT] = cmd_prompt,
+        [CLI_STEP] = cmd_step,   [CLI_CARD] = cmd_card,     [CLI_SEND] = cmd_send,
+        [CLI_TASK] = cmd_task,   [CLI_CANCEL] = cmd_cancel, [CLI_VERSION] = version,
+        [CLI_HELP] = help,
     };
     cli_arguments arguments;
     bay_diag diag = {0};

@@ -94,6 +94,21 @@ static void wrong_use_is_told(void **state)
         {"list -H A:b -- x", "--header is for a URL, not for a command"},
         {"list http://x/ --header A", "--header needs 'NAME: VALUE'"},
         {"list http://x/ --header :a", "--header needs 'NAME: VALUE'"},
+        {"card", "card needs an AGENT: a URL, or a name from the configuration"},
+        {"card -- ./agent", "card takes no -- COMMAND: remove it"},
+        {"card ./agent", "\"./agent\" is no AGENT: give *"},
+        {"card research more", "\"more\" is too much: patchbay card AGENT"},
+        {"send research", "send needs something to send: a TEXT, --data or --file"},
+        {"send research hello world", "\"world\" is too much: patchbay send AGENT [TEXT]"},
+        {"send research hello --stream --no-wait", "--stream and --no-wait exclude each other: *"},
+        {"send research hello --interface GRPC/2.0", "--interface needs *"},
+        {"send research hello --interface 1.0/GRPC", "--interface needs *"},
+        {"send research hello --interface GRPC/", "--interface needs *"},
+        {"send research hello --history 3", "--history is no option of send: *"},
+        {"task research", "task needs the ID of a task: patchbay task AGENT ID"},
+        {"task research 1 --history -1", "--history needs a whole number up to 1000000"},
+        {"cancel research", "cancel needs the ID of a task: *"},
+        {"list weather --stream", "--stream is no option of list: *"},
         {"serve -c a -c b", "--config was given twice: keep one"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -132,6 +147,32 @@ static void too_many_headers_are_refused(void **state)
     text[len - 6] = '\0';
     assert_int_equal(parse(&words, text, &out, &diag), BAY_OK);
     assert_int_equal(out.header_count, CLI_HEADERS);
+}
+
+static cli_arguments understood(line *words, const char *text);
+
+static void agents_are_spoken_to(void **state)
+{
+    (void)state;
+    line words;
+    cli_arguments out = understood(&words, "send http://x/ hi -s -i grpc/1.0 --task t -f a -f b");
+    assert_int_equal(out.command, CLI_SEND);
+    assert_string_equal(out.name, "hi");
+    assert_true(out.is_stream);
+    assert_string_equal(out.binding, "GRPC");
+    assert_string_equal(out.version, "1.0");
+    assert_string_equal(out.task, "t");
+    assert_int_equal(out.file_count, 2);
+    assert_int_equal(out.history, -1);
+    out = understood(&words, "send research -d {} --interface 0.3");
+    assert_null(out.name);
+    assert_null(out.binding);
+    assert_string_equal(out.version, "0.3");
+    assert_int_equal(out.target_kind, CLI_TARGET_NAME);
+    out = understood(&words, "task research 17 --history 0 --subscribe");
+    assert_string_equal(out.name, "17");
+    assert_int_equal(out.history, 0);
+    assert_true(out.is_subscription);
 }
 
 static cli_arguments understood(line *words, const char *text)
@@ -341,6 +382,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_use_is_told),
         cmocka_unit_test(too_many_headers_are_refused),
+        cmocka_unit_test(agents_are_spoken_to),
         cmocka_unit_test(every_form_is_understood),
         cmocka_unit_test(help_and_version_are_found_in_every_form),
         cmocka_unit_test(header_secrets_come_from_files_and_variables),

@@ -1,0 +1,600 @@
+/* The card of an agent: where it is looked for, whether its signature is good, and which of its
+ * interfaces is spoken to. One file after the other is fetched; each step says what comes next.
+ *
+ *   CARD (one place after the other) ──► KEYS (the sets that its signatures name) ──► chosen
+ *
+ * Redirects are not followed. Key sets are fetched without credentials. */
+#include <stdio.h>
+#include <string.h>
+
+#include "a2a/outbound.h"
+#include "auth/card_signature.h"
+#include "base/check.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "sdk/caller_parts.h"
+#include "wire/uri.h"
+
+enum { CARD_PLACES = 4, CARD_PARTS_BYTES = CALLER_URL_BYTES };
+
+struct caller_fetch {
+    bay_caller *caller;
+    char *places[CARD_PLACES]; /* URLs to try */
+    size_t place_count;
+    size_t place;
+    size_t own_places; /* those beyond are the host's, whose card may be another agent's */
+    bool is_keys;      /* a key set is being fetched */
+    size_t keys_fetched;
+    http_call *call;
+    int status;
+    buf body;
+    loop_timer timer;
+    loop_task begin;
+    bay_diag refused; /* by the last set of keys */
+};
+
+static void fetch_next(caller_fetch *self);
+static void next_keys(caller_fetch *self);
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+bay_err sdk_card_check_agent(const char *agent, bay_diag *diag)
+{
+    uri parts;
+    bay_str text = str_of(agent);
+    if (agent[0] == '{') {
+        return text.len <= CALLER_CARD_BYTES
+                   ? BAY_OK
+                   : diag_set(diag, BAY_LIMIT, "the card is larger than %d bytes",
+                              CALLER_CARD_BYTES);
+    }
+    if (text.len > CARD_PARTS_BYTES || uri_parse(&parts, text) != BAY_OK || !parts.has_authority ||
+        parts.host.len == 0 ||
+        (!str_eq_nocase(parts.scheme, STR("http")) && !str_eq_nocase(parts.scheme, STR("https")))) {
+        /* not shown: it may hold a password or a token */
+        return diag_set(diag, BAY_INVALID,
+                        "no agent: give the http:// or https:// URL of an agent or its card");
+    }
+    if (parts.has_userinfo) {
+        return diag_set(diag, BAY_INVALID,
+                        "a URL must not carry a name or password; use a header field");
+    }
+    return BAY_OK;
+}
+
+static bay_err add_place(caller_fetch *self, bay_str base, const char *path)
+{
+    size_t room = base.len + strlen(path) + 1;
+    char *place = mem_alloc(room);
+    if (place == NULL) {
+        return BAY_NOMEM;
+    }
+    snprintf(place, room, "%.*s%s", BAY_STR(base), path);
+    self->places[self->place_count++] = place;
+    return BAY_OK;
+}
+
+/* Scheme and authority. */
+static bay_str origin_of(bay_str url, const uri *parts)
+{
+    size_t at = (size_t)(parts->authority.at - url.at);
+    return str_head(url, at + parts->authority.len);
+}
+
+static bay_err find_places(caller_fetch *self)
+{
+    static const char first[] = "/.well-known/agent-card.json";
+    static const char older[] = "/.well-known/agent.json";
+    bay_caller *caller = self->caller;
+    uri parts;
+    bay_str url = str_of(caller->agent);
+    bay_err err = uri_parse(&parts, url);
+    if (err != BAY_OK) {
+        return err;
+    }
+    bay_str origin = origin_of(url, &parts);
+    buf_clear(&caller->origin);
+    buf_str(&caller->origin, origin);
+    if (caller->origin.err != BAY_OK) {
+        return caller->origin.err;
+    }
+    if (str_ends(parts.path, STR(".json"))) {
+        self->own_places = 1;
+        return add_place(self, url, "");
+    }
+    bay_str base = str_head(url, origin.len + parts.path.len);
+    while (base.len > origin.len && base.at[base.len - 1] == '/') {
+        base.len--;
+    }
+    err = add_place(self, base, first);
+    err = err == BAY_OK ? add_place(self, base, older) : err;
+    self->own_places = 2;
+    if (base.len > origin.len) {
+        err = err == BAY_OK ? add_place(self, origin, first) : err;
+        err = err == BAY_OK ? add_place(self, origin, older) : err;
+    }
+    return err;
+}
+
+/* ---- ends ------------------------------------------------------------------------------------ */
+
+static void fetch_free(caller_fetch *self)
+{
+    struct loop *on = self->caller->loop;
+    if (self->call != NULL) {
+        http_call_cancel(self->call);
+    }
+    loop_timer_stop(on, &self->timer);
+    loop_undefer(on, &self->begin);
+    for (size_t i = 0; i < self->place_count; i++) {
+        mem_free(self->places[i]);
+    }
+    buf_fini(&self->body);
+    self->caller->fetch = NULL;
+    mem_free(self);
+}
+
+void sdk_card_abandon(bay_caller *self)
+{
+    if (self->fetch != NULL) {
+        fetch_free(self->fetch);
+    }
+}
+
+static void fetch_fail(caller_fetch *self, bay_err err, const char *text)
+{
+    bay_caller *caller = self->caller;
+    bay_diag fault = {0};
+    (void)diag_set(&fault, err, "%s: %s", caller->shown, text);
+    fetch_free(self);
+    sdk_caller_lost(caller, &fault);
+}
+
+/* ---- choosing -------------------------------------------------------------------------------- */
+
+static bool is_wanted(const bay_caller_options *options, const a2a_interface *one)
+{
+    return (options->binding < 0 || (int)one->binding == options->binding) &&
+           (options->version < 0 || (int)one->version == options->version);
+}
+
+/* The newest version first; then one that may have the credentials; then the card's order. */
+static const a2a_interface *choose(const bay_caller *caller, const a2a_interface *all, size_t count)
+{
+    const a2a_interface *best = NULL;
+    bool best_trusted = false;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_wanted(&caller->options, &all[i])) {
+            continue;
+        }
+        bool is_trusted = sdk_caller_trusts(caller, all[i].url);
+        bool is_better = best == NULL || all[i].version > best->version ||
+                         (all[i].version == best->version && is_trusted && !best_trusted);
+        if (is_better) {
+            best = &all[i];
+            best_trusted = is_trusted;
+        }
+    }
+    return best;
+}
+
+static bay_err link_to(bay_caller *caller, const a2a_interface *to)
+{
+    a2a_link *made = NULL;
+    bay_err err = a2a_link_new(caller->loop, caller->http, to, &caller->options.limits, &made);
+    if (err != BAY_OK) {
+        return err;
+    }
+    a2a_link_free(caller->link);
+    caller->link = made;
+    bool has_secrets = caller->options.headers.count + caller->options.credentials.count > 0;
+    caller->has_withheld = has_secrets && !sdk_caller_trusts(caller, to->url);
+    caller->is_known = true;
+    return BAY_OK;
+}
+
+static void fetch_done(caller_fetch *self)
+{
+    bay_caller *caller = self->caller;
+    a2a_interface all[CALLER_INTERFACES];
+    size_t count = 0;
+    a2a_fault fault = {0};
+    arena memory;
+    arena_init(&memory, CALLER_CARD_MEMORY);
+    bay_err err =
+        a2a_interfaces_of(json_root(&caller->doc), &memory, all, CALLER_INTERFACES, &count, &fault);
+    const a2a_interface *chosen = err == BAY_OK ? choose(caller, all, count) : NULL;
+    if (err == BAY_OK && chosen == NULL) {
+        err = BAY_VERSION;
+        (void)a2a_fault_set(&fault, A2A_E_VERSION_NOT_SUPPORTED,
+                            "its card has no interface of the binding and version asked for");
+    } else if (chosen != NULL) {
+        err = link_to(caller, chosen);
+        (void)a2a_fault_set(&fault, A2A_E_INTERNAL, "%s", bay_err_text(err));
+    }
+    arena_fini(&memory);
+    if (err != BAY_OK) {
+        fetch_fail(self, err, fault.text[0] != '\0' ? fault.text : bay_err_text(err));
+        return;
+    }
+    fetch_free(self);
+    sdk_caller_found(caller);
+}
+
+/* ---- signatures ------------------------------------------------------------------------------ */
+
+static void refuse_signature(caller_fetch *self)
+{
+    char text[200];
+    snprintf(text, sizeof(text), "its card is refused: %.170s",
+             self->refused.text[0] != '\0'
+                 ? self->refused.text
+                 : "its signatures name no key set that is allowed, and no key is known");
+    fetch_fail(self, BAY_DENIED, text);
+}
+
+/* Under one set of keys. False: it was not good, or an error ended the fetch. */
+static bool try_keys(caller_fetch *self, bay_str text)
+{
+    bay_caller *caller = self->caller;
+    jose_keys *keys = NULL;
+    json_doc doc;
+    arena memory;
+    arena_init(&memory, CALLER_CARD_MEMORY);
+    bay_err err = json_parse(&doc, buf_view(&caller->source), &a2a_json_limits, &memory, NULL);
+    if (err == BAY_OK) {
+        err = jose_keys_new(text, &keys, &self->refused);
+    }
+    if (err == BAY_OK) {
+        err = card_verify(json_root(&doc), keys, &self->refused);
+    }
+    jose_keys_free(keys);
+    arena_fini(&memory);
+    caller->is_verified = err == BAY_OK;
+    return caller->is_verified;
+}
+
+/* The URL of the next key set that a signature names and the options allow; "" when there is none.
+ */
+static bay_str key_place(caller_fetch *self, arena *memory, json_val card)
+{
+    const bay_caller_options *options = &self->caller->options;
+    card_signer signers[CARD_SIGNATURES];
+    size_t count = card_signers(card, memory, signers, CARD_SIGNATURES);
+    size_t seen = 0;
+    for (size_t k = 0; k < options->key_urls.count && seen < CALLER_KEYSETS; k++) {
+        bay_str allowed = str_of(options->key_urls.at[k].name);
+        bool is_named = false;
+        for (size_t i = 0; i < count; i++) {
+            is_named = is_named || str_eq(signers[i].jku, allowed);
+        }
+        if (is_named && seen++ == self->keys_fetched) {
+            return allowed;
+        }
+    }
+    return STR("");
+}
+
+static bool has_signature(const bay_caller *caller)
+{
+    bool is_signed = false;
+    json_doc doc;
+    arena memory;
+    arena_init(&memory, CALLER_CARD_MEMORY);
+    if (json_parse(&doc, buf_view(&caller->source), &a2a_json_limits, &memory, NULL) == BAY_OK) {
+        is_signed = json_count(json_get(json_root(&doc), STR("signatures"))) > 0;
+    }
+    arena_fini(&memory);
+    return is_signed;
+}
+
+static void check_signature(caller_fetch *self)
+{
+    bay_caller *caller = self->caller;
+    const bay_caller_options *options = &caller->options;
+    bool has_trust = options->keys != NULL || options->key_urls.count > 0;
+    caller->is_verified = false;
+    if (!has_signature(caller)) {
+        if (options->needs_signature) {
+            fetch_fail(self, BAY_DENIED, "its card is refused: it is not signed");
+        } else {
+            fetch_done(self);
+        }
+    } else if (!has_trust) {
+        if (options->needs_signature) {
+            fetch_fail(self, BAY_DENIED,
+                       "its card is refused: no keys are given to check its signature with");
+        } else {
+            fetch_done(self);
+        }
+    } else if (options->keys != NULL && try_keys(self, str_of(options->keys))) {
+        fetch_done(self);
+    } else {
+        next_keys(self);
+    }
+}
+
+/* ---- the card -------------------------------------------------------------------------------- */
+
+/* Is this the agent that was asked for? A host's card found in place of a path's must lead there.
+ */
+static bool leads_to_agent(const bay_caller *caller, json_val card)
+{
+    bay_str wanted = str_of(caller->agent);
+    wanted = str_head(wanted, strcspn(caller->agent, "?#"));
+    while (wanted.len > 0 && wanted.at[wanted.len - 1] == '/') {
+        wanted.len--;
+    }
+    json_iter all = json_iter_of(json_get(card, STR("supportedInterfaces")));
+    while (json_next(&all)) {
+        bay_str raw = json_raw(json_get(all.value, STR("url")));
+        bool has_prefix =
+            raw.len > wanted.len + 1 && memcmp(raw.at + 1, wanted.at, wanted.len) == 0;
+        if (has_prefix && strchr("/\"", raw.at[1 + wanted.len]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bay_err read_card(caller_fetch *self, a2a_fault *fault)
+{
+    bay_caller *caller = self->caller;
+    a2a_version version = A2A_1_0;
+    json_doc doc;
+    arena memory;
+    arena_init(&memory, CALLER_CARD_MEMORY);
+    buf_clear(&caller->card);
+    arena_reset(&caller->memory);
+    bay_err err = json_parse(&doc, buf_view(&caller->source), &a2a_json_limits, &memory, NULL);
+    if (err == BAY_OK) {
+        err = a2a_card_read(json_root(&doc), &caller->card, &version, fault);
+    }
+    if (err == BAY_OK) {
+        err = json_parse(&caller->doc, buf_view(&caller->card), &a2a_json_limits, &caller->memory,
+                         NULL);
+    }
+    arena_fini(&memory);
+    return err == BAY_OK ? sdk_caller_read_about(caller) : err;
+}
+
+static void take_card(caller_fetch *self, bay_str text)
+{
+    bay_caller *caller = self->caller;
+    a2a_fault fault = {A2A_E_INVALID_AGENT_RESPONSE, ""};
+    char why[A2A_FAULT_BYTES + 60];
+    buf_clear(&caller->source);
+    buf_str(&caller->source, text);
+    bay_err err = caller->source.err == BAY_OK ? read_card(self, &fault) : caller->source.err;
+    if (err != BAY_OK) {
+        snprintf(why, sizeof(why), "what it gives as its card is none: %.180s",
+                 fault.text[0] != '\0' ? fault.text : bay_err_text(err));
+        fetch_fail(self, err == BAY_NOMEM ? err : BAY_PROTOCOL, why);
+        return;
+    }
+    if (self->place >= self->own_places && self->place_count > 0 &&
+        !leads_to_agent(caller, json_root(&caller->doc))) {
+        self->place++;
+        fetch_next(self);
+        return;
+    }
+    check_signature(self);
+}
+
+/* ---- fetching -------------------------------------------------------------------------------- */
+
+static void on_head(void *user, int status, const http_field *fields, size_t count)
+{
+    caller_fetch *self = user;
+    (void)fields;
+    (void)count;
+    self->status = status;
+}
+
+static void on_body(void *user, bay_str bytes)
+{
+    caller_fetch *self = user;
+    if (self->status < 200 || self->status >= 300) {
+        return;
+    }
+    buf_str(&self->body, bytes);
+    if (self->body.err != BAY_OK) {
+        fetch_fail(self, self->body.err,
+                   self->is_keys ? "a key set that its card names is too large"
+                                 : "its card is too large");
+    }
+}
+
+static void take_status(caller_fetch *self)
+{
+    char text[160];
+    int status = self->status;
+    if (status == 401 || status == 403) {
+        snprintf(text, sizeof(text), "its card needs credentials (HTTP status %d)", status);
+        fetch_fail(self, BAY_DENIED, text);
+    } else if (status >= 300 && status < 400) {
+        snprintf(text, sizeof(text),
+                 "it redirects (HTTP status %d), and redirects are not followed: give the address "
+                 "it now has",
+                 status);
+        fetch_fail(self, BAY_PROTOCOL, text);
+    } else if (status >= 500 || status == 429) {
+        snprintf(text, sizeof(text), "its card cannot be had: HTTP status %d", status);
+        fetch_fail(self, BAY_BUSY, text);
+    } else {
+        self->place++;
+        fetch_next(self);
+    }
+}
+
+static void on_end(void *user)
+{
+    caller_fetch *self = user;
+    self->call = NULL;
+    loop_timer_stop(self->caller->loop, &self->timer);
+    bool is_good = self->status >= 200 && self->status < 300;
+    if (self->is_keys) {
+        self->keys_fetched++;
+        if (!is_good) {
+            (void)diag_set(&self->refused, BAY_DENIED,
+                           "the key set that its signature names cannot be had: HTTP status %d",
+                           self->status);
+        }
+        if (is_good && try_keys(self, buf_view(&self->body))) {
+            fetch_done(self);
+        } else {
+            next_keys(self);
+        }
+    } else if (is_good) {
+        take_card(self, buf_view(&self->body));
+    } else {
+        take_status(self);
+    }
+}
+
+static void fetch_broke(caller_fetch *self, bay_err err, const char *text)
+{
+    if (!self->is_keys) {
+        fetch_fail(self, err, text);
+        return;
+    }
+    (void)diag_set(&self->refused, err, "the key set that its signature names: %s", text);
+    self->keys_fetched++;
+    next_keys(self);
+}
+
+static void on_failed(void *user, bay_err err, bool was_sent, const char *text)
+{
+    caller_fetch *self = user;
+    (void)was_sent;
+    self->call = NULL;
+    fetch_broke(self, err, text != NULL ? text : bay_err_text(err));
+}
+
+static void on_timer(void *argument)
+{
+    caller_fetch *self = argument;
+    if (self->call != NULL) {
+        http_call_cancel(self->call);
+        self->call = NULL;
+    }
+    fetch_broke(self, BAY_TIMEOUT, "it did not answer in time");
+}
+
+static const http_call_events fetch_events = {
+    .head = on_head,
+    .body = on_body,
+    .end = on_end,
+    .failed = on_failed,
+};
+
+static bay_err fetch_call(caller_fetch *self, bay_str url, const http_field *fields, size_t count)
+{
+    bay_diag diag = {0};
+    http_call_spec spec = {
+        .method = STR("GET"),
+        .url = url,
+        .fields = fields,
+        .field_count = count,
+    };
+    self->status = 0;
+    buf_fini(&self->body);
+    buf_init(&self->body, self->is_keys ? JOSE_KEYSET_BYTES : CALLER_CARD_BYTES);
+    bay_err err =
+        http_client_call(self->caller->http, &spec, &fetch_events, self, &self->call, &diag);
+    if (err == BAY_OK) {
+        err = loop_timer_start(self->caller->loop, &self->timer, CALLER_CARD_MS);
+    } else {
+        self->call = NULL;
+    }
+    return err;
+}
+
+/* a2a 1.0.1 section 3.6: who reads 1.0 says so, and gets a card of that version */
+static size_t card_fields(const bay_caller *caller, http_field *out)
+{
+    const caller_settings *headers = &caller->options.headers;
+    size_t count = 0;
+    out[count++] = (http_field){STR("Accept"), STR("application/json")};
+    if (caller->options.version < 0 || caller->options.version == A2A_1_0) {
+        out[count++] = (http_field){STR("A2A-Version"), a2a_version_names[A2A_1_0]};
+    }
+    for (size_t i = 0; i < headers->count && count < CALLER_FIELDS; i++) {
+        out[count++] = (http_field){str_of(headers->at[i].name), str_of(headers->at[i].value)};
+    }
+    return count;
+}
+
+static void fetch_next(caller_fetch *self)
+{
+    if (self->place >= self->place_count) {
+        fetch_fail(self, BAY_NOTFOUND,
+                   "there is no card of an agent (/.well-known/agent-card.json)");
+        return;
+    }
+    http_field fields[CALLER_FIELDS];
+    size_t count = card_fields(self->caller, fields);
+    bay_err err = fetch_call(self, str_of(self->places[self->place]), fields, count);
+    mem_wipe(fields, sizeof(fields));
+    if (err != BAY_OK) {
+        fetch_fail(self, err, bay_err_text(err));
+    }
+}
+
+static void next_keys(caller_fetch *self)
+{
+    json_doc doc;
+    arena memory;
+    bay_str place = STR("");
+    self->is_keys = true;
+    arena_init(&memory, CALLER_CARD_MEMORY);
+    bay_err err =
+        json_parse(&doc, buf_view(&self->caller->source), &a2a_json_limits, &memory, NULL);
+    if (err == BAY_OK) {
+        place = key_place(self, &memory, json_root(&doc)); /* of the options: outlives the arena */
+    }
+    arena_fini(&memory);
+    if (place.len == 0) {
+        refuse_signature(self);
+        return;
+    }
+    http_field accept = {STR("Accept"), STR("application/json")};
+    err = fetch_call(self, place, &accept, 1);
+    if (err != BAY_OK) {
+        fetch_broke(self, err, bay_err_text(err));
+    }
+}
+
+static void on_begin(void *argument)
+{
+    caller_fetch *self = argument;
+    bay_caller *caller = self->caller;
+    if (caller->agent[0] == '{') {
+        take_card(self, str_of(caller->agent));
+        return;
+    }
+    bay_err err = find_places(self);
+    if (err != BAY_OK) {
+        fetch_fail(self, err, bay_err_text(err));
+        return;
+    }
+    fetch_next(self);
+}
+
+void sdk_card_fetch(bay_caller *self)
+{
+    bay_diag fault = {0};
+    caller_fetch *fetch = mem_zalloc(sizeof(*fetch));
+    if (fetch == NULL) {
+        (void)diag_set(&fault, BAY_NOMEM, "out of memory");
+        sdk_caller_lost(self, &fault);
+        return;
+    }
+    fetch->caller = self;
+    buf_init(&fetch->body, CALLER_CARD_BYTES);
+    loop_timer_init(&fetch->timer, on_timer, fetch);
+    fetch->begin = (loop_task){.function = on_begin, .argument = fetch};
+    self->fetch = fetch;
+    loop_defer(self->loop, &fetch->begin);
+}

@@ -1,0 +1,239 @@
+/* The inside of a caller of agents, for its files only.
+ *
+ *   caller.c            its life, its loop
+ *   caller_options.c    how to call; secrets
+ *   caller_card.c       the card: where it is, whether it is signed, which interface is chosen
+ *   caller_about.c      what the card says
+ *   caller_credentials.c  which header fields go with requests, and where they may go
+ *   caller_operation.c  one operation: made, filled
+ *   caller_run.c          started, ended
+ *   caller_assembly.c     a task put together from the events of its stream
+ *   caller_response.c   views into what came back
+ *   caller_service.c    everything that is one word
+ *
+ *   FETCHING ──card──► READY        operations go to the link at once
+ *      │ ▲
+ *      ▼ └──the next operation──┐
+ *     LOST ─────────────────────┘   operations that waited have failed
+ *
+ * Invariant: nothing of the program's runs but while the loop turns, and inside bay_caller_close.
+ */
+#ifndef SDK_CALLER_PARTS_H
+#define SDK_CALLER_PARTS_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/list.h"
+#include "net/http_client.h"
+#include "net/loop.h"
+#include "patchbay/a2a_client.h"
+#include "transport/a2a_link.h"
+#include "json/json.h"
+#include "json/writer.h"
+
+enum {
+    CALLER_SETTINGS = 256,          /* header fields, credentials, origins …: of each */
+    CALLER_SETTING_BYTES = 1 << 20, /* one of them */
+    CALLER_CARD_BYTES = 1 << 20,    /* a card as fetched */
+    CALLER_CARD_MEMORY = 64 << 20,  /* to read it */
+    CALLER_KEYSETS = 4,             /* fetched for one card */
+    CALLER_INTERFACES = 32,         /* of a card that are looked at */
+    CALLER_CARD_MS = 30000,         /* for one file of the above */
+    CALLER_OPERATIONS = 10000,      /* open at one time */
+    CALLER_REQUEST_BYTES = 64 << 20,
+    CALLER_RESPONSE_BYTES = 64 << 20,
+    CALLER_RESPONSE_MEMORY = 256 << 20, /* to read one */
+    CALLER_FIELDS = 48,                 /* of one request */
+    CALLER_URL_BYTES = 8192,
+};
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+typedef struct caller_setting {
+    char *name;
+    char *value; /* or NULL; wiped */
+} caller_setting;
+
+typedef struct caller_settings {
+    caller_setting *at;
+    size_t count;
+    size_t cap;
+} caller_settings;
+
+struct bay_caller_options {
+    bay_err err; /* the first failure while filling; told by the connect */
+    char fault[120];
+    caller_settings headers;
+    caller_settings credentials; /* scheme, credential */
+    caller_settings origins;
+    caller_settings extensions;
+    caller_settings key_urls;
+    char *keys;
+    char *ca_file, *certificate_file, *key_file;
+    int binding; /* -1: any */
+    int version;
+    bool needs_signature;
+    a2a_link_limits limits;
+    bay_log_sink log_sink;
+    void *log_user;
+    bay_log_level log_level;
+};
+
+bay_err sdk_caller_options_copy(bay_caller_options *self, const bay_caller_options *from,
+                                bay_diag *diag) BAY_MUST_CHECK;
+void sdk_caller_options_init(bay_caller_options *self);
+void sdk_caller_options_fini(bay_caller_options *self);
+bay_err sdk_settings_add(caller_settings *self, const char *name, const char *value) BAY_MUST_CHECK;
+void sdk_settings_fini(caller_settings *self);
+
+/* ---- the caller ------------------------------------------------------------------------------ */
+
+typedef enum caller_phase {
+    CALLER_FETCHING,
+    CALLER_READY,
+    CALLER_LOST,
+    CALLER_CLOSING,
+} caller_phase;
+
+typedef struct caller_fetch caller_fetch; /* caller_card.c */
+
+typedef struct caller_skill {
+    bay_str id, name, description;
+} caller_skill;
+
+struct bay_caller {
+    bay_caller_options options;
+    caller_phase phase;
+    loop *loop;
+    log_target log;
+    tls_context *tls; /* NULL: the system's */
+    http_client *http;
+    a2a_link *link;
+    char *agent;     /* as given */
+    char shown[200]; /* for messages: no user information, no query */
+    caller_fetch *fetch;
+    bay_diag fault; /* why it is LOST */
+    bool is_touched;
+    loop_task settle;
+    bool is_settling;
+    void (*connected)(bay_caller *caller, const bay_diag *diag, void *user);
+    void *connected_user;
+    list waiting; /* operations that wait for the card */
+    list open;    /* … that the link has */
+    list ended;   /* … whose `done` is due */
+    size_t operations;
+    /* The card. */
+    buf source;
+    buf card;
+    arena memory;
+    json_doc doc;
+    buf origin; /* where the card was fetched from; empty: it was given */
+    bool is_verified;
+    bool is_known;
+    bool has_withheld; /* credentials that the interface's origin may not have */
+    bay_str name, description;
+    caller_skill *skills;
+    size_t skill_count;
+    buf remote_error;
+};
+
+/* caller_about.c: takes the texts of the card out of it. BAY_NOMEM, BAY_LIMIT. */
+bay_err sdk_caller_read_about(bay_caller *self) BAY_MUST_CHECK;
+
+/* ---- caller.c -------------------------------------------------------------------------------- */
+
+void sdk_caller_touch(bay_caller *self);
+void sdk_caller_settle_soon(bay_caller *self);
+bay_err sdk_caller_check_waiting(const bay_caller *self, bay_diag *diag) BAY_MUST_CHECK;
+/* The card is known and the link made; or not, see `fault`. */
+void sdk_caller_found(bay_caller *self);
+void sdk_caller_lost(bay_caller *self, const bay_diag *fault);
+/* LOST: tries again. */
+void sdk_caller_need(bay_caller *self);
+
+/* ---- caller_card.c --------------------------------------------------------------------------- */
+
+/* Ends with sdk_caller_found or sdk_caller_lost, in a later turn. */
+void sdk_card_fetch(bay_caller *self);
+void sdk_card_abandon(bay_caller *self);
+/* Is it a URL, or a card? */
+bay_err sdk_card_check_agent(const char *agent, bay_diag *diag) BAY_MUST_CHECK;
+
+/* ---- caller_credentials.c -------------------------------------------------------------------- */
+
+/* May what is at this URL (or host:port) have the credentials? */
+bool sdk_caller_trusts(const bay_caller *self, bay_str url);
+/* The fields of every request, into `out`; texts that had to be made go to `memory`, which is
+ * wiped by the caller. BAY_UNSUPPORTED: a credential that cannot be sent. */
+bay_err sdk_caller_fields(const bay_caller *self, buf *memory, http_field *out, size_t max,
+                          size_t *out_count, bay_diag *diag) BAY_MUST_CHECK;
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+typedef enum operation_phase {
+    OPERATION_NEW,
+    OPERATION_WAITING,
+    OPERATION_OPEN,
+    OPERATION_ENDED,
+} operation_phase;
+
+typedef struct caller_assembly caller_assembly;
+
+struct bay_operation {
+    list_link link;
+    bay_caller *caller;
+    operation_phase phase;
+    a2a_method method;
+    bay_err err; /* the first fault of its making */
+    char fault[160];
+    bool is_message; /* SendMessage: made of the following */
+    buf message;     /* members of the Message but ids: raw, see caller_operation.c */
+    buf message_metadata;
+    buf request; /* members of the request, raw, each followed by a comma */
+    buf configuration;
+    buf metadata;
+    char *task;
+    char *context;
+    char *skill;
+    caller_settings fields; /* of this request alone */
+    caller_settings modes;  /* media types that are taken */
+    buf params;             /* the request, written */
+    uint64_t after;
+    bay_on_event event;
+    void *event_user;
+    bay_operation_done done;
+    void *user;
+    bool is_paused;
+    a2a_link_call *call;
+    caller_assembly *assembly;
+    bay_response *response;
+    bay_diag diag;
+    a2a_error error;
+};
+
+/* caller_operation.c: the request as 1.0 wants it, appended. */
+bay_err sdk_operation_write(bay_operation *self, buf *out, bay_diag *diag) BAY_MUST_CHECK;
+void sdk_operation_release(bay_operation *self);
+
+/* caller_run.c */
+void sdk_operations_hand_over(bay_caller *caller);
+void sdk_operations_fail_waiting(bay_caller *caller, const bay_diag *fault);
+void sdk_operations_finish(bay_caller *caller); /* runs what is due of `done` */
+void sdk_operations_end(bay_caller *caller);    /* all of them are cancelled */
+
+/* ---- caller_assembly.c ----------------------------------------------------------------------- */
+
+caller_assembly *sdk_assembly_new(void);
+void sdk_assembly_free(caller_assembly *self);
+/* `event`: a StreamResponse. Errors: BAY_NOMEM, BAY_LIMIT. */
+bay_err sdk_assembly_add(caller_assembly *self, json_val event) BAY_MUST_CHECK;
+/* {"task":…} or {"message":…}, appended; BAY_NOTFOUND: nothing was told. */
+bay_err sdk_assembly_write(const caller_assembly *self, buf *out) BAY_MUST_CHECK;
+
+/* ---- caller_response.c ----------------------------------------------------------------------- */
+
+/* Of a method's result, or (`is_event`) of a StreamResponse; `json` is copied. */
+bay_err sdk_response_new(a2a_method method, bool is_event, bay_str json, uint64_t event_id,
+                         bay_response **out) BAY_MUST_CHECK;
+
+#endif

@@ -1,0 +1,274 @@
+/* The rest of a task for who has seen a part of it. */
+#include "transport/a2a_link_seen.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "json/writer.h"
+
+enum { SEEN_EVENT_BYTES = 64 << 20 };
+
+void a2a_seen_init(a2a_seen *self)
+{
+    *self = (a2a_seen){0};
+    buf_init(&self->task_id, A2A_SEEN_ID_BYTES);
+}
+
+void a2a_seen_fini(a2a_seen *self)
+{
+    buf_fini(&self->task_id);
+    mem_free(self->artifacts);
+    *self = (a2a_seen){0};
+}
+
+/* ---- remembering ----------------------------------------------------------------------------- */
+
+bay_err a2a_seen_note_id(a2a_seen *self, json_val id)
+{
+    bay_str raw = json_raw(id);
+    if (self->task_id.len > 0 || !json_is(id, JSON_STRING) || raw.len <= 2 ||
+        raw.len > A2A_SEEN_ID_BYTES) {
+        return BAY_OK;
+    }
+    buf_str(&self->task_id, raw);
+    return self->task_id.err;
+}
+
+static uint64_t status_hash(json_val status)
+{
+    uint64_t hash = str_hash(json_raw(json_get(status, STR("state"))), 1);
+    hash = str_hash(json_raw(json_get(status, STR("timestamp"))), hash);
+    return str_hash(json_raw(json_get(json_get(status, STR("message")), STR("messageId"))), hash);
+}
+
+static void note_status(a2a_seen *self, json_val status)
+{
+    bay_str name = {NULL, 0};
+    (void)json_str_plain(json_get(status, STR("state")), &name);
+    self->state = a2a_state_of(name);
+    self->status = status_hash(status);
+}
+
+static a2a_seen_artifact *find_artifact(a2a_seen *self, uint64_t id)
+{
+    for (size_t i = self->count; i > 0; i--) { /* the newest is asked for most */
+        if (self->artifacts[i - 1].id == id) {
+            return &self->artifacts[i - 1];
+        }
+    }
+    return NULL;
+}
+
+/* NULL with BAY_OK in *err: too many of them. */
+static a2a_seen_artifact *add_artifact(a2a_seen *self, uint64_t id, bay_err *err)
+{
+    *err = BAY_OK;
+    if (self->count >= A2A_SEEN_ARTIFACTS) {
+        return NULL;
+    }
+    if (self->count == self->cap) {
+        size_t cap = self->cap == 0 ? 2 : self->cap * 2;
+        a2a_seen_artifact *at = mem_resize(self->artifacts, cap * sizeof(*at));
+        if (at == NULL) {
+            *err = BAY_NOMEM;
+            return NULL;
+        }
+        self->artifacts = at;
+        self->cap = cap;
+    }
+    self->artifacts[self->count] = (a2a_seen_artifact){.id = id};
+    return &self->artifacts[self->count++];
+}
+
+static uint64_t artifact_key(json_val artifact)
+{
+    return str_hash(json_raw(json_get(artifact, STR("artifactId"))), 1);
+}
+
+static bay_err note_artifact(a2a_seen *self, json_val artifact, bool appends)
+{
+    bay_err err = BAY_OK;
+    uint64_t id = artifact_key(artifact);
+    a2a_seen_artifact *known = find_artifact(self, id);
+    if (known == NULL) {
+        known = add_artifact(self, id, &err);
+    }
+    if (known == NULL) {
+        return err;
+    }
+    if (!appends) {
+        known->content = 0;
+        known->parts = 0;
+    }
+    json_iter parts = json_iter_of(json_get(artifact, STR("parts")));
+    while (json_next(&parts)) {
+        known->content = str_hash(json_raw(parts.value), known->content);
+        known->parts++;
+    }
+    return BAY_OK;
+}
+
+static bay_err note_task(a2a_seen *self, json_val task)
+{
+    bay_err err = a2a_seen_note_id(self, json_get(task, STR("id")));
+    note_status(self, json_get(task, STR("status")));
+    json_iter artifacts = json_iter_of(json_get(task, STR("artifacts")));
+    while (err == BAY_OK && json_next(&artifacts)) {
+        err = note_artifact(self, artifacts.value, false);
+    }
+    return err;
+}
+
+bay_err a2a_seen_note(a2a_seen *self, json_val event)
+{
+    static const bay_str names[] = {STR_INIT("task"), STR_INIT("message"), STR_INIT("statusUpdate"),
+                                    STR_INIT("artifactUpdate")};
+    json_val found[4];
+    bay_err err = json_pick(event, names, 4, found, NULL);
+    if (err != BAY_OK) {
+        return err;
+    }
+    if (!json_is(found[0], JSON_MISSING)) {
+        return note_task(self, found[0]);
+    }
+    if (!json_is(found[1], JSON_MISSING)) {
+        self->is_message = true;
+        return BAY_OK;
+    }
+    if (!json_is(found[2], JSON_MISSING)) {
+        note_status(self, json_get(found[2], STR("status")));
+        return a2a_seen_note_id(self, json_get(found[2], STR("taskId")));
+    }
+    err = a2a_seen_note_id(self, json_get(found[3], STR("taskId")));
+    return err == BAY_OK ? note_artifact(self, json_get(found[3], STR("artifact")),
+                                         json_true(json_get(found[3], STR("append"))))
+                         : err;
+}
+
+/* ---- telling the rest ------------------------------------------------------------------------ */
+
+static void write_ids(json_writer *out, json_val task)
+{
+    json_key_lit(out, "taskId");
+    json_put_raw(out, json_raw(json_get(task, STR("id"))));
+    json_val context = json_get(task, STR("contextId"));
+    json_key_lit(out, "contextId");
+    json_put_raw(out, json_is(context, JSON_STRING) ? json_raw(context) : STR("\"\""));
+}
+
+/* The artifact with its parts from `from` on. */
+static void write_artifact(json_writer *out, json_val artifact, size_t from)
+{
+    static const bay_str parts_name = STR_INIT("parts");
+    json_open_object(out);
+    json_put_members(out, artifact, &parts_name, 1);
+    json_key_lit(out, "parts");
+    json_open_array(out);
+    json_iter parts = json_iter_of(json_get(artifact, parts_name));
+    for (size_t i = 0; json_next(&parts); i++) {
+        if (i >= from) {
+            json_put_val(out, parts.value);
+        }
+    }
+    json_close_array(out);
+    json_close_object(out);
+}
+
+static void write_artifact_event(buf *text, json_val task, json_val artifact, size_t from)
+{
+    json_writer out;
+    json_writer_init(&out, text);
+    json_open_object(&out);
+    json_key_lit(&out, "artifactUpdate");
+    json_open_object(&out);
+    write_ids(&out, task);
+    json_key_lit(&out, "artifact");
+    write_artifact(&out, artifact, from);
+    if (from > 0) {
+        json_key_lit(&out, "append");
+        json_put_raw(&out, STR("true"));
+    }
+    json_close_object(&out);
+    json_close_object(&out);
+}
+
+static void write_status_event(buf *text, json_val task)
+{
+    json_writer out;
+    json_writer_init(&out, text);
+    json_open_object(&out);
+    json_key_lit(&out, "statusUpdate");
+    json_open_object(&out);
+    write_ids(&out, task);
+    json_key_lit(&out, "status");
+    json_put_raw(&out, json_raw(json_get(task, STR("status"))));
+    json_close_object(&out);
+    json_close_object(&out);
+}
+
+/* How many of its parts were told already; all of them: SIZE_MAX. */
+static size_t parts_told(const a2a_seen_artifact *known, json_val artifact)
+{
+    if (known == NULL) {
+        return 0;
+    }
+    uint64_t content = 0;
+    json_iter parts = json_iter_of(json_get(artifact, STR("parts")));
+    size_t count = 0;
+    while (count < known->parts && json_next(&parts)) {
+        content = str_hash(json_raw(parts.value), content);
+        count++;
+    }
+    if (count < known->parts || content != known->content) {
+        return 0;
+    }
+    return json_next(&parts) ? count : SIZE_MAX;
+}
+
+static bay_err tell_artifact(a2a_seen *self, json_val task, json_val artifact, a2a_seen_tell tell,
+                             void *user)
+{
+    size_t from = parts_told(find_artifact(self, artifact_key(artifact)), artifact);
+    if (from == SIZE_MAX) {
+        return BAY_OK;
+    }
+    buf text;
+    buf_init(&text, SEEN_EVENT_BYTES);
+    write_artifact_event(&text, task, artifact, from);
+    bay_err err = text.err;
+    if (err == BAY_OK) {
+        err = note_artifact(self, artifact, false); /* all of it is told then */
+    }
+    if (err == BAY_OK) {
+        err = tell(user, buf_view(&text));
+    }
+    buf_fini(&text);
+    return err;
+}
+
+static bay_err tell_status(a2a_seen *self, json_val task, a2a_seen_tell tell, void *user)
+{
+    json_val status = json_get(task, STR("status"));
+    if (self->status == status_hash(status)) {
+        return BAY_OK;
+    }
+    buf text;
+    buf_init(&text, SEEN_EVENT_BYTES);
+    write_status_event(&text, task);
+    bay_err err = text.err;
+    if (err == BAY_OK) {
+        note_status(self, status);
+        err = tell(user, buf_view(&text));
+    }
+    buf_fini(&text);
+    return err;
+}
+
+bay_err a2a_seen_difference(a2a_seen *self, json_val task, a2a_seen_tell tell, void *user)
+{
+    bay_err err = a2a_seen_note_id(self, json_get(task, STR("id")));
+    json_iter artifacts = json_iter_of(json_get(task, STR("artifacts")));
+    while (err == BAY_OK && json_next(&artifacts)) {
+        err = tell_artifact(self, task, artifacts.value, tell, user);
+    }
+    return err == BAY_OK ? tell_status(self, task, tell, user) : err;
+}
