@@ -111,6 +111,7 @@ typedef struct agent_task {
     uint64_t pushed;  /* events up to here were given to the courier */
     uint64_t dropped; /* events up to here cannot be replayed */
     agent_text *status;
+    agent_text *memory; /* the handler's own bytes; NULL: none */
     agent_text **history;
     uint32_t history_count;
     uint32_t history_cap;

@@ -1,12 +1,13 @@
 /* A task as its keeper has it: one JSON object, with all that another process needs to go on.
  *
  *   {"v":1, "revision":…, "order":…, "principal":"…", "hasStreams":…, "task":{1.0 Task},
- *    "complete":[artifactId…], "configs":[{"form":…, "config":{…}}…],
+ *    "memory":"base64", "complete":[artifactId…], "configs":[{"form":…, "config":{…}}…],
  *    "turns":[{"request":{…}, "traceparent":"…", "extensions":"…", "isNew":…, "isBegun":…}…]} */
 #include <stdlib.h>
 
 #include "a2a/agent_internal.h"
 #include "base/mem.h"
+#include "wire/base64.h"
 #include "json/writer.h"
 
 enum { ROW_VERSION = 1 };
@@ -66,6 +67,11 @@ void agent_write_row(const agent_task *self, buf *out)
     json_quote(out, self->context->owner->name);
     if (self->has_streams) {
         buf_lit(out, ",\"hasStreams\":true");
+    }
+    if (self->memory != NULL) {
+        buf_lit(out, ",\"memory\":\"");
+        base64_encode(out, agent_text_view(self->memory), BASE64_STANDARD);
+        buf_char(out, '"');
     }
     buf_lit(out, ",\"task\":");
     agent_write_task(self, -1, true, out);
@@ -171,6 +177,28 @@ static bay_err restore_history(agent_task *task, const row *from)
                        ? agent_text_ref(newest)
                        : agent_text_new(json_raw(message));
     return task->status != NULL ? BAY_OK : BAY_NOMEM;
+}
+
+static bay_err restore_memory(agent_task *task, row *from)
+{
+    json_val value = json_get(from->root, STR("memory"));
+    if (json_is(value, JSON_MISSING)) {
+        return BAY_OK;
+    }
+    bay_str text;
+    bay_err err = read_str(from, from->root, STR("memory"), &text);
+    buf bytes;
+    buf_init(&bytes, A2A_TURN_MEMORY_BYTES);
+    if (err == BAY_OK) {
+        err = base64_decode(&bytes, text, BASE64_STANDARD);
+    }
+    if (err == BAY_OK) {
+        task->memory = agent_text_new(buf_view(&bytes));
+        err = task->memory != NULL ? BAY_OK : BAY_NOMEM;
+        agent_task_count(task, bytes.len, 0);
+    }
+    buf_fini(&bytes);
+    return err == BAY_OK || err == BAY_NOMEM ? err : BAY_SYNTAX;
 }
 
 static bay_err restore_artifacts(agent_task *task, const row *from)
@@ -284,6 +312,9 @@ static bay_err restore_task(agent_task *task, row *from, a2a_event *const *event
     task->is_open = true;
     if (err == BAY_OK) {
         err = restore_history(task, from);
+    }
+    if (err == BAY_OK) {
+        err = restore_memory(task, from);
     }
     if (err == BAY_OK) {
         err = restore_artifacts(task, from);

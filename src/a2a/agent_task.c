@@ -185,6 +185,7 @@ static void drop_content(agent_task *self)
         agent_artifact_fini(&self->artifacts[i]);
     }
     agent_text_unref(self->status);
+    agent_text_unref(self->memory);
     agent_text_unref(self->answer);
     a2a_event_unref(self->snapshot);
     mem_free(self->history);

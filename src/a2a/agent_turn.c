@@ -212,6 +212,11 @@ bay_err a2a_turn_task(const a2a_turn *self, buf *out)
     return out->err;
 }
 
+bay_str a2a_turn_remembered(const a2a_turn *self)
+{
+    return self->task != NULL ? agent_text_view(self->task->memory) : (bay_str){"", 0};
+}
+
 /* ---- moves */
 
 static bay_err may_move(const a2a_turn *self)
@@ -303,6 +308,36 @@ bay_err a2a_turn_artifact(a2a_turn *self, json_val artifact, bool append, bool i
     a2a_agent *of = self->of;
     agent_enter(of);
     err = agent_artifact_add(self->task, artifact, append, is_last_chunk);
+    agent_leave(of);
+    return err;
+}
+
+/* Kept with the next change of the task, without which nobody would need it. */
+bay_err a2a_turn_remember(a2a_turn *self, bay_str bytes)
+{
+    bay_err err = may_move(self);
+    if (err == BAY_OK && bytes.len > A2A_TURN_MEMORY_BYTES) {
+        err = BAY_LIMIT;
+    }
+    if (err != BAY_OK) {
+        return err;
+    }
+    a2a_agent *of = self->of;
+    agent_task *task = self->task;
+    agent_text *made = agent_text_new(bytes);
+    if (made == NULL) {
+        return BAY_NOMEM;
+    }
+    agent_enter(of);
+    err = agent_task_room(task, bytes.len);
+    if (err == BAY_OK) {
+        agent_task_count(task, bytes.len, agent_text_view(task->memory).len);
+        agent_text_unref(task->memory);
+        task->memory = made;
+        agent_task_touch(task);
+    } else {
+        agent_text_unref(made);
+    }
     agent_leave(of);
     return err;
 }
