@@ -296,6 +296,9 @@ static void check_whole(bay_agent *self)
     if (self->ability_count == 0 && self->error_count == 0) {
         sdk_agent_error(self, "an agent needs a skill: bay_agent_skill");
     }
+    if (self->requires_any && self->schemes == NULL) {
+        sdk_agent_error(self, "bay_agent_require: the agent declares no security scheme");
+    }
     if (self->extended.len > 0 && self->schemes == NULL) {
         sdk_agent_error(self, "bay_agent_extended: an extended card is for callers with "
                               "credentials; the agent declares no security scheme");

@@ -145,6 +145,7 @@ struct bay_agent {
     bool is_resumable;
     bool is_on_loop;
     bool has_push;
+    bool requires_any; /* bay_agent_require or bay_ability_require was said */
     bool is_out_of_memory;
     bay_diag errors[AGENT_ERRORS];
     size_t error_count; /* may exceed what is kept */

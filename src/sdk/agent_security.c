@@ -295,6 +295,7 @@ void sdk_agent_requirement(bay_agent *self, buf *among, const char *scheme, cons
         }
     }
     buf_lit(among, "]}}}");
+    self->requires_any = true;
     self->is_out_of_memory = self->is_out_of_memory || among->err != BAY_OK;
 }
 
