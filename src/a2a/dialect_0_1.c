@@ -70,7 +70,7 @@ static void read_message(dialect *self, json_val value)
     json_open_object(&self->to);
     dialect_read_members(self, &message_shape, value);
     put_message_id(self, value);
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void write_message(dialect *self, json_val value)
@@ -157,7 +157,7 @@ static void read_artifact(dialect *self, json_val value)
         json_key_lit(&self->to, "artifactId");
         json_put_str(&self->to, STR("0"));
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void write_artifact_members(dialect *self, json_val value)
@@ -171,7 +171,7 @@ static void write_artifact(dialect *self, json_val value)
 {
     json_open_object(&self->to);
     write_artifact_members(self, value);
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void read_artifacts(dialect *self, json_val value)
@@ -227,7 +227,7 @@ static void read_status(dialect *self, json_val value)
     json_key_lit(&self->to, "state");
     json_put_str(&self->to, a2a_state_names[state]);
     dialect_read_members(self, &status_shape, value);
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void write_status(dialect *self, json_val value)
@@ -236,7 +236,7 @@ static void write_status(dialect *self, json_val value)
     json_key_lit(&self->to, "state");
     json_put_str(&self->to, dialect_state_name(older_state(state_of(self->object))));
     dialect_write_members(self, &status_shape, value);
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void keep_state(dialect_keeper *keeper, json_val ours)
@@ -291,11 +291,11 @@ static void write_message_as_task(dialect *self, json_val message)
     json_put_str(&self->to, dialect_state_name(A2A_COMPLETED));
     json_key_lit(&self->to, "message");
     write_message(self, message);
-    json_close_object(&self->to);
+    dialect_close_object(self);
     json_key_lit(&self->to, "metadata");
     json_open_object(&self->to);
     put_flag(self, key_message);
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static bool is_message(json_val theirs)
@@ -318,7 +318,7 @@ static void read_sent(dialect *self, json_val value)
         json_key_lit(&self->to, "task");
         read_task(self, value);
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void write_sent(dialect *self, json_val value)
@@ -331,7 +331,7 @@ static void write_sent(dialect *self, json_val value)
     json_open_object(&self->to);
     write_message_as_task(self, message);
     dialect_copy(self, message, STR("contextId"), STR("sessionId"));
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 /* ---- events ------------------------------------------------------------------------------------
@@ -367,7 +367,7 @@ static void keep_task(dialect_keeper *keeper, json_val ours)
     for (size_t i = 0; i < TASK_REST; i++) {
         dialect_copy(self, ours, task_rest[i], task_rest[i]);
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
     keep_state(keeper, ours);
 }
 
@@ -391,7 +391,7 @@ static void read_task_event(dialect *self, json_val value)
     for (size_t i = 0; i < TASK_REST; i++) {
         dialect_copy(self, rest, task_rest[i], task_rest[i]);
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 /* An artifact, and the update's own members, which 0.1 has inside of it. */
@@ -410,7 +410,7 @@ static void write_updated_artifact(dialect *self, json_val value)
     write_artifact_members(self, value);
     dialect_copy(self, update, STR("append"), STR("append"));
     dialect_copy(self, update, STR("lastChunk"), STR("lastChunk"));
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static const dialect_row artifact_update_rows[] = {
@@ -445,7 +445,7 @@ static void read_event(dialect *self, json_val value)
         json_key_lit(&self->to, "statusUpdate");
         dialect_read_object(self, &status_update_shape, value);
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void put_final(dialect *self, bool is_final)
@@ -472,7 +472,7 @@ static void write_event(dialect *self, json_val value)
         dialect_write_members(self, &task_event_shape, json_get(value, STR("task")));
         put_final(self, self->is_last);
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 /* ---- params ------------------------------------------------------------------------------------
@@ -486,7 +486,7 @@ static void read_sent_message(dialect *self, json_val value)
     put_message_id(self, value);
     dialect_copy(self, params, STR("id"), STR("taskId"));
     dialect_copy(self, params, STR("sessionId"), STR("contextId"));
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void read_send_configuration(dialect *self, json_val value)
@@ -514,7 +514,7 @@ static void read_send_configuration(dialect *self, json_val value)
         json_key_lit(&self->to, "returnImmediately");
         json_put_bool(&self->to, true);
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static const dialect_row send_rows[] = {
@@ -548,8 +548,8 @@ static void read_send(dialect *self, json_val value)
     json_open_object(&self->to);
     put_metadata(self, metadata);
     put_flag(self, key_client_task_id);
-    json_close_object(&self->to);
-    json_close_object(&self->to);
+    dialect_close_object(self);
+    dialect_close_object(self);
 }
 
 static void write_send(dialect *self, json_val value)
@@ -578,9 +578,9 @@ static void write_send(dialect *self, json_val value)
         if (returns) {
             put_flag(self, key_return_immediately);
         }
-        json_close_object(&self->to);
+        dialect_close_object(self);
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static const dialect_row push_config_rows[] = {
@@ -598,7 +598,7 @@ static void read_push_config(dialect *self, json_val value)
     if (!dialect_is_there(json_get(config, STR("id")))) {
         dialect_copy(self, value, STR("id"), STR("id"));
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void write_push_config(dialect *self, json_val value)
@@ -607,7 +607,7 @@ static void write_push_config(dialect *self, json_val value)
     dialect_copy(self, value, STR("taskId"), STR("id"));
     json_key_lit(&self->to, "pushNotificationConfig");
     dialect_write_push(self, value);
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 /* A task has one configuration here, which goes by the task's id. */
@@ -620,14 +620,14 @@ static void read_push_of_task(dialect *self, json_val value)
     json_open_object(&self->to);
     dialect_read_members(self, &shape, value);
     dialect_copy(self, value, STR("id"), STR("id"));
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void write_push_of_task(dialect *self, json_val value)
 {
     json_open_object(&self->to);
     dialect_copy(self, value, STR("taskId"), STR("id"));
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 const dialect_forms dialect_forms_0_1 = {

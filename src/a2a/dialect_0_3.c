@@ -56,7 +56,7 @@ static void write_message(dialect *self, json_val value)
     json_open_object(&self->to);
     write_kind(self, STR("message"));
     dialect_write_members(self, &message_shape, value);
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void read_messages(dialect *self, json_val value)
@@ -147,7 +147,7 @@ static void write_task(dialect *self, json_val value)
     json_open_object(&self->to);
     write_kind(self, STR("task"));
     dialect_write_members(self, &task_shape, value);
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 /* ---- events ------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ static void read_event(dialect *self, json_val value)
             json_open_object(&self->to);
             json_key(&self->to, kind->ours);
             kind->read(self, value);
-            json_close_object(&self->to);
+            dialect_close_object(self);
             return;
         }
     }
@@ -229,7 +229,7 @@ static void write_event(dialect *self, json_val value)
         dialect_write_members(self, &status_update_shape, inside);
         json_key_lit(&self->to, "final");
         json_put_bool(&self->to, self->is_last);
-        json_close_object(&self->to);
+        dialect_close_object(self);
         return;
     }
     inside = json_get(value, STR("artifactUpdate"));
@@ -237,7 +237,7 @@ static void write_event(dialect *self, json_val value)
         json_open_object(&self->to);
         write_kind(self, STR("artifact-update"));
         dialect_write_members(self, &artifact_update_shape, inside);
-        json_close_object(&self->to);
+        dialect_close_object(self);
         return;
     }
     inside = json_get(value, STR("message"));
@@ -314,12 +314,12 @@ static void write_send(dialect *self, json_val value)
     if (!dialect_is_there(json_get(configuration, STR("acceptedOutputModes")))) {
         json_key_lit(&self->to, "acceptedOutputModes");
         json_open_array(&self->to);
-        json_close_array(&self->to);
+        dialect_close_array(self);
     }
     json_key_lit(&self->to, "blocking");
     json_put_bool(&self->to, !json_true(json_get(configuration, STR("returnImmediately"))));
-    json_close_object(&self->to);
-    json_close_object(&self->to);
+    dialect_close_object(self);
+    dialect_close_object(self);
 }
 
 static const dialect_row task_query_rows[] = {
@@ -393,7 +393,7 @@ static void read_push_name(dialect *self, json_val value)
     if (!dialect_is_there(json_get(value, STR("pushNotificationConfigId")))) {
         dialect_copy(self, value, STR("id"), STR("id"));
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void write_push_name(dialect *self, json_val value)
@@ -421,7 +421,7 @@ static void read_push_config(dialect *self, json_val value)
     if (!dialect_is_there(json_get(config, STR("id")))) {
         dialect_copy(self, value, STR("taskId"), STR("id"));
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void write_push_config(dialect *self, json_val value)
@@ -430,7 +430,7 @@ static void write_push_config(dialect *self, json_val value)
     dialect_copy(self, value, STR("taskId"), STR("taskId"));
     json_key_lit(&self->to, "pushNotificationConfig");
     dialect_write_push(self, value);
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void read_push_configs(dialect *self, json_val value)
@@ -442,7 +442,7 @@ static void read_push_configs(dialect *self, json_val value)
     json_open_object(&self->to);
     json_key_lit(&self->to, "configs");
     dialect_each(self, value, read_push_config);
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void write_push_configs(dialect *self, json_val value)

@@ -66,7 +66,7 @@ static void read_part(dialect *self, json_val part, json_val kept)
     }
     dialect_copy(self, kept, STR("filename"), STR("filename"));
     dialect_copy(self, kept, STR("metadata"), STR("metadata"));
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static json_val kept_of(json_val kept, size_t index)
@@ -83,7 +83,7 @@ static void read_parts(dialect *self, json_val value)
     for (size_t i = 0; json_next(&iter); i++) {
         read_part(self, iter.value, kept_of(kept, i));
     }
-    json_close_array(&self->to);
+    dialect_close_array(self);
 }
 
 static void write_data(dialect *self, json_val data)
@@ -97,9 +97,9 @@ static void write_data(dialect *self, json_val data)
         json_open_object(&self->to);
         json_key_lit(&self->to, "value");
         json_put_val(&self->to, data);
-        json_close_object(&self->to);
+        dialect_close_object(self);
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static bool is_file(json_val part)
@@ -120,9 +120,9 @@ static void write_part(dialect *self, json_val part)
         dialect_copy(self, part, STR("raw"), STR("fileWithBytes"));
         dialect_copy(self, part, STR("url"), STR("fileWithUri"));
         dialect_copy(self, part, STR("mediaType"), STR("mimeType"));
-        json_close_object(&self->to);
+        dialect_close_object(self);
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void write_parts(dialect *self, json_val value)
@@ -153,7 +153,7 @@ static void keep_part(dialect *self, json_val part)
         json_key_lit(&self->to, "isWrapped");
         json_put_bool(&self->to, true);
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void keep_parts(dialect_keeper *keeper, json_val ours)
@@ -175,7 +175,7 @@ static void keep_parts(dialect_keeper *keeper, json_val ours)
         keep_part(self, iter.value);
     }
     if (is_open) {
-        json_close_object(&self->to);
+        dialect_close_object(self);
     }
 }
 
@@ -347,7 +347,7 @@ static void write_status_update(dialect *self, json_val value)
         json_key_lit(&self->to, "final");
         json_put_bool(&self->to, true);
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void read_artifact_update(dialect *self, json_val value)
@@ -474,7 +474,7 @@ static void read_configuration(dialect *self, json_val value)
         json_key_lit(&self->to, "returnImmediately");
         json_put_bool(&self->to, true);
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static const dialect_row send_rows[] = {
@@ -509,8 +509,8 @@ static void write_send(dialect *self, json_val value)
         json_key_lit(&self->to, "blocking");
         json_put_bool(&self->to, true);
     }
-    json_close_object(&self->to);
-    json_close_object(&self->to);
+    dialect_close_object(self);
+    dialect_close_object(self);
 }
 
 static void read_named_task(dialect *self, json_val value)
@@ -520,7 +520,7 @@ static void read_named_task(dialect *self, json_val value)
         json_open_object(&self->to);
         put_str_member(self, STR("id"), name.task);
         dialect_copy(self, value, STR("historyLength"), STR("historyLength"));
-        json_close_object(&self->to);
+        dialect_close_object(self);
     }
 }
 
@@ -529,7 +529,7 @@ static void write_named_task(dialect *self, json_val value)
     json_open_object(&self->to);
     put_name(self, STR("name"), json_get(value, STR("id")), JSON_NONE);
     dialect_copy(self, value, STR("historyLength"), STR("historyLength"));
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void read_named_config(dialect *self, json_val value)
@@ -539,7 +539,7 @@ static void read_named_config(dialect *self, json_val value)
         json_open_object(&self->to);
         put_str_member(self, STR("taskId"), name.task);
         put_str_member(self, STR("id"), name.config.len > 0 ? name.config : name.task);
-        json_close_object(&self->to);
+        dialect_close_object(self);
     }
 }
 
@@ -547,7 +547,7 @@ static void write_named_config(dialect *self, json_val value)
 {
     json_open_object(&self->to);
     put_name(self, STR("name"), json_get(value, STR("taskId")), json_get(value, STR("id")));
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void read_configs_of(dialect *self, json_val value)
@@ -558,7 +558,7 @@ static void read_configs_of(dialect *self, json_val value)
         put_str_member(self, STR("taskId"), name.task);
         dialect_copy(self, value, STR("pageSize"), STR("pageSize"));
         dialect_copy(self, value, STR("pageToken"), STR("pageToken"));
-        json_close_object(&self->to);
+        dialect_close_object(self);
     }
 }
 
@@ -568,7 +568,7 @@ static void write_configs_of(dialect *self, json_val value)
     put_name(self, STR("parent"), json_get(value, STR("taskId")), JSON_NONE);
     dialect_copy(self, value, STR("pageSize"), STR("pageSize"));
     dialect_copy(self, value, STR("pageToken"), STR("pageToken"));
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 /* The flat configuration: of which task, and under which id unless it has one itself. */
@@ -583,7 +583,7 @@ static void put_config(dialect *self, json_val config, bay_str task, bay_str id)
     self->place = &here;
     dialect_read_push_members(self, config);
     self->place = here.outer;
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void read_create(dialect *self, json_val value)
@@ -619,7 +619,7 @@ static void write_config(dialect *self, json_val value)
              dialect_is_there(id) ? id : json_get(value, STR("taskId")));
     json_key_lit(&self->to, "pushNotificationConfig");
     dialect_write_push(self, value);
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void write_create(dialect *self, json_val value)
@@ -629,7 +629,7 @@ static void write_create(dialect *self, json_val value)
     dialect_copy(self, value, STR("id"), STR("configId"));
     json_key_lit(&self->to, "config");
     write_config(self, value);
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 /* ---- results -----------------------------------------------------------------------------------
@@ -652,7 +652,7 @@ static void read_configs(dialect *self, json_val value)
     json_key_lit(&self->to, "configs");
     dialect_each(self, json_get(value, STR("configs")), read_config);
     dialect_copy(self, value, STR("nextPageToken"), STR("nextPageToken"));
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void write_configs(dialect *self, json_val value)
@@ -661,7 +661,7 @@ static void write_configs(dialect *self, json_val value)
     json_key_lit(&self->to, "configs");
     dialect_each(self, json_get(value, STR("configs")), write_config);
     dialect_copy(self, value, STR("nextPageToken"), STR("nextPageToken"));
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 const dialect_forms dialect_forms_0_3_proto = {

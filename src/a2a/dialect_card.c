@@ -38,7 +38,7 @@ static void read_flows(dialect *self, json_val value)
             break;
         }
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static const dialect_row scheme_rows[] = {
@@ -76,10 +76,10 @@ static void read_schemes(dialect *self, json_val value)
             json_open_object(&self->to);
             json_key(&self->to, scheme_kinds[i].ours);
             dialect_read_object(self, &scheme_shape, iter.value);
-            json_close_object(&self->to);
+            dialect_close_object(self);
         }
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 /* `is_both`: beside what 1.0 has. */
@@ -102,9 +102,9 @@ static void write_schemes(dialect *self, json_val value, bool is_both)
         if (is_both) {
             json_put_members(&self->to, iter.value, NULL, 0);
         }
-        json_close_object(&self->to);
+        dialect_close_object(self);
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void read_requirement(dialect *self, json_val value)
@@ -118,10 +118,10 @@ static void read_requirement(dialect *self, json_val value)
         json_open_object(&self->to);
         json_key_lit(&self->to, "list");
         json_put_val(&self->to, iter.value);
-        json_close_object(&self->to);
+        dialect_close_object(self);
     }
-    json_close_object(&self->to);
-    json_close_object(&self->to);
+    dialect_close_object(self);
+    dialect_close_object(self);
 }
 
 static void write_requirement(dialect *self, json_val value)
@@ -135,10 +135,10 @@ static void write_requirement(dialect *self, json_val value)
             json_put_val(&self->to, list);
         } else {
             json_open_array(&self->to);
-            json_close_array(&self->to);
+            dialect_close_array(self);
         }
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void read_requirements(dialect *self, json_val value)
@@ -164,10 +164,10 @@ static void read_authentication(dialect *self, json_val schemes)
         json_open_object(&self->to);
         json_key_lit(&self->to, "scheme");
         json_put_val(&self->to, iter.value);
-        json_close_object(&self->to);
-        json_close_object(&self->to);
+        dialect_close_object(self);
+        dialect_close_object(self);
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
     json_key_lit(&self->to, "securityRequirements");
     json_open_array(&self->to);
     iter = json_iter_of(schemes);
@@ -177,10 +177,10 @@ static void read_authentication(dialect *self, json_val schemes)
         json_open_object(&self->to);
         json_key(&self->to, name_of(self, iter.value));
         dialect_nothing(self, iter.value);
-        json_close_object(&self->to);
-        json_close_object(&self->to);
+        dialect_close_object(self);
+        dialect_close_object(self);
     }
-    json_close_array(&self->to);
+    dialect_close_array(self);
 }
 
 /* ---- skills, capabilities ----------------------------------------------------------------------
@@ -240,7 +240,7 @@ static void write_skill_both(dialect *self, json_val value)
         json_key_lit(&self->to, "security");
         write_requirements(self, requirements);
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void read_skills(dialect *self, json_val value)
@@ -282,8 +282,8 @@ static void read_extensions(dialect *self, json_val capabilities)
     json_open_object(&self->to);
     json_key_lit(&self->to, "uri");
     json_put_str(&self->to, history_extension);
-    json_close_object(&self->to);
-    json_close_array(&self->to);
+    dialect_close_object(self);
+    dialect_close_array(self);
 }
 
 /* Of the whole card, since the extended card is said on top of it. */
@@ -300,7 +300,7 @@ static void read_capabilities(dialect *self, json_val card)
     dialect_copy(self, capabilities, STR("pushNotifications"), STR("pushNotifications"));
     read_extensions(self, capabilities);
     dialect_copy(self, card, STR("supportsAuthenticatedExtendedCard"), STR("extendedAgentCard"));
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void write_capabilities(dialect *self, json_val value)
@@ -319,13 +319,13 @@ static void write_capabilities(dialect *self, json_val value)
                 json_put_val(&self->to, iter.value);
             }
         }
-        json_close_array(&self->to);
+        dialect_close_array(self);
     }
     if (has_mark && !is_v1(self)) {
         json_key_lit(&self->to, "stateTransitionHistory");
         json_put_bool(&self->to, true);
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 /* ---- interfaces --------------------------------------------------------------------------------
@@ -368,7 +368,7 @@ static void put_interface(dialect *self, json_val url, json_val transport, a2a_v
     }
     json_key_lit(&self->to, "protocolVersion");
     json_put_str(&self->to, a2a_version_names[version]);
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void read_interfaces(dialect *self, json_val card)
@@ -396,7 +396,7 @@ static void read_interfaces(dialect *self, json_val card)
             put_interface(self, other_url, other, version);
         }
     }
-    json_close_array(&self->to);
+    dialect_close_array(self);
 }
 
 /* Does a client of 0.x get on with it? */
@@ -457,10 +457,10 @@ static void write_interfaces(dialect *self, json_val card)
             json_open_object(&self->to);
             dialect_copy(self, iter.value, STR("url"), STR("url"));
             dialect_copy(self, iter.value, STR("protocolBinding"), STR("transport"));
-            json_close_object(&self->to);
+            dialect_close_object(self);
         }
     }
-    json_close_array(&self->to);
+    dialect_close_array(self);
 }
 
 /* ---- whole cards -------------------------------------------------------------------------------
@@ -474,7 +474,7 @@ static void read_modes(dialect *self, json_val card, bay_str name)
         json_key(&self->to, name);
         json_open_array(&self->to);
         json_put_str(&self->to, STR("text/plain")); /* the default that 0.1 states */
-        json_close_array(&self->to);
+        dialect_close_array(self);
     }
 }
 
@@ -522,7 +522,7 @@ static void read_card(dialect *self, json_val card, const dialect_shape *shape)
             read_authentication(self, named);
         }
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 void dialect_read_card(dialect *self, json_val card)
@@ -587,7 +587,7 @@ void dialect_write_card(dialect *self, json_val card)
             write_requirements(self, requirements);
         }
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 /* Readers of package a2a.v1 refuse what they do not know: the table leaves just that. */
@@ -639,7 +639,7 @@ static void write_both(dialect *self, json_val card)
         json_key_lit(&self->to, "stateTransitionHistory");
         json_put_bool(&self->to, true);
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
     json_key_lit(&self->to, "skills");
     dialect_each(self, json_get(card, STR("skills")), write_skill_both);
     if (dialect_is_there(schemes)) {
@@ -650,7 +650,7 @@ static void write_both(dialect *self, json_val card)
         json_key_lit(&self->to, "security");
         write_requirements(self, requirements);
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 bay_err a2a_card_read(json_val card, buf *out, a2a_version *out_version, a2a_fault *fault)

@@ -210,7 +210,7 @@ static void write_part(dialect *self, json_val value)
             json_open_object(&self->to);
             json_key_lit(&self->to, "value");
             json_put_val(&self->to, data);
-            json_close_object(&self->to);
+            dialect_close_object(self);
         }
         static const dialect_shape rest = {NULL, 0, data_kept, 3, keep_wrapping};
         dialect_write_members(self, &rest, value);
@@ -220,7 +220,7 @@ static void write_part(dialect *self, json_val value)
         dialect_write_object(self, &file_shape, value);
         dialect_copy(self, value, STR("metadata"), STR("metadata"));
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 void dialect_read_parts(dialect *self, json_val value)
@@ -258,7 +258,7 @@ static void read_authentication(dialect *self, json_val value)
         json_put_val(&self->to, scheme);
     }
     dialect_copy(self, value, STR("credentials"), STR("credentials"));
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static void write_authentication(dialect *self, json_val value)
@@ -270,9 +270,9 @@ static void write_authentication(dialect *self, json_val value)
     if (dialect_is_there(scheme)) {
         json_put_val(&self->to, scheme);
     }
-    json_close_array(&self->to);
+    dialect_close_array(self);
     dialect_copy(self, value, STR("credentials"), STR("credentials"));
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 static const dialect_row push_rows[] = {

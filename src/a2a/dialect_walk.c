@@ -150,7 +150,7 @@ static void read_metadata(dialect *self, const dialect_shape *shape, json_val me
             put_member(self, iter);
         }
     }
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 void dialect_keep(dialect_keeper *keeper, bay_str key)
@@ -190,7 +190,7 @@ static void write_metadata(dialect *self, const dialect_shape *shape, json_val o
         shape->keep(&keeper, ours);
     }
     if (keeper.is_open) {
-        json_close_object(&self->to);
+        dialect_close_object(self);
     } else {
         dialect_copy(self, ours, metadata_name, metadata_name);
     }
@@ -301,14 +301,14 @@ void dialect_read_object(dialect *self, const dialect_shape *shape, json_val the
     }
     json_open_object(&self->to);
     dialect_read_members(self, shape, theirs);
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 void dialect_write_object(dialect *self, const dialect_shape *shape, json_val ours)
 {
     json_open_object(&self->to);
     dialect_write_members(self, shape, ours);
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 void dialect_each(dialect *self, json_val array, dialect_turn *turn)
@@ -321,7 +321,7 @@ void dialect_each(dialect *self, json_val array, dialect_turn *turn)
         turn(self, iter.value);
     }
     self->place = here.outer;
-    json_close_array(&self->to);
+    dialect_close_array(self);
 }
 
 void dialect_copy(dialect *self, json_val object, bay_str name, bay_str as)
@@ -337,7 +337,7 @@ void dialect_nothing(dialect *self, json_val value)
 {
     (void)value;
     json_open_object(&self->to);
-    json_close_object(&self->to);
+    dialect_close_object(self);
 }
 
 void dialect_null(dialect *self, json_val value)

@@ -87,6 +87,17 @@ dialect *dialect_of(dialect_keeper *keeper);
 void dialect_refuse(dialect *self, bay_str name, const char *what);
 /* The decoded text of a string; false: it is none, or there was an error. */
 bool dialect_text(dialect *self, json_val value, bay_str *out);
+/* After an error a key may lack its value: nobody looks at the text any more. */
+static inline void dialect_close_object(dialect *self)
+{
+    self->to.after_key &= self->err == BAY_OK;
+    json_close_object(&self->to);
+}
+static inline void dialect_close_array(dialect *self)
+{
+    self->to.after_key &= self->err == BAY_OK;
+    json_close_array(&self->to);
+}
 /* "key": value as it is, unless it is missing or null. */
 void dialect_copy(dialect *self, json_val object, bay_str name, bay_str as);
 static inline json_val dialect_kept_value(json_val object, bay_str key)

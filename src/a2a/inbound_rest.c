@@ -182,6 +182,7 @@ static void put_decoded(making *self, bay_str prefix, bay_str a, bay_str infix, 
     if (err == BAY_OK) {
         json_put_str(&self->to, buf_view(&text));
     } else {
+        json_put_null(&self->to);
         fail(self, err == BAY_NOMEM ? err
                                     : a2a_fault_set(self->fault, A2A_E_INVALID_PARAMS,
                                                     "the path has a part that cannot be decoded"));
