@@ -120,7 +120,8 @@ static bay_err read_config(json_val config, arena *memory, push_config *out, a2a
     for (size_t i = 0; i < ARRAY_LEN(members); i++) {
         bay_err err = member(members[i].in, members[i].name, memory, members[i].to);
         if (err != BAY_OK) {
-            return err == BAY_TYPE ? refuse(fault, "a push configuration of the wrong shape") : err;
+            return err == BAY_NOMEM ? err
+                                    : refuse(fault, "a push configuration of the wrong shape");
         }
     }
     if (!is_webhook_url(out->url)) {

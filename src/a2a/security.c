@@ -33,6 +33,9 @@ static bay_err keep(const reader *on, json_val value, bay_str *out)
     if (err == BAY_OK) {
         err = arena_dup(&on->self->memory, text, out);
     }
+    if (err == BAY_UTF8) {
+        return invalid(on, "a text that is none", STR(""));
+    }
     return err == BAY_LIMIT ? too_many(on, "bytes") : err;
 }
 
@@ -42,7 +45,7 @@ static bay_err lower_copy(const reader *on, bay_str *text)
     for (size_t i = 0; err == BAY_OK && i < text->len; i++) {
         ((char *)(uintptr_t)text->at)[i] = char_lower(text->at[i]);
     }
-    return err;
+    return err == BAY_LIMIT ? too_many(on, "bytes") : err;
 }
 
 static bay_err read_api_key(const reader *on, json_val value, scheme *out)

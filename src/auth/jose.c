@@ -548,7 +548,8 @@ bay_err jose_read_header(bay_str encoded, arena *memory, jose_header *out)
     }
     out->algorithm = is_ec ? JOSE_ES256 : JOSE_RS256;
     out->key_id = (bay_str){"", 0};
-    return json_is(id, JSON_STRING) ? json_str(id, memory, &out->key_id) : BAY_OK;
+    err = json_is(id, JSON_STRING) ? json_str(id, memory, &out->key_id) : BAY_OK;
+    return err == BAY_OK || err == BAY_NOMEM ? err : BAY_DENIED;
 }
 
 static bool signature_is_whole(bay_str text, jose_algorithm algorithm)

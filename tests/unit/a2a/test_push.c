@@ -135,6 +135,7 @@ static void configurations_that_are_refused(void **state)
         "{" URL "\"token\":\"a\\u007fb\"}",
         "{" URL "\"token\":\" a\"}",
         "{" URL "\"token\":[]}",
+        "{" URL "\"token\":\"\\udc00\"}",
         "{" URL "\"authentication\":{\"scheme\":\"Bearer\",\"credentials\":\"a\\r\\nX: y\"}}",
         "{" URL "\"authentication\":{\"scheme\":\"Bearer\\r\\nX:\",\"credentials\":\"a\"}}",
         "{" URL "\"authentication\":{\"scheme\":\"Bearer x\",\"credentials\":\"a\"}}",

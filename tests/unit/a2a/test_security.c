@@ -165,6 +165,7 @@ static void cards_that_are_refused(void **state)
         "\"\"}}}}",
         "{\"securitySchemes\":{\"a\":{\"apiKeySecurityScheme\":{\"location\":\"header\",\"name\":"
         "\"x\\r\\ny\"}}}}",
+        "{\"securitySchemes\":{\"\\ud800\":{\"mtlsSecurityScheme\":{}}}}",
         "{\"securityRequirements\":{}}",
         "{\"securityRequirements\":[1]}",
         "{\"securityRequirements\":[{\"schemes\":[]}]}",

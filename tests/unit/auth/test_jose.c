@@ -248,6 +248,7 @@ static void headers_that_are_refused(void **state)
         "{\"alg\":\"ES256\",\"b64\":false}",
         "{\"alg\":\"ES256\",\"b64\":false,\"crit\":[\"b64\"]}",
         "{\"alg\":\"ES256\",\"kid\":1}",
+        "{\"alg\":\"ES256\",\"kid\":\"\\ud800\"}",
         "{\"alg\":\"ES256\",\"kid\":\"another\"}",
         "{\"alg\":\"ES256\"",
         "{\"alg\":\"ES256\"} ",
