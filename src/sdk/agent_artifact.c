@@ -119,7 +119,7 @@ static bay_err send_part(bay_artifact *self, bay_str part, bool is_last)
                             .is_append = self->is_begun,
                             .is_last = is_last,
                             .json = buf_view(&chunk)};
-    bay_err err = chunk.err != BAY_OK ? chunk.err : sdk_task_queue(self->task, &request);
+    bay_err err = chunk.err != BAY_OK ? chunk.err : sdk_turn_queue(self->task, &request);
     self->is_begun = self->is_begun || err == BAY_OK;
     buf_fini(&chunk);
     return err;
@@ -215,7 +215,7 @@ static bay_err append(bay_artifact *self, bay_part kind, bay_str content)
     }
     pthread_mutex_unlock(&self->task->lock);
     buf_fini(&part);
-    return err == BAY_OK && has_held ? sdk_task_kick(self->task) : err;
+    return err == BAY_OK && has_held ? sdk_turn_kick(self->task) : err;
 }
 
 bay_err bay_artifact_append(bay_artifact *artifact, const char *text)
@@ -251,7 +251,7 @@ bay_err bay_artifact_flush(bay_artifact *artifact)
     pthread_mutex_lock(&artifact->task->lock);
     bay_err err = artifact->is_closed ? BAY_STATE : send_held(artifact, false);
     pthread_mutex_unlock(&artifact->task->lock);
-    return err == BAY_OK ? sdk_task_kick(artifact->task) : err;
+    return err == BAY_OK ? sdk_turn_kick(artifact->task) : err;
 }
 
 bay_err bay_artifact_close(bay_artifact *artifact)
@@ -262,5 +262,5 @@ bay_err bay_artifact_close(bay_artifact *artifact)
     pthread_mutex_lock(&artifact->task->lock);
     bay_err err = close_locked(artifact);
     pthread_mutex_unlock(&artifact->task->lock);
-    return err == BAY_OK ? sdk_task_kick(artifact->task) : err;
+    return err == BAY_OK ? sdk_turn_kick(artifact->task) : err;
 }

@@ -55,7 +55,7 @@ static void end_turn(bay_task *self)
 {
     if (!self->is_ended) {
         self->is_ended = true;
-        sdk_task_over(self);
+        sdk_turn_over(self);
         a2a_turn_end(self->turn);
     }
 }
@@ -113,7 +113,7 @@ static task_move *pop(bay_task *self)
     return move;
 }
 
-void sdk_task_drain(bay_task *self)
+void sdk_turn_drain(bay_task *self)
 {
     if (self->is_draining) {
         return; /* the one under way will see it */
@@ -133,7 +133,7 @@ void sdk_task_drain(bay_task *self)
         if (!is_closed) { /* else it is left to the next process, as it stands */
             end_turn(self);
         }
-        sdk_task_free(self);
+        sdk_turn_free(self);
     }
 }
 
@@ -143,7 +143,7 @@ static void on_message(void *argument)
     pthread_mutex_lock(&self->lock);
     self->is_posted = false;
     pthread_mutex_unlock(&self->lock);
-    sdk_task_drain(self);
+    sdk_turn_drain(self);
 }
 
 /* ---- taking, on any thread ------------------------------------------------------------------- */
@@ -174,7 +174,7 @@ static bay_err refusal(const bay_task *self, const move_request *request)
     return is_large ? BAY_LIMIT : BAY_OK;
 }
 
-bay_err sdk_task_queue(bay_task *self, const move_request *request)
+bay_err sdk_turn_queue(bay_task *self, const move_request *request)
 {
     bay_err err = refusal(self, request);
     if (err == BAY_OK && request->ends) {
@@ -205,12 +205,12 @@ bay_err sdk_task_queue(bay_task *self, const move_request *request)
     return BAY_OK;
 }
 
-bay_err sdk_task_kick(bay_task *self)
+bay_err sdk_turn_kick(bay_task *self)
 {
     loop *of_agent = sdk_agent_loop(self->serving);
     if (loop_is_here(of_agent) && loop_is_turning(of_agent) && !self->is_draining) {
         self->result = BAY_OK;
-        sdk_task_drain(self); /* its caller holds it: it is still there */
+        sdk_turn_drain(self); /* its caller holds it: it is still there */
         return self->result;
     }
     pthread_mutex_lock(&self->lock);
@@ -219,15 +219,15 @@ bay_err sdk_task_kick(bay_task *self)
     return BAY_OK;
 }
 
-bay_err sdk_task_move(bay_task *self, const move_request *request)
+bay_err sdk_turn_move(bay_task *self, const move_request *request)
 {
     if (self == NULL) {
         return BAY_NOMEM;
     }
     pthread_mutex_lock(&self->lock);
-    bay_err err = sdk_task_queue(self, request);
+    bay_err err = sdk_turn_queue(self, request);
     pthread_mutex_unlock(&self->lock);
-    return err == BAY_OK ? sdk_task_kick(self) : err;
+    return err == BAY_OK ? sdk_turn_kick(self) : err;
 }
 
 bay_task *bay_task_keep(bay_task *task)
@@ -254,7 +254,7 @@ void bay_task_release(bay_task *task)
     }
     pthread_mutex_unlock(&task->lock);
     if (is_last && is_here) {
-        sdk_task_drain(task);
+        sdk_turn_drain(task);
     }
 }
 
@@ -269,7 +269,7 @@ static a2a_state state_of(bay_state state)
 static bay_err move_with(bay_task *task, move_kind kind, a2a_state state, bool ends, bay_str json)
 {
     move_request request = {.kind = kind, .state = state, .ends = ends, .json = json};
-    return sdk_task_move(task, &request);
+    return sdk_turn_move(task, &request);
 }
 
 /* {"parts":[{"text":…}]}, or nothing for no text. */

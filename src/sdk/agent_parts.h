@@ -217,8 +217,8 @@ bool sdk_agent_abandon(bay_agent *self);
 /* ---- agent_task.c */
 
 /* For an a2a_handler whose user is the agent. */
-void sdk_task_begin(void *user, a2a_turn *turn);
-void sdk_task_canceled(void *user, a2a_turn *turn);
+void sdk_turn_begin(void *user, a2a_turn *turn);
+void sdk_turn_canceled(void *user, a2a_turn *turn);
 /* The agent ends: handlers learn of it. */
 void sdk_agent_cancel_tasks(agent_serving *self);
 

@@ -131,9 +131,9 @@ static bay_err push_url(void *user, bay_str url, a2a_fault *fault)
     return agent_push_url(self->courier, url, fault);
 }
 
-static const a2a_handler handler = {.turn = sdk_task_begin, .canceled = sdk_task_canceled};
-static const a2a_handler handler_with_push = {.turn = sdk_task_begin,
-                                              .canceled = sdk_task_canceled,
+static const a2a_handler handler = {.turn = sdk_turn_begin, .canceled = sdk_turn_canceled};
+static const a2a_handler handler_with_push = {.turn = sdk_turn_begin,
+                                              .canceled = sdk_turn_canceled,
                                               .push = push_event,
                                               .push_url = push_url};
 

@@ -114,7 +114,7 @@ static bay_task *task_new(bay_agent *agent, a2a_turn *turn)
     return self;
 }
 
-void sdk_task_free(bay_task *self)
+void sdk_turn_free(bay_task *self)
 {
     agent_serving *serving = self->serving;
     if (self->is_mapped) {
@@ -138,7 +138,7 @@ void sdk_task_free(bay_task *self)
     sdk_agent_count(serving, -1);
 }
 
-void sdk_task_over(bay_task *self)
+void sdk_turn_over(bay_task *self)
 {
     if (self->is_mapped) {
         self->is_mapped = false;
@@ -187,7 +187,7 @@ static bay_err begin(bay_task *self)
     return err;
 }
 
-void sdk_task_begin(void *user, a2a_turn *turn)
+void sdk_turn_begin(void *user, a2a_turn *turn)
 {
     bay_agent *agent = user;
     bay_task *self = task_new(agent, turn);
@@ -222,7 +222,7 @@ static void cancel(bay_task *self, bool is_closed)
     pthread_mutex_unlock(&self->lock);
 }
 
-void sdk_task_canceled(void *user, a2a_turn *turn)
+void sdk_turn_canceled(void *user, a2a_turn *turn)
 {
     const bay_agent *agent = user;
     bay_task *self = map_get(sdk_agent_running(agent->serving), a2a_turn_task_id(turn));

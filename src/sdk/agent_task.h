@@ -96,21 +96,21 @@ typedef struct move_request {
     bool ends;
     bay_str json;
 } move_request;
-bay_err sdk_task_move(bay_task *self, const move_request *request);
-/* The same under the lock, without making it; BAY_OK: sdk_task_kick comes after the unlocking. */
-bay_err sdk_task_queue(bay_task *self, const move_request *request);
+bay_err sdk_turn_move(bay_task *self, const move_request *request);
+/* The same under the lock, without making it; BAY_OK: sdk_turn_kick comes after the unlocking. */
+bay_err sdk_turn_queue(bay_task *self, const move_request *request);
 /* Sees to it that what waits is made. Returns what came of it where that is known. */
-bay_err sdk_task_kick(bay_task *self);
+bay_err sdk_turn_kick(bay_task *self);
 /* Loop only: makes what waits; frees the task when nobody holds it. */
-void sdk_task_drain(bay_task *self);
+void sdk_turn_drain(bay_task *self);
 
 /* agent_artifact.c, under the lock: what is held goes out, as the last chunk of its artifact. */
 bay_err sdk_artifacts_close(bay_task *self);
 void sdk_artifacts_free(bay_task *self);
 
 /* agent_task.c, loop only. */
-void sdk_task_over(bay_task *self); /* the turn has ended for the engine */
-void sdk_task_free(bay_task *self);
+void sdk_turn_over(bay_task *self); /* the turn has ended for the engine */
+void sdk_turn_free(bay_task *self);
 
 /* agent_serving.c: the list of all turns. */
 list *sdk_agent_tasks(agent_serving *self);
