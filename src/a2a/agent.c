@@ -17,7 +17,7 @@ const a2a_agent_limits a2a_agent_default_limits = {
     .push_configs = 100,
     .replay_events = 1000,
     .replay_bytes = 1 << 20,
-    .replay_total_bytes = 16 << 20,
+    .replay_total_bytes = 8 << 20,
     .task_ttl_ms = UINT64_C(7) * 24 * 3600 * 1000,
     .deduplicate_ms = 600000,
 };
@@ -204,6 +204,7 @@ bay_err a2a_agent_new(const a2a_agent_options *options, a2a_agent **out)
     map_init(&self->contexts, (size_t)self->limits.tasks + 1);
     map_init(&self->owners, (size_t)self->limits.tasks + 1);
     map_init(&self->seen, (size_t)self->limits.tasks + 1);
+    list_init(&self->all);
     list_init(&self->turns);
     list_init(&self->work);
     list_init(&self->terminal);
@@ -248,11 +249,8 @@ void a2a_agent_free(a2a_agent *self)
     for (list_link *link; (link = list_first(&self->turns)) != NULL;) {
         agent_turn_close(CONTAINER_OF(link, a2a_turn, in_agent));
     }
-    size_t cursor = 0;
-    void *value;
-    bay_str key;
-    while (cursor = 0, map_next(&self->tasks, &cursor, &key, &value)) {
-        agent_task_remove(value, &fault, false);
+    for (list_link *link; (link = list_first(&self->all)) != NULL;) {
+        agent_task_remove(CONTAINER_OF(link, agent_task, in_agent), &fault, false);
     }
     agent_seen_fini(self);
     agent_card_fini(&self->card);

@@ -35,7 +35,7 @@ typedef struct a2a_agent_limits {
     uint32_t push_configs;  /* 100 of one task */
     uint32_t replay_events; /* 1,000 events of one task for clients that come back … */
     size_t replay_bytes;    /* … and 1 MiB … */
-    size_t replay_total_bytes; /* … and 16 MiB of all tasks; the oldest go first */
+    size_t replay_total_bytes; /* … and 8 MiB of all tasks; the oldest go first */
     uint64_t task_ttl_ms;      /* 7 days from the last change of a terminal task to its removal */
     uint32_t deduplicate_ms;   /* 600,000: a message whose answer the caller could not get (it left,
                                   or   the process died) and that comes again in this time, with the

@@ -133,6 +133,17 @@ static bay_err tell(agent_task *task, const chunk *from, bool append, bool is_la
     return err;
 }
 
+/* Nothing more comes: what it grew beyond its need goes back. */
+static void fit(agent_artifact *self)
+{
+    char *at =
+        self->parts.cap > self->parts.len ? mem_resize(self->parts.at, self->parts.len) : NULL;
+    if (at != NULL) {
+        self->parts.at = at;
+        self->parts.cap = self->parts.len;
+    }
+}
+
 static bay_err append_to(agent_task *task, agent_artifact *artifact, const chunk *from,
                          bool is_last_chunk)
 {
@@ -156,6 +167,9 @@ static bay_err append_to(agent_task *task, agent_artifact *artifact, const chunk
     }
     agent_task_count(task, from->parts.len + 1, 0);
     artifact->is_complete = is_last_chunk;
+    if (is_last_chunk) {
+        fit(artifact);
+    }
     return BAY_OK;
 }
 

@@ -32,7 +32,14 @@ bay_err agent_event_add(agent_task *self, bay_str json, bool is_last)
     }
     made->event = event;
     agent_event_take(self, made);
+    agent_event_forget_snapshot(self); /* it is as it was before */
     return BAY_OK;
+}
+
+void agent_event_forget_snapshot(agent_task *self)
+{
+    a2a_event_unref(self->snapshot);
+    self->snapshot = NULL;
 }
 
 void agent_event_drop(agent_event *self)

@@ -95,6 +95,7 @@ typedef struct agent_context {
 typedef struct agent_task {
     a2a_agent *of; /* NULL: the agent is gone, only its keeper still speaks of it */
     agent_context *context;
+    list_link in_agent;
     list_link in_context;
     list_link in_terminal; /* of the agent's, the first to go first */
     list_link in_work;
@@ -231,6 +232,7 @@ struct a2a_agent {
     map contexts; /* by agent_context.key */
     map owners;   /* by name */
     map seen;     /* by agent_seen.key */
+    list all;     /* tasks */
     list turns;   /* that anybody has */
     list work;    /* tasks to be settled */
     list terminal;
@@ -353,6 +355,7 @@ void agent_event_release(agent_task *self);
 agent_event *agent_event_after(const agent_task *self, uint64_t sequence);
 /* The task as it is, as the first event of a stream. */
 a2a_event *agent_event_snapshot(agent_task *self);
+void agent_event_forget_snapshot(agent_task *self);
 
 /* ---- agent_write.c */
 

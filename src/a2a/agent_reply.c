@@ -87,9 +87,8 @@ static a2a_call *detach(agent_reply *self, bool is_answered)
     agent_task *task = self->task;
     if (self->is_stream && list_holds(&self->link)) {
         task->subscriber_count--;
-        if (task->subscriber_count == 0 && task->snapshot != NULL) {
-            a2a_event_unref(task->snapshot);
-            task->snapshot = NULL;
+        if (task->subscriber_count == 0) {
+            agent_event_forget_snapshot(task);
         }
     }
     list_remove(&self->link);

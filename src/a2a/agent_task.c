@@ -128,6 +128,7 @@ bay_err agent_task_new(a2a_agent *of, bay_str id, bay_str principal, bay_str con
         mem_free(self);
         return BAY_NOMEM;
     }
+    list_push(&of->all, &self->in_agent);
     of->task_count++;
     agent_task_count(self, sizeof(*self) + sizeof(agent_context) + id.len + context_id.len, 0);
     *out = self;
@@ -187,12 +188,11 @@ static void drop_content(agent_task *self)
     agent_text_unref(self->status);
     agent_text_unref(self->memory);
     agent_text_unref(self->answer);
-    a2a_event_unref(self->snapshot);
+    agent_event_forget_snapshot(self);
     mem_free(self->history);
     mem_free(self->artifacts);
     self->history = NULL;
     self->artifacts = NULL;
-    self->snapshot = NULL;
     self->status = NULL;
     self->history_count = self->artifact_count = self->config_count = 0;
 }
@@ -216,6 +216,7 @@ void agent_task_remove(agent_task *self, const a2a_fault *fault, bool is_for_goo
     self->is_open = false;
     map_remove(&of->tasks, self->id);
     agent_order_leave(self);
+    list_remove(&self->in_agent);
     list_remove(&self->in_terminal);
     list_remove(&self->in_failed);
     forget_turns(self);
