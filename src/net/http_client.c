@@ -501,6 +501,11 @@ bay_err http_client_new(loop *runs_on, const http_client_options *options, http_
     return BAY_OK;
 }
 
+loop *http_client_loop(const http_client *self)
+{
+    return self->loop;
+}
+
 void http_client_free(http_client *self)
 {
     if (self == NULL || self->is_freed) {

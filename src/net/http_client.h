@@ -71,6 +71,8 @@ bay_err http_client_new(loop *loop, const http_client_options *options,
                         http_client **out) BAY_MUST_CHECK;
 void http_client_free(http_client *self); /* every open call fails with BAY_CANCELLED first */
 
+loop *http_client_loop(const http_client *self);
+
 /* Nothing of `events` runs before this returns. A request on a pooled connection that the peer
  * closed before any byte of a reply came is sent once more on a fresh one, if its method is safe
  * (RFC 9110 section 9.2.2) or the spec says that it may run twice: the peer may have executed it.
