@@ -1,6 +1,8 @@
 /* Signed cards: both rules, what is refused, and a card that another implementation signed. */
 #include "jose_rig.h"
 
+#include <openssl/evp.h> /* of no use without it: left out then */
+
 #include "auth/card_signature.h"
 #include "support/failing_memory.h"
 
