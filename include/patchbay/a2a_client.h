@@ -67,7 +67,9 @@ BAY_API void bay_caller_options_trust(bay_caller_options *options, const char *o
 /* An extension of the protocol that the caller uses (A2A-Extensions). */
 BAY_API void bay_caller_options_extension(bay_caller_options *options, const char *uri);
 /* Only these: a binding ("JSONRPC", "HTTP+JSON", "GRPC"), a version ("1.0", "0.3", "0.2", "0.1").
- * NULL: any. Otherwise the first interface of the card that can be spoken to. */
+ * NULL: any. Otherwise the newest version of the card that can be spoken to, and of that the
+ * interface that the card names first. A version before 1.0 that the card does not name is spoken
+ * at its JSON-RPC interface of another version before 1.0. */
 BAY_API void bay_caller_options_interface(bay_caller_options *options, const char *binding,
                                           const char *version);
 /* Keys that a card's signature must be good under: a JWK set. With keys, by this or by

@@ -205,19 +205,22 @@ static void the_card_is_told(void **state)
 static void the_best_interface_is_chosen(void **state)
 {
     (void)state;
-    static const char card[] =
-        CARD_OF(INTERFACE("http://a/", "JSONRPC", "0.3") "," INTERFACE(
-                    "http://b/", "HTTP+JSON",
-                    "1.0") "," INTERFACE("http://c/", "JSONRPC",
-                                         "1.0") "," INTERFACE("http://d/", "SMOKE", "1.0"),
-                "");
+    static const char card[] = CARD_OF(
+        INTERFACE("http://a/", "JSONRPC", "0.3") "," INTERFACE(
+            "http://b/", "HTTP+JSON",
+            "1.0") "," INTERFACE("http://c/", "JSONRPC",
+                                 "1.0") "," INTERFACE("http://d/", "SMOKE",
+                                                      "1.0") "," INTERFACE("http://c/", "JSONRPC",
+                                                                           "0.3"),
+        "");
     static const struct {
         const char *binding;
         const char *version;
         const char *url; /* NULL: none */
     } cases[] = {
         {NULL, NULL, "http://b/"},       {"JSONRPC", NULL, "http://c/"}, {NULL, "0.3", "http://a/"},
-        {"jsonrpc", "1.0", "http://c/"}, {"GRPC", NULL, NULL},           {NULL, "0.1", NULL},
+        {"jsonrpc", "1.0", "http://c/"}, {"GRPC", NULL, NULL},           {NULL, "0.1", "http://a/"},
+        {"GRPC", "0.1", NULL},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         bay_caller *caller = NULL;

@@ -1,0 +1,112 @@
+/* A program that lets others work: it finds agents by their cards, takes the first that has the
+ * skill it needs, follows what that one does, and answers when it asks back.
+ *
+ *     orchestrator TOPIC ANSWER AGENT...
+ *     orchestrator tides yes http://127.0.0.1:8081 http://127.0.0.1:8080
+ *
+ * The skill is "literature_search", that of the research agent, or $ORCHESTRATOR_SKILL. */
+#include <patchbay/a2a_client.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ANSWERS = 5 };
+
+static bool has_skill(const bay_caller *caller, const char *wanted)
+{
+    for (size_t i = 0; i < bay_caller_skill_count(caller); i++) {
+        bay_str id = bay_caller_skill(caller, i);
+        if (id.len == strlen(wanted) && memcmp(id.at, wanted, id.len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first agent with that skill; NULL: there is none. One that is not there is no reason to stop.
+ */
+static bay_caller *find_agent(char **agents, const char *skill)
+{
+    for (; *agents != NULL; agents++) {
+        bay_caller *caller;
+        bay_diag diag;
+        if (bay_caller_connect(*agents, NULL, &caller, &diag) != BAY_OK) {
+            fprintf(stderr, "orchestrator: %s\n", diag.text);
+        } else if (has_skill(caller, skill)) {
+            fprintf(stderr, "orchestrator: %.*s does it, by %.*s %.*s\n",
+                    BAY_STR(bay_caller_name(caller)), BAY_STR(bay_caller_binding(caller)),
+                    BAY_STR(bay_caller_version(caller)));
+            return caller;
+        } else {
+            fprintf(stderr, "orchestrator: %.*s cannot do it\n", BAY_STR(bay_caller_name(caller)));
+            bay_caller_close(caller);
+        }
+    }
+    fprintf(stderr, "orchestrator: no agent has the skill %s\n", skill);
+    return NULL;
+}
+
+/* What comes of it, as it comes: the report on stdout, the rest on stderr. */
+static void follow(const bay_response *event, void *user)
+{
+    (void)user;
+    if (bay_response_kind_of(event) == BAY_RESPONSE_ARTIFACT) {
+        bay_str chunk = bay_message_text(bay_response_artifact(event, 0));
+        printf("%.*s", BAY_STR(chunk));
+        fflush(stdout);
+    } else if (bay_response_kind_of(event) == BAY_RESPONSE_STATUS) {
+        fprintf(stderr, "orchestrator: %s: %.*s\n", bay_state_text(bay_response_state(event)),
+                BAY_STR(bay_response_text(event)));
+    }
+}
+
+/* One message, followed to its end: the task as it is then. `task` NULL: it begins one. */
+static bay_response *delegate(bay_caller *caller, const char *skill, const char *text,
+                              const char *task)
+{
+    bay_response *response = NULL;
+    bay_diag diag;
+    bay_operation *operation = bay_operation_send_text(caller, text);
+    bay_operation_for_skill(operation, skill);
+    bay_operation_for_task(operation, task);
+    bay_operation_on_event(operation, follow, NULL);
+    if (bay_operation_run(operation, &response, &diag) != BAY_OK) {
+        fprintf(stderr, "orchestrator: %s\n", diag.text);
+        return NULL;
+    }
+    return response;
+}
+
+/* Answers as often as it is asked, within reason. */
+static bool see_through(bay_caller *caller, const char *skill, const char *topic,
+                        const char *answer)
+{
+    bay_response *response = delegate(caller, skill, topic, NULL);
+    for (int i = 0; i < MOST_ANSWERS && bay_response_state(response) == BAY_INPUT_REQUIRED; i++) {
+        char task[256];
+        snprintf(task, sizeof(task), "%.*s", BAY_STR(bay_response_task(response)));
+        bay_response_free(response);
+        response = delegate(caller, skill, answer, task);
+    }
+    bool is_done = bay_response_state(response) == BAY_COMPLETED ||
+                   bay_response_kind_of(response) == BAY_RESPONSE_MESSAGE;
+    bay_response_free(response);
+    return is_done;
+}
+
+int main(int argc, char **argv)
+{
+    const char *skill = getenv("ORCHESTRATOR_SKILL");
+    skill = skill != NULL ? skill : "literature_search";
+    if (argc < 4) {
+        fprintf(stderr, "usage: orchestrator TOPIC ANSWER AGENT...\n");
+        return 2;
+    }
+    bay_caller *caller = find_agent(argv + 3, skill);
+    if (caller == NULL) {
+        return 1;
+    }
+    bool is_done = see_through(caller, skill, argv[1], argv[2]);
+    bay_caller_close(caller);
+    return is_done ? 0 : 1;
+}
