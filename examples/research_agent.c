@@ -68,7 +68,6 @@ static bool read_paper(bay_task *task, bay_client *tools, bay_str path, bay_arti
     snprintf(text, sizeof(text), "## %.*s\n\n%.*s\n\n", BAY_STR(path),
              (int)(len < MAX_PARAGRAPH ? len : MAX_PARAGRAPH), paper.at);
     bay_artifact_append(report, text);
-    bay_artifact_flush(report); /* the next paper may take its time */
     bay_reply_free(reply);
     return true;
 }
