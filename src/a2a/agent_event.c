@@ -104,23 +104,32 @@ agent_event *agent_event_after(const agent_task *self, uint64_t sequence)
     return link != head ? CONTAINER_OF(link, agent_event, in_task) : NULL;
 }
 
-a2a_event *agent_event_snapshot(agent_task *self)
+static a2a_event *snapshot_new(const agent_task *self, int64_t history_length)
 {
-    if (self->snapshot != NULL && self->snapshot_at == self->revision) {
-        return self->snapshot;
-    }
     buf out = agent_buffer(self->of);
     buf_lit(&out, "{\"task\":");
-    agent_write_task(self, -1, true, &out);
+    agent_write_task(self, history_length, true, &out);
     buf_char(&out, '}');
     a2a_event *made = out.err == BAY_OK ? a2a_event_new(buf_view(&out), self->revision,
                                                         a2a_state_is_terminal(self->state))
                                         : NULL;
     agent_buffer_back(self->of, &out);
-    if (made != NULL) {
+    return made;
+}
+
+a2a_event *agent_event_snapshot(agent_task *self, int64_t history_length)
+{
+    if (history_length >= 0 && history_length < self->history_count) {
+        return snapshot_new(self, history_length);
+    }
+    if (self->snapshot == NULL || self->snapshot_at != self->revision) {
+        a2a_event *made = snapshot_new(self, -1);
+        if (made == NULL) {
+            return NULL;
+        }
         a2a_event_unref(self->snapshot);
         self->snapshot = made;
         self->snapshot_at = self->revision;
     }
-    return made;
+    return a2a_event_ref(self->snapshot);
 }

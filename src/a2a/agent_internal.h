@@ -353,8 +353,9 @@ void agent_event_drop(agent_event *self);
 void agent_event_release(agent_task *self);
 /* The first event after `sequence`; NULL: none. */
 agent_event *agent_event_after(const agent_task *self, uint64_t sequence);
-/* The task as it is, as the first event of a stream. */
-a2a_event *agent_event_snapshot(agent_task *self);
+/* The task as it is, as the first event of a stream; shared by all that want the whole history, and
+ * made once. The caller's reference. NULL: out of memory. */
+a2a_event *agent_event_snapshot(agent_task *self, int64_t history_length);
 void agent_event_forget_snapshot(agent_task *self);
 
 /* ---- agent_write.c */
@@ -389,6 +390,11 @@ void agent_reply_with_task(agent_reply *self);
 /* `out` (cleared), as soon as all that it waits for is kept. */
 void agent_reply_hold(agent_reply *self, buf *out, agent_wait *waits, size_t count);
 void agent_reply_go_on(agent_reply *self);
+/* Its first event is the task as it is now. BAY_NOMEM. */
+bay_err agent_stream_snapshot(agent_reply *self);
+/* The task was just opened: who wants less of the history than others gets a first event of its
+ * own. */
+void agent_stream_opened(agent_task *task);
 void agent_stream_end(agent_reply *self);
 void agent_stream_deliver(agent_task *task);
 void agent_reply_gone(a2a_agent *self, a2a_call *call);

@@ -288,6 +288,28 @@ void agent_replies_fail_unkept(agent_task *task, const a2a_fault *fault)
 
 /* ---- streams */
 
+bay_err agent_stream_snapshot(agent_reply *self)
+{
+    a2a_event *snapshot = agent_event_snapshot(self->task, self->history_length);
+    if (snapshot == NULL) {
+        return BAY_NOMEM;
+    }
+    self->first = snapshot;
+    self->first_at = self->sent = self->task->revision;
+    return BAY_OK;
+}
+
+void agent_stream_opened(agent_task *task)
+{
+    LIST_EACH(link, &task->subscribers)
+    {
+        agent_reply *reply = CONTAINER_OF(link, agent_reply, link);
+        if (reply->history_length >= 0 && reply->history_length < task->history_count) {
+            err_ignore(agent_stream_snapshot(reply)); /* else it gets what all others get */
+        }
+    }
+}
+
 /* False: nothing more may be sent, and it may be gone. */
 static bool stream_send(agent_reply *self, a2a_event *event)
 {

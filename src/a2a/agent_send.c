@@ -111,17 +111,6 @@ static void watch(agent_task *task)
     }
 }
 
-static bay_err begin_with_snapshot(agent_reply *reply)
-{
-    a2a_event *snapshot = agent_event_snapshot(reply->task);
-    if (snapshot == NULL) {
-        return BAY_NOMEM;
-    }
-    reply->first = a2a_event_ref(snapshot);
-    reply->first_at = reply->sent = reply->task->revision;
-    return BAY_OK;
-}
-
 /* ---- a new task */
 
 static bay_err new_task(a2a_agent *agent, const sending *self, agent_task **out)
@@ -177,6 +166,15 @@ static void fail(sending *self, bay_err err)
     a2a_call_fail(self->call, &self->fault);
 }
 
+/* It was not begun, and will not be. */
+static void drop(agent_task *task, a2a_turn *turn)
+{
+    if (turn != NULL) {
+        agent_turn_forget(turn);
+    }
+    agent_task_remove(task, NULL, true);
+}
+
 static void send_new(a2a_agent *agent, sending *self)
 {
     agent_task *task = NULL;
@@ -199,13 +197,13 @@ static void send_new(a2a_agent *agent, sending *self)
         err = agent_task_open(task);
     }
     if (err != BAY_OK) {
-        agent_task_remove(task, NULL, true);
+        drop(task, turn);
         fail(self, err);
         return;
     }
     agent_reply *reply = reply_to(self, task, turn);
     if (reply == NULL) {
-        agent_task_remove(task, NULL, true);
+        drop(task, turn);
         return;
     }
     turn->is_new = true;
@@ -262,7 +260,7 @@ static void send_to(a2a_agent *agent, sending *self, agent_task *task)
     list_push(&task->waiting, &turn->link);
     task->waiting_count++;
     agent_task_pin(task);
-    if (is_stream && begin_with_snapshot(reply) != BAY_OK) {
+    if (is_stream && agent_stream_snapshot(reply) != BAY_OK) {
         agent_turn_forget(turn);
         a2a_call *call = reply->call;
         call->user = NULL;
@@ -290,7 +288,7 @@ static bool send_again(a2a_agent *agent, sending *self)
     }
     if (reply->is_stream && task->is_open) {
         watch(task);
-        if (begin_with_snapshot(reply) != BAY_OK) {
+        if (agent_stream_snapshot(reply) != BAY_OK) {
             self->call->user = NULL;
             agent_fail_err(self->call, BAY_NOMEM);
             return true;
@@ -399,7 +397,7 @@ static bay_err resume(agent_reply *reply, uint64_t last_event_id)
         reply->sent = last_event_id;
         return BAY_OK;
     }
-    return begin_with_snapshot(reply);
+    return agent_stream_snapshot(reply);
 }
 
 void agent_subscribe(a2a_agent *self, a2a_call *call)

@@ -387,8 +387,9 @@ bay_err agent_task_open(agent_task *self)
     self->status_ms = agent_now(self->of);
     self->revision = 1;
     if (agent_task_has_readers(self)) {
-        a2a_event *snapshot = agent_event_snapshot(self);
+        a2a_event *snapshot = agent_event_snapshot(self, -1);
         err = snapshot != NULL ? agent_event_add(self, a2a_event_json(snapshot), false) : BAY_NOMEM;
+        a2a_event_unref(snapshot);
         if (err != BAY_OK) {
             self->revision = 0;
             return err;
@@ -397,6 +398,7 @@ bay_err agent_task_open(agent_task *self)
         self->dropped = 1;
     }
     self->is_open = true;
+    agent_stream_opened(self);
     agent_order_place(self, 0);
     agent_task_touch(self);
     return BAY_OK;

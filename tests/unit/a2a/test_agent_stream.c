@@ -39,6 +39,34 @@ static void tells_every_step(void **state)
     rig_free(r);
 }
 
+/* a2a 1.0 section 3.2.4 holds for the task that a stream begins with, too. */
+static void begins_with_as_much_history_as_was_asked_for(void **state)
+{
+    rig *r = rig_new();
+    (void)state;
+    r->turn = rig_hold;
+    told *call = rig_stream(
+        r,
+        "{\"message\":{\"messageId\":\"m\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"hi\"}]},"
+        "\"configuration\":{\"historyLength\":0}}");
+    assert_int_equal(rig_status(r->held, A2A_INPUT_REQUIRED, "which?"), BAY_OK);
+    assert_int_equal(call->event_count, 2);
+    assert_holds(call->events[0], "TASK_STATE_SUBMITTED");
+    assert_lacks(call->events[0], "history");
+    a2a_turn_end(r->held);
+    told *next = rig_stream(
+        r, "{\"message\":{\"messageId\":\"n\",\"taskId\":\"" TASK_1 "\",\"role\":\"ROLE_USER\","
+           "\"parts\":[{\"text\":\"this\"}]},\"configuration\":{\"historyLength\":1}}");
+    assert_holds(next->events[0], "\"history\":[{\"contextId\":\"" CONTEXT_1
+                                  "\",\"taskId\":\"" TASK_1 "\",\"messageId\":\"n\"");
+    rig_complete(r, r->held);
+    assert_int_equal(next->event_count, 3);
+    assert_int_equal(next->ended, 1);
+    told_free(call);
+    told_free(next);
+    rig_free(r);
+}
+
 /* The handler may take its time before the first event; asking back ends the stream, but not
  * waiting for a credential. */
 static void ends_where_the_client_must_speak(void **state)
@@ -289,6 +317,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tells_every_step),
+        cmocka_unit_test(begins_with_as_much_history_as_was_asked_for),
         cmocka_unit_test(ends_where_the_client_must_speak),
         cmocka_unit_test(tells_all_the_same),
         cmocka_unit_test(waits_for_slow_readers),
