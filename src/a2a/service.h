@@ -71,7 +71,7 @@ static inline void a2a_call_end(a2a_call *self)
  * Ends the call. */
 static inline void a2a_call_fail(a2a_call *self, const a2a_fault *fault)
 {
-    self->ops->fail(self, fault);
+    (self->ops->fail)(self, fault); /* in brackets: cmocka has a macro of that name */
 }
 /* A header field (gRPC: metadata) of the request, by lower-case name; `at` NULL: there is none. */
 static inline bay_str a2a_call_field(a2a_call *self, bay_str name)
