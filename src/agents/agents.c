@@ -1,5 +1,7 @@
 #include "agents/agents.h"
 
+#include "agents/crossing.h"
+
 #include <string.h>
 
 #include "base/check.h"
@@ -14,7 +16,8 @@ enum { RETIRE_STEP_MS = 50, INDEX_BYTES = 4 << 20, MOST_PARKED = 1000 };
 
 /* One agent. Exactly one of `remote` and `made` is there. */
 typedef struct agent {
-    list_link link; /* in agents.retired */
+    a2a_service elsewhere; /* first; of a made one whose tasks are on another loop */
+    list_link link;        /* in agents.retired */
     agents *of;
     bay_str name;
     agents_entry entry;
@@ -42,14 +45,48 @@ struct agents {
     size_t parked_count;
     list retired;
     loop_timer retire;
+    relay_port *port;
+    relay_port **peers; /* of all loops; NULL: there is this one alone */
+    size_t peer_count;
+    crossings crossings;
 };
 
 /* ---- one agent ------------------------------------------------------------------------------- */
 
-static a2a_service *service_of(const agent *self)
+/* Where the tasks of a made agent are: one loop, whichever a call arrives on. */
+static relay_port *home_of(const agent *self)
 {
-    return self->remote != NULL ? agents_remote_service(self->remote)
-                                : agents_made_service(self->made);
+    const agents *of = self->of;
+    return of->peer_count > 0 ? of->peers[str_hash(self->name, 1) % of->peer_count] : of->port;
+}
+
+/* On this very loop. */
+static a2a_service *own_service(void *face, bay_str name);
+
+static void elsewhere_call(a2a_service *service, a2a_call *call)
+{
+    agent *self = CONTAINER_OF(service, agent, elsewhere);
+    crossing_begin(&self->of->crossings, home_of(self), self->name, own_service, call);
+}
+
+static void elsewhere_gone(a2a_service *service, a2a_call *call)
+{
+    (void)service;
+    crossing_gone(call);
+}
+
+static void elsewhere_drained(a2a_service *service, a2a_call *call)
+{
+    (void)service;
+    crossing_drained(call);
+}
+
+static a2a_service *service_of(agent *self)
+{
+    if (self->remote != NULL) {
+        return agents_remote_service(self->remote);
+    }
+    return home_of(self) == self->of->port ? agents_made_service(self->made) : &self->elsewhere;
 }
 
 static agents_card *card_of(const agent *self)
@@ -132,6 +169,7 @@ static bay_err agent_new(agents *of, const agents_entry *entry, agent **out, bay
     self->entry = *entry;
     self->name = entry->settings->name;
     self->watch = (agents_watch){.told = told, .user = self};
+    self->elsewhere = (a2a_service){elsewhere_call, elsewhere_gone, elsewhere_drained};
     list_init(&self->parked);
     bay_err err;
     if (entry->settings->tools != NULL) {
@@ -164,6 +202,12 @@ static agent *find(const agents *self, bay_str name)
     return NULL;
 }
 
+static a2a_service *own_service(void *face, bay_str name)
+{
+    const agent *found = find(face, name);
+    return found != NULL && found->made != NULL ? agents_made_service(found->made) : NULL;
+}
+
 /* ---- the face -------------------------------------------------------------------------------- */
 
 /* The agent's name in a path, up to the next slash; empty: none. */
@@ -180,7 +224,7 @@ static bool face_agent(void *user, bay_str path, bay_str tenant, a2a_face_agent 
 {
     agents *self = user;
     bay_str name = path.len > 0 ? name_in(path) : tenant;
-    const agent *found = find(self, name);
+    agent *found = find(self, name);
     if (found == NULL && path.len == 0 && tenant.len == 0 && self->count == 1) {
         found = self->items[0]; /* whoever names none can mean no other */
     }
@@ -402,13 +446,25 @@ bay_err agents_new(const agents_options *options, agents **out)
         .agent = face_agent,
         .user = self,
     };
-    bay_err err = a2a_face_new(options->loop, &face, &self->face);
+    bay_err err = relay_port_new(options->loop, self, &self->port);
+    crossings_init(&self->crossings, self->port);
+    err = err == BAY_OK ? a2a_face_new(options->loop, &face, &self->face) : err;
     if (err != BAY_OK) {
         agents_free(self);
         return err;
     }
     *out = self;
     return BAY_OK;
+}
+
+static void forget_peers(agents *self)
+{
+    for (size_t i = 0; i < self->peer_count; i++) {
+        relay_port_unref(self->peers[i]);
+    }
+    mem_free(self->peers);
+    self->peers = NULL;
+    self->peer_count = 0;
 }
 
 void agents_free(agents *self)
@@ -420,6 +476,10 @@ void agents_free(agents *self)
     if (self->face != NULL) {
         a2a_face_free(self->face);
     }
+    crossings_end(&self->crossings);
+    if (self->port != NULL) {
+        relay_port_close(self->port);
+    }
     LIST_EACH(at, &self->retired)
     {
         agent *leaving = CONTAINER_OF(at, agent, link);
@@ -429,8 +489,26 @@ void agents_free(agents *self)
     for (size_t i = 0; i < self->count; i++) {
         agent_free(self->items[i]);
     }
+    if (self->port != NULL) {
+        relay_port_unref(self->port);
+    }
+    forget_peers(self);
     mem_free(self->items);
     mem_free(self);
+}
+
+bay_err agents_set_peers(agents *self, agents *const *all, size_t count)
+{
+    forget_peers(self);
+    self->peers = mem_array(count, sizeof(relay_port *));
+    if (self->peers == NULL) {
+        return BAY_NOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        self->peers[i] = relay_port_ref(all[i]->port);
+    }
+    self->peer_count = count;
+    return BAY_OK;
 }
 
 static bool stays(agent *const *items, size_t count, const agent *candidate)

@@ -50,6 +50,10 @@ void agents_free(agents *self);
 bay_err agents_set(agents *self, const agents_entry *entries, size_t count,
                    bay_diag *diag) BAY_MUST_CHECK;
 
+/* Lets the objects of several loops share the agents that live on one. Before any loop runs; every
+ * loop gives the same row. */
+bay_err agents_set_peers(agents *self, agents *const *all, size_t count) BAY_MUST_CHECK;
+
 /* For http_face_options.plain: false: not a path of ours. */
 bool agents_take(agents *self, http_exchange *exchange);
 /* Open streams end (before a drain). */

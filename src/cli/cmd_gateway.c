@@ -14,15 +14,36 @@ static log_level level_of(const cli_arguments *arguments, const config *settings
     return arguments->verbosity == 1 ? LOG_INFO : LOG_DEBUG;
 }
 
-/* "127.0.0.1:8930" with the port that was really taken. */
-static void put_url(buf *out, const gateway *running)
+/* "http://127.0.0.1:8930" with the port that was really taken. */
+static void put_origin(buf *out, const gateway *running)
 {
     bay_str address = gateway_address(running);
     bay_str host = str_head(address, str_find_last(address, ':'));
     bool is_any = str_eq(host, STR("0.0.0.0")) || str_eq(host, STR("[::]"));
     buf_str(out, gateway_is_tls(running) ? STR("https://") : STR("http://"));
     buf_str(out, is_any ? STR("127.0.0.1") : host);
-    buf_printf(out, ":%u/mcp", gateway_port(running));
+    buf_printf(out, ":%u", gateway_port(running));
+}
+
+static void put_url(buf *out, const gateway *running)
+{
+    put_origin(out, running);
+    buf_lit(out, "/mcp");
+}
+
+static void put_agents(buf *out, const gateway *running)
+{
+    size_t count = gateway_agent_count(running);
+    if (count > 0) {
+        buf_printf(out, "\n%zu agents:\n", count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        buf_lit(out, "  ");
+        put_origin(out, running);
+        buf_lit(out, "/a2a/");
+        output_line(out, gateway_agent_name(running, i));
+        buf_char(out, '\n');
+    }
 }
 
 /* Tells a person what there is and how to plug it in. */
@@ -45,6 +66,7 @@ static void tell(void *user, gateway *running, const char *what)
         if (count > SHOWN) {
             buf_printf(&text, "  … and %zu more\n", count - SHOWN);
         }
+        put_agents(&text, running);
         buf_lit(&text, "\nTo plug a desktop host in, paste this into its configuration:\n\n"
                        "  {\"mcpServers\": {\"patchbay\": {\"url\": \"");
         put_url(&text, running);

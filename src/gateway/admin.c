@@ -40,7 +40,9 @@ static void write_server(json_writer *writer, const slot *at)
         json_put_null(writer);
     }
     json_key_lit(writer, "transport");
-    json_put_str(writer, upstream_config(server)->command.len > 0 ? STR("stdio") : STR("http"));
+    json_put_str(writer, upstream_config(server)->agent.len > 0     ? STR("agent")
+                         : upstream_config(server)->command.len > 0 ? STR("stdio")
+                                                                    : STR("http"));
     if (upstream_process_id(server) > 0) {
         json_key_lit(writer, "pid");
         json_put_int(writer, upstream_process_id(server));
@@ -84,6 +86,12 @@ void admin_write_state(worker *self, buf *out)
         write_server(&writer, self->slots[i]);
     }
     json_close_array(&writer);
+    if (self->agents != NULL && agents_count(self->agents) > 0) {
+        json_key_lit(&writer, "agents");
+        json_open_array(&writer);
+        agents_write_state(self->agents, &writer);
+        json_close_array(&writer);
+    }
     json_close_object(&writer);
 }
 

@@ -37,6 +37,21 @@ static bay_err open_tls(gateway *self, bay_diag *diag)
     return tls_server_new(&options, &self->tls, diag);
 }
 
+/* An agent made of tools lives on one loop, and is called from all. */
+static bay_err join_agents(gateway *self, bay_diag *diag)
+{
+    agents **all = mem_array(self->worker_count, sizeof(agents *));
+    bay_err err = all != NULL ? BAY_OK : BAY_NOMEM;
+    for (uint32_t i = 0; err == BAY_OK && i < self->worker_count; i++) {
+        all[i] = self->workers[i].agents;
+    }
+    for (uint32_t i = 0; err == BAY_OK && i < self->worker_count; i++) {
+        err = agents_set_peers(all[i], all, self->worker_count);
+    }
+    mem_free(all);
+    return err == BAY_OK ? BAY_OK : diag_set(diag, err, "out of memory");
+}
+
 static bay_err open_workers(gateway *self, bay_diag *diag)
 {
     for (uint32_t i = 0; i < self->worker_count; i++) {
@@ -46,7 +61,8 @@ static bay_err open_workers(gateway *self, bay_diag *diag)
             return diag_set(diag, err, "a worker could not be set up: %s", bay_err_text(err));
         }
     }
-    bay_err err = gateway_build(self);
+    bay_err err = join_agents(self, diag);
+    err = err == BAY_OK ? gateway_build(self) : err;
     if (err != BAY_OK) {
         return diag_set(diag, err, "the servers could not be set up: %s", bay_err_text(err));
     }
@@ -244,6 +260,16 @@ size_t gateway_tool_count(const gateway *self)
 bay_str gateway_tool_name(const gateway *self, size_t index)
 {
     return face_shown(self->workers[0].all, LISTING_TOOLS, index);
+}
+
+size_t gateway_agent_count(const gateway *self)
+{
+    return self->workers[0].agents != NULL ? agents_count(self->workers[0].agents) : 0;
+}
+
+bay_str gateway_agent_name(const gateway *self, size_t index)
+{
+    return agents_name(self->workers[0].agents, index);
 }
 
 bool gateway_is_tls(const gateway *self)

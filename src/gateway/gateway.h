@@ -38,6 +38,9 @@ bay_str gateway_address(const gateway *self); /* the first address, as it was wr
 /* The tools that "/mcp" shows, in its order; on worker 0's thread, until it next turns. */
 size_t gateway_tool_count(const gateway *self);
 bay_str gateway_tool_name(const gateway *self, size_t index);
+/* The agents at "/a2a/NAME", likewise. */
+size_t gateway_agent_count(const gateway *self);
+bay_str gateway_agent_name(const gateway *self, size_t index);
 bool gateway_is_tls(const gateway *self);
 
 #endif

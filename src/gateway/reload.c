@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "gateway/agents.h"
 #include "gateway/session_keys.h"
 #include "gateway/worker.h"
 
@@ -187,6 +188,19 @@ static void retire_old(reload *self, worker *on, slot **old, size_t count)
     }
 }
 
+/* Before the listener has a port there is nothing to say where agents are; it sets them then. */
+static void set_agents(reload *self, worker *on)
+{
+    bay_diag diag = {0};
+    if (on->server != NULL && http_server_port(on->server) == 0) {
+        return;
+    }
+    if (worker_agents_set(on, &diag) != BAY_OK) {
+        atomic_fetch_add(&self->failures, 1);
+        LOG(LOG_ERROR, "gateway", "agents could not be set up: %s", diag.text);
+    }
+}
+
 static void swap(reload *self, worker *on)
 {
     slot **slots = self->places[on->index];
@@ -214,6 +228,7 @@ static void swap(reload *self, worker *on)
         LOG(LOG_ERROR, "gateway", "the faces could not be rebuilt: %s", bay_err_text(err));
     }
     retire_old(self, on, old, old_count);
+    set_agents(self, on);
     mem_free(old);
     config_free(old_config);
 }

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "gateway/agents.h"
 #include "gateway/worker.h"
 
 enum { RETIRE_STEP_MS = 50 };
@@ -198,7 +199,9 @@ bay_err slot_new(worker *owner, const config *settings, const config_server *ser
                                 .config = settings,
                                 .server = server,
                                 .events = &slot_events,
-                                .user = self};
+                                .user = self,
+                                .engine = worker_agents_engine,
+                                .engine_user = owner};
     bay_err err = self->is_mirror
                       ? upstream_new_mirror(&options, process_owner, owner_loop, &self->upstream)
                       : upstream_new(&options, &self->upstream);

@@ -15,6 +15,8 @@ bay_err upstream_init(upstream *self, const upstream_ops *ops, const upstream_op
     self->server = options->server;
     self->events = options->events;
     self->user = options->user;
+    self->engine = options->engine;
+    self->engine_user = options->engine_user;
     self->name = mem_dup(options->server->name.at, options->server->name.len);
     list_init(&self->watchers);
     buf_init(&self->instructions, UPSTREAM_INSTRUCTIONS_BYTES);

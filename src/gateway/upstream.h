@@ -19,6 +19,7 @@
 #include "gateway/config.h"
 #include "mcp/client.h"
 #include "mcp/inputs.h"
+#include "mcp/server.h"
 #include "net/http_client.h"
 #include "net/loop.h"
 
@@ -97,6 +98,10 @@ typedef struct upstream_options {
     const config_server *server;
     const upstream_events *events;
     void *user;
+    /* Of a server that stands for an agent's skills: the engine in this process, looked up for each
+     * link; NULL: it is not there. */
+    mcp_server *(*engine)(void *engine_user, bay_str agent);
+    void *engine_user;
 } upstream_options;
 
 enum { UPSTREAM_ERROR_BYTES = 240, UPSTREAM_MAX_WAITING = 10000 };

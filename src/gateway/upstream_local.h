@@ -13,8 +13,8 @@
 #ifndef GATEWAY_UPSTREAM_LOCAL_H
 #define GATEWAY_UPSTREAM_LOCAL_H
 
-#include "base/map.h"
 #include "base/circuit.h"
+#include "base/map.h"
 #include "gateway/upstream_parts.h"
 #include "gateway/upstream_share.h"
 #include "transport/mcp_link.h"

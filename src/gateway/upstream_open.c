@@ -178,6 +178,18 @@ static bay_err open_url(local *self, berth *at, const mcp_link_options *options,
     return err;
 }
 
+/* The skills of an agent: a server of this very loop. */
+static bay_err open_agent(local *self, berth *at, const mcp_link_options *options, bay_diag *diag)
+{
+    bay_str agent = self->base.server->agent;
+    mcp_server *engine =
+        self->base.engine != NULL ? self->base.engine(self->base.engine_user, agent) : NULL;
+    if (engine == NULL) {
+        return diag_set(diag, BAY_NOTFOUND, "there is no agent \"%.*s\"", BAY_STR(agent));
+    }
+    return mcp_link_open_local(self->base.loop, engine, options, &at->connection);
+}
+
 bay_err local_open(local *self, berth *at, const mcp_client_events *events, bay_diag *diag)
 {
     buf capabilities;
@@ -190,8 +202,9 @@ bay_err local_open(local *self, berth *at, const mcp_client_events *events, bay_
     bay_err err = capabilities.err;
     if (err == BAY_OK) {
         mcp_link_options options = link_options(self, at, events, buf_view(&capabilities));
-        err = local_is_process(self) ? open_process(self, at, &options, diag)
-                                     : open_url(self, at, &options, diag);
+        err = self->base.server->agent.len > 0 ? open_agent(self, at, &options, diag)
+              : local_is_process(self)         ? open_process(self, at, &options, diag)
+                                               : open_url(self, at, &options, diag);
     }
     buf_fini(&capabilities);
     return err;

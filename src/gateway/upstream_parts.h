@@ -41,6 +41,8 @@ struct upstream {
     char *name; /* its own copy: a reload replaces the config below it */
     const upstream_events *events;
     void *user;
+    mcp_server *(*engine)(void *engine_user, bay_str agent); /* as in upstream_options */
+    void *engine_user;
     upstream_state state;
     bool is_settled;
     size_t open_calls;

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "gateway/agents.h"
 #include "gateway/token.h"
 #include "gateway/worker.h"
 #include "net/socket.h"
@@ -142,25 +143,38 @@ config_list worker_addresses(const worker *self)
     return given->len > 0 ? (config_list){given, 1} : self->config->listen;
 }
 
+bool worker_is_loopback(config_list addresses)
+{
+    bool is_all = true;
+    for (size_t i = 0; i < addresses.count; i++) {
+        is_all = is_all && is_loopback(addresses.at[i]);
+    }
+    return is_all;
+}
+
+/* What is neither a face's nor an operator's. */
+static bool worker_plain(void *user, http_exchange *exchange)
+{
+    worker *self = user;
+    return admin_request(self, exchange) ||
+           (self->agents != NULL && agents_take(self->agents, exchange));
+}
+
 static bay_err open_http(worker *self)
 {
     config_list addresses = worker_addresses(self);
     const config *settings = self->config;
     const config_limits *limits = &settings->limits;
     uint32_t keep_alive_ms = settings->timeouts.keep_alive_ms;
-    bool all_loopback = true;
-    for (size_t i = 0; i < addresses.count; i++) {
-        all_loopback = all_loopback && is_loopback(addresses.at[i]);
-    }
     http_face_options options_of_face = {
         .hosts = settings->allowed_hosts.at,
         .host_count = settings->allowed_hosts.count,
         .origins = settings->allowed_origins.at,
         .origin_count = settings->allowed_origins.count,
-        .is_loopback = all_loopback,
+        .is_loopback = worker_is_loopback(addresses),
         .worker = self->index,
         .engine = worker_engine,
-        .plain = admin_request,
+        .plain = worker_plain,
         .home = worker_home,
         .recall = worker_recall,
         .keep_alive_ms = keep_alive_ms > 0 ? keep_alive_ms : UINT32_MAX,
@@ -233,6 +247,9 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag
     if (err == BAY_OK && !owner->options.on_stdio) {
         err = open_http(self);
     }
+    if (err == BAY_OK) {
+        err = worker_agents_init(self, diag);
+    }
     return err == BAY_OK
                ? BAY_OK
                : diag_set(diag, err, "a worker could not be set up: %s", bay_err_text(err));
@@ -264,7 +281,7 @@ bay_err worker_listen(worker *self, uint16_t *inout_port, bay_diag *diag)
             *inout_port = http_server_port(self->server);
         }
     }
-    return BAY_OK;
+    return worker_agents_set(self, diag); /* their cards say where this is */
 }
 
 static void stdio_done(void *user)
@@ -313,6 +330,7 @@ void worker_drain(worker *self)
         return;
     }
     http_face_close_streams(self->http_face);
+    agents_close_streams(self->agents);
     uint32_t drain_ms = self->config->timeouts.drain_ms;
     err_ignore(loop_timer_start(self->loop, &self->last_words, drain_ms));
     http_server_drain(self->server, drain_ms + LAST_WORDS_MS, worker_drained, self);

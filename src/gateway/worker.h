@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 
+#include "agents/agents.h"
 #include "gateway/face.h"
 #include "gateway/freshness.h"
 #include "gateway/gateway.h"
@@ -40,6 +41,8 @@ struct worker {
     http_server *server;
     http_face *http_face;
     mcp_stdio *stdio;
+    agents *agents;              /* NULL: nothing is listened on */
+    const config *agents_config; /* of which these agents are; NULL: there were none yet */
     face *all;
     face **profiles; /* "/mcp/@NAME", in the order of the configuration */
     size_t profile_count;
@@ -81,6 +84,7 @@ void worker_set_ring(worker *self, const seal_ring *ring);
 bay_err worker_listen(worker *self, uint16_t *inout_port, bay_diag *diag) BAY_MUST_CHECK;
 bay_err worker_open_stdio(worker *self, bay_diag *diag) BAY_MUST_CHECK;
 config_list worker_addresses(const worker *self);
+bool worker_is_loopback(config_list addresses); /* all of them */
 void worker_drain(worker *self);
 void worker_start_servers(worker *self);
 

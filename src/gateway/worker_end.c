@@ -108,6 +108,8 @@ void worker_end_faces(worker *self)
     if (self->http_face != NULL) {
         http_face_free(self->http_face);
     }
+    agents_free(self->agents);
+    self->agents = NULL;
     for (size_t i = 0; i < self->slot_count; i++) {
         end_slot_face(self->slots[i]);
     }
@@ -162,5 +164,6 @@ void worker_fini(worker *self)
 {
     session_store_free(self->sessions);
     loop_free(self->loop);
+    config_free(self->agents_config);
     config_free(self->config);
 }

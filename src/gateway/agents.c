@@ -1,0 +1,273 @@
+#include "gateway/agents.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+enum { KEY_BYTES = 64 << 10, ADDRESS_BYTES = 1024 };
+
+/* What all agents of one configuration share on one loop; counted. */
+typedef struct shared {
+    uint32_t references;
+    const config *config;
+    jose_key *key;
+    agents_public public;
+    char base[4096];
+    char grpc[ADDRESS_BYTES];
+    char jku[4200];
+} shared;
+
+/* What one agent's settings are borrowed from. */
+typedef struct hold {
+    shared *of;
+    agents_settings settings;
+    http_field fields[];
+} hold;
+
+static void shared_unref(shared *self)
+{
+    if (self != NULL && --self->references == 0) {
+        jose_key_free(self->key);
+        config_free(self->config);
+        mem_free(self);
+    }
+}
+
+static void release(void *held)
+{
+    hold *self = held;
+    shared_unref(self->of);
+    mem_free(self);
+}
+
+static bay_err read_key(shared *self, bay_diag *diag)
+{
+    bay_str path = self->config->a2a.key;
+    if (path.len == 0) {
+        return BAY_OK;
+    }
+    char *text = mem_alloc(KEY_BYTES);
+    if (text == NULL) {
+        return diag_set(diag, BAY_NOMEM, "out of memory");
+    }
+    int file = open(path.at, O_RDONLY | O_CLOEXEC);
+    ssize_t got = file >= 0 ? read(file, text, KEY_BYTES) : -1;
+    if (file >= 0) {
+        close(file);
+    }
+    bay_diag why = {0};
+    bay_err err = BAY_IO;
+    if (got > 0 && got < KEY_BYTES) {
+        err = jose_key_new((bay_str){text, (size_t)got}, STR(""), &self->key, &why);
+    }
+    mem_wipe(text, KEY_BYTES);
+    mem_free(text);
+    return err == BAY_OK
+               ? BAY_OK
+               : diag_set(diag, err, "a2a.key: %.*s cannot sign cards: %.100s", BAY_STR(path),
+                          why.text[0] != '\0' ? why.text : bay_err_text(err));
+}
+
+/* host:port as clients reach it: the port that was really taken, no wildcard. */
+static void write_address(const worker *self, buf *out)
+{
+    bay_str address = worker_addresses(self).at[0];
+    bay_str host = str_head(address, str_find_last(address, ':'));
+    bool is_any = str_eq(host, STR("0.0.0.0")) || str_eq(host, STR("[::]"));
+    uint16_t port = self->server != NULL ? http_server_port(self->server) : 0;
+    buf_str(out, is_any ? STR("127.0.0.1") : host);
+    buf_printf(out, ":%u", port);
+}
+
+/* "https://gateway.example" -> "gateway.example:443" */
+static void write_authority(bay_str url, buf *out)
+{
+    bool is_https = str_starts(url, STR("https://"));
+    bay_str rest = str_from(url, is_https ? 8 : 7);
+    rest = str_head(rest, str_find(rest, '/'));
+    bool has_port = str_find_last(rest, ':') < rest.len && rest.at[rest.len - 1] != ']';
+    buf_str(out, rest);
+    if (!has_port) {
+        buf_str(out, is_https ? STR(":443") : STR(":80"));
+    }
+}
+
+static void write_public(const worker *self, shared *of)
+{
+    const config_a2a *settings = &of->config->a2a;
+    buf base = {.at = of->base, .cap = sizeof(of->base), .max = sizeof(of->base)};
+    buf grpc = {.at = of->grpc, .cap = sizeof(of->grpc), .max = sizeof(of->grpc)};
+    buf jku = {.at = of->jku, .cap = sizeof(of->jku), .max = sizeof(of->jku)};
+    if (settings->public_url.len > 0) {
+        buf_str(&base, settings->public_url);
+        write_authority(settings->public_url, &grpc);
+    } else {
+        buf_str(&base, self->gateway->tls != NULL ? STR("https://") : STR("http://"));
+        write_address(self, &base);
+        write_address(self, &grpc);
+    }
+    buf_str(&jku, buf_view(&base));
+    buf_lit(&jku, "/a2a/keys.json");
+#ifdef BAY_NO_HTTP2
+    buf_clear(&grpc);
+#endif
+    of->public = (agents_public){
+        .base = buf_view(&base),
+        .grpc = buf_view(&grpc),
+        .key = of->key,
+        .jku = of->key != NULL ? buf_view(&jku) : (bay_str){"", 0},
+        .is_hybrid_default = settings->hybrid,
+        .card_max_age_s = settings->card_max_age_ms / 1000,
+    };
+}
+
+static bay_err shared_new(const worker *self, shared **out, bay_diag *diag)
+{
+    shared *made = mem_zalloc(sizeof(*made));
+    if (made == NULL) {
+        return diag_set(diag, BAY_NOMEM, "out of memory");
+    }
+    made->references = 1;
+    made->config = config_ref(self->config);
+    bay_err err = read_key(made, diag);
+    if (err != BAY_OK) {
+        shared_unref(made);
+        return err;
+    }
+    write_public(self, made);
+    *out = made;
+    return BAY_OK;
+}
+
+static const char *file_of(bay_str path)
+{
+    return path.len > 0 ? path.at : NULL;
+}
+
+static void write_settings(const config *all, const config_agent *agent, hold *out)
+{
+    for (size_t i = 0; i < agent->headers.count; i++) {
+        out->fields[i] = (http_field){agent->headers.at[i].name, agent->headers.at[i].value};
+    }
+    bool is_card = agent->card.len > 0;
+    out->settings = (agents_settings){
+        .name = agent->name,
+        .url = is_card ? agent->card : agent->url,
+        .is_card = is_card,
+        .fields = out->fields,
+        .field_count = agent->headers.count,
+        .has_version = agent->version > 0,
+        .version = agent->version > 0 ? (a2a_version)(agent->version - 1) : A2A_1_0,
+        .has_binding = agent->binding > 0,
+        .binding = agent->binding > 0 ? (a2a_binding)(agent->binding - 1) : A2A_JSONRPC,
+        .verify = {agent->verify.keys, agent->verify.jku.at, agent->verify.jku.count,
+                   agent->verify.is_required},
+        .tls_ca = file_of(agent->tls.ca),
+        .tls_certificate = file_of(agent->tls.certificate),
+        .tls_key = file_of(agent->tls.key),
+        .connect_ms = all->timeouts.connect_ms,
+        .connections = all->limits.origin_connections,
+        .timeout_ms = agent->timeout_ms,
+        .stream_idle_ms = agent->stream_idle_ms,
+        .refresh_ms = agent->refresh_ms,
+        .answer_bytes = all->limits.message_bytes,
+        .circuit = {agent->failures, agent->window_ms, agent->cool_off_ms},
+        .tools = agent->tools.at,
+        .tool_count = agent->tools.count,
+        .title = agent->title,
+        .description = agent->description,
+    };
+}
+
+static mcp_server *tools_engine(void *user)
+{
+    worker *self = user;
+    return self->all != NULL ? face_engine(self->all) : NULL;
+}
+
+bay_err worker_agents_init(worker *self, bay_diag *diag)
+{
+    const config *settings = self->config;
+    config_list addresses = worker_addresses(self);
+    uint32_t keep_alive_ms = settings->timeouts.keep_alive_ms;
+    agents_options options = {
+        .loop = self->loop,
+        .http = self->http,
+        .hosts = settings->allowed_hosts.at,
+        .host_count = settings->allowed_hosts.count,
+        .origins = settings->allowed_origins.at,
+        .origin_count = settings->allowed_origins.count,
+        .is_loopback = worker_is_loopback(addresses),
+        .is_lenient = settings->a2a.lenient,
+        .keep_alive_ms = keep_alive_ms > 0 ? keep_alive_ms : UINT32_MAX,
+        .drain_ms = settings->timeouts.drain_ms,
+        .tools = {tools_engine, self},
+    };
+    bay_err err = agents_new(&options, &self->agents);
+    return err == BAY_OK ? BAY_OK
+                         : diag_set(diag, err, "agents could not be set up: %s", bay_err_text(err));
+}
+
+/* Those whose settings, and what all share, are as they were. */
+static bool is_kept(const worker *self, const config_agent *agent)
+{
+    const config *old = self->agents_config;
+    const config_agent *known = old != NULL ? config_agent_find(old, agent->name) : NULL;
+    return known != NULL && !known->is_disabled && config_equal_agent(known, agent) &&
+           config_equal_a2a(&old->a2a, &self->config->a2a);
+}
+
+bay_err worker_agents_set(worker *self, bay_diag *diag)
+{
+    const config *all = self->config;
+    if (self->agents == NULL || (all->agent_count == 0 && agents_count(self->agents) == 0)) {
+        return BAY_OK;
+    }
+    shared *of = NULL;
+    bay_err err = shared_new(self, &of, diag);
+    agents_entry *entries = mem_array(all->agent_count + 1, sizeof(*entries));
+    size_t count = 0;
+    err = err == BAY_OK && entries == NULL ? diag_set(diag, BAY_NOMEM, "out of memory") : err;
+    for (size_t i = 0; err == BAY_OK && i < all->agent_count; i++) {
+        const config_agent *agent = &all->agents[i];
+        if (agent->is_disabled) {
+            continue;
+        }
+        hold *held = mem_zalloc(sizeof(*held) + agent->headers.count * sizeof(http_field));
+        if (held == NULL) {
+            err = diag_set(diag, BAY_NOMEM, "out of memory");
+            break;
+        }
+        held->of = of;
+        of->references++;
+        write_settings(all, agent, held);
+        entries[count++] = (agents_entry){.settings = &held->settings,
+                                          .public = &of->public,
+                                          .hold = held,
+                                          .release = release,
+                                          .is_kept = is_kept(self, agent)};
+    }
+    if (err == BAY_OK) {
+        err = agents_set(self->agents, entries, count, diag);
+        config_free(self->agents_config);
+        self->agents_config = config_ref(all);
+    } else {
+        for (size_t i = 0; i < count; i++) {
+            release(entries[i].hold);
+        }
+    }
+    mem_free(entries);
+    shared_unref(of);
+    return err;
+}
+
+mcp_server *worker_agents_engine(void *user, bay_str name)
+{
+    worker *self = user;
+    return self->agents != NULL ? agents_skills_of(self->agents, name) : NULL;
+}

@@ -1,0 +1,16 @@
+/* What ties the agents of one loop (agents/agents) to the gateway: the configuration in their
+ * words, the faces whose tools they are made of, the servers that stand for their skills. */
+#ifndef GATEWAY_AGENTS_H
+#define GATEWAY_AGENTS_H
+
+#include "gateway/worker.h"
+
+/* Of a worker that has its HTTP client. */
+bay_err worker_agents_init(worker *self, bay_diag *diag) BAY_MUST_CHECK;
+/* The agents of the worker's configuration; those that did not change stay. Called again when the
+ * listener has its port. */
+bay_err worker_agents_set(worker *self, bay_diag *diag) BAY_MUST_CHECK;
+/* The engine of the tools of an agent, for an upstream in process. NULL: there is no such agent. */
+mcp_server *worker_agents_engine(void *user, bay_str name);
+
+#endif
