@@ -245,7 +245,8 @@ void a2a_agent_free(a2a_agent *self)
     CHECK(self->depth == 0);
     a2a_fault fault;
     err_ignore(a2a_fault_set(&fault, A2A_E_UNAVAILABLE, "the agent is being stopped"));
-    self->depth = 1; /* who is told may call in, but nothing is settled any more */
+    self->depth = 1;       /* who is told may call in, but nothing is settled any more */
+    self->woken_at_ms = 1; /* nobody needs to be woken */
     for (list_link *link; (link = list_first(&self->turns)) != NULL;) {
         agent_turn_close(CONTAINER_OF(link, a2a_turn, in_agent));
     }

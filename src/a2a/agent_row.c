@@ -1,7 +1,7 @@
 /* A task as its keeper has it: one JSON object, with all that another process needs to go on.
  *
- *   {"v":1, "revision":…, "order":…, "principal":"…", "hasStreams":…, "task":{1.0 Task},
- *    "memory":"base64", "complete":[artifactId…], "configs":[{"form":…, "config":{…}}…],
+ *   {"v":1, "revision":…, "order":…, "pushed":…, "principal":"…", "hasStreams":…, "task":{1.0
+ * Task}, "memory":"base64", "complete":[artifactId…], "configs":[{"form":…, "config":{…}}…],
  *    "turns":[{"request":{…}, "traceparent":"…", "extensions":"…", "isNew":…, "isBegun":…}…]} */
 #include <stdlib.h>
 
@@ -62,8 +62,9 @@ static void write_configs(const agent_task *self, buf *out)
 
 void agent_write_row(const agent_task *self, buf *out)
 {
-    buf_printf(out, "{\"v\":%d,\"revision\":%llu,\"order\":%llu,\"principal\":", ROW_VERSION,
-               (unsigned long long)self->revision, (unsigned long long)self->order);
+    buf_printf(out, "{\"v\":%d,\"revision\":%llu,\"order\":%llu,\"pushed\":%llu,\"principal\":",
+               ROW_VERSION, (unsigned long long)self->revision, (unsigned long long)self->order,
+               (unsigned long long)self->pushed);
     json_quote(out, self->context->owner->name);
     if (self->has_streams) {
         buf_lit(out, ",\"hasStreams\":true");
@@ -281,8 +282,18 @@ static bay_err restore_events(agent_task *task, a2a_event *const *events, size_t
         made->event = a2a_event_ref(events[i]);
         agent_event_take(task, made);
     }
-    task->pushed = task->revision;
     return BAY_OK;
+}
+
+/* What was kept may not have reached the courier any more: lately told events are told again. */
+static void restore_pushed(agent_task *task, const row *from)
+{
+    a2a_agent *of = task->of;
+    bool is_recent = task->status_ms + of->limits.deduplicate_ms >= agent_now(of);
+    uint64_t pushed = task->revision;
+    task->pushed = is_recent && json_uint64(json_get(from->root, STR("pushed")), &pushed) == BAY_OK
+                       ? pushed
+                       : task->revision;
 }
 
 /* Their messages may come again: whoever sent them may not have got an answer. */
@@ -344,6 +355,7 @@ static bay_err restore_task(agent_task *task, row *from, a2a_event *const *event
         list_push(&of->terminal, &task->in_terminal);
         of->is_terminal_sorted = false;
     }
+    restore_pushed(task, from);
     restore_seen(task, from);
     agent_task_touch(task);
     return BAY_OK;
