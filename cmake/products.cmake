@@ -99,7 +99,8 @@ endforeach()
 
 # Programs of tests/interop, built on demand: our client for servers on other SDKs, and the server and
 # the client of the matrix of eras.
-foreach(pair sdk_client=sdks/sdk_client eras_fixture=eras/fixture eras_player=eras/player)
+foreach(pair sdk_client=sdks/sdk_client eras_fixture=eras/fixture eras_player=eras/player
+        interop_agent=a2a/interop_agent interop_caller=a2a/interop_caller)
     string(REGEX REPLACE "=.*" "" name ${pair})
     string(REGEX REPLACE ".*=" "" file ${pair})
     if(EXISTS ${CMAKE_SOURCE_DIR}/tests/interop/${file}.c)
