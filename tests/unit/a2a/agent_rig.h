@@ -42,7 +42,9 @@ typedef struct told {
     char *events[RIG_EVENTS];
     uint64_t sequences[RIG_EVENTS];
     bool is_last[RIG_EVENTS];
-    bay_err says; /* to the next events */
+    const a2a_event *last; /* to see that all get the same one; it may be gone */
+    bay_err says;          /* to the next events */
+    bool awaits_drain;
     bool is_unwilling;
     void (*on_result)(struct told *self);
     struct told *inner; /* a call that on_result made */
@@ -115,13 +117,15 @@ static inline void told_result(a2a_call *call, bay_str json)
 static inline bay_err told_event(a2a_call *call, a2a_event *event)
 {
     told *self = (told *)call;
-    CHECK(self->ended == 0 && self->event_count < RIG_EVENTS);
+    CHECK(self->ended == 0 && self->event_count < RIG_EVENTS && !self->awaits_drain);
     if (self->says == BAY_CLOSED) {
         return BAY_CLOSED;
     }
     self->events[self->event_count] = rig_copy(a2a_event_json(event));
     self->sequences[self->event_count] = a2a_event_sequence(event);
     self->is_last[self->event_count++] = a2a_event_is_last(event);
+    self->last = event;
+    self->awaits_drain = self->says == BAY_AGAIN;
     return self->says;
 }
 
@@ -198,6 +202,7 @@ static inline void rig_drain(told *call)
 {
     a2a_service *service = a2a_agent_service(call->of->agent);
     call->says = BAY_OK;
+    call->awaits_drain = false;
     service->drained(service, &call->call);
 }
 

@@ -10,8 +10,8 @@ static void refuses_bad_questions(void **state)
                                       "{\"pageSize\":-1}",
                                       "{\"historyLength\":-1}",
                                       "{\"pageToken\":\"x\"}",
-                                      "{\"pageToken\":\"0000000000000000000000000000000000000000"
-                                      "000000000000000000000000\"}",
+                                      ("{\"pageToken\":\"0000000000000000000000000000000000000000"
+                                       "000000000000000000000000\"}"),
                                       "{\"statusTimestampAfter\":\"yesterday\"}",
                                       "{\"statusTimestampAfter\":\"2023-13-01T00:00:00Z\"}",
                                       "{\"statusTimestampAfter\":\"2023-11-14T22:13:20\"}"};

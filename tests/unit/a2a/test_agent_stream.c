@@ -118,6 +118,7 @@ static void tells_all_the_same(void **state)
         assert_int_equal(calls[i]->event_count, 1);
         assert_holds(calls[i]->events[0], "{\"task\":");
         assert_int_equal(calls[i]->sequences[0], 2);
+        assert_ptr_equal(calls[i]->last, calls[0]->last); /* written once for all */
     }
     assert_int_equal(rig_artifact(r->held, "a", "x", false, false), BAY_OK);
     rig_leave(calls[3]);
@@ -125,6 +126,9 @@ static void tells_all_the_same(void **state)
     assert_int_equal(rig_artifact(r->held, "a", "y", true, false), BAY_OK);
     assert_int_equal(calls[3]->ended, 1);
     assert_int_equal(calls[5]->ended, 1);
+    for (int i = 0; i < READERS; i++) {
+        assert_true(i == 3 || i == 5 || calls[i]->last == first->last);
+    }
     rig_complete(r, r->held);
     for (int i = 0; i < READERS; i++) {
         assert_int_equal(calls[i]->ended, 1);
