@@ -217,7 +217,7 @@ static void wait_for(cli_agent *self, const bool *is_done)
 static cli_exit fail(const bay_diag *diag)
 {
     cli_say("%s", diag->text[0] != '\0' ? diag->text : bay_err_text(diag->code));
-    return cli_exit_of(diag->code);
+    return diag->code == BAY_REMOTE ? CLI_EXIT_REMOTE : cli_exit_of(diag->code);
 }
 
 static cli_exit signalled(void)

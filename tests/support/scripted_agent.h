@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +44,7 @@ typedef struct scripted_agent {
     size_t done; /* read it after scripted_agent_stop */
     bool has_failed;
     char requests[AGENT_STEPS][AGENT_REQUEST_BYTES];
+    sem_t taken; /* posted for each step, before its answer */
     pthread_t thread;
 } scripted_agent;
 
@@ -191,6 +193,7 @@ static inline void *agent_main(void *argument)
                 self->has_failed = true;
             } else {
                 self->done++;
+                sem_post(&self->taken);
                 agent_answer(self, fd, step, request);
             }
         }
@@ -213,9 +216,19 @@ static inline void scripted_agent_start(scripted_agent *self, const agent_step *
     assert_int_equal(bind(self->listener, (struct sockaddr *)&address, len), 0);
     assert_int_equal(listen(self->listener, 64), 0);
     assert_int_equal(getsockname(self->listener, (struct sockaddr *)&address, &len), 0);
+    assert_int_equal(sem_init(&self->taken, 0, 0), 0);
     assert_int_equal(pipe(self->stop), 0);
     snprintf(self->url, sizeof(self->url), "http://127.0.0.1:%u", ntohs(address.sin_port));
     assert_int_equal(pthread_create(&self->thread, NULL, agent_main, self), 0);
+}
+
+/* Waits until so many more steps were taken. */
+static inline void scripted_agent_await(scripted_agent *self, int steps)
+{
+    for (int i = 0; i < steps; i++) {
+        while (sem_wait(&self->taken) != 0) {
+        }
+    }
 }
 
 /* Ends it without a look at what it did. */
@@ -223,6 +236,7 @@ static inline void scripted_agent_end(scripted_agent *self)
 {
     assert_int_equal(write(self->stop[1], "", 1), 1);
     pthread_join(self->thread, NULL);
+    sem_destroy(&self->taken);
     close(self->listener);
     close(self->stop[0]);
     close(self->stop[1]);
