@@ -17,6 +17,7 @@ enum {
     PRIVATE_BYTES = 64 << 10, /* of a private key's text */
     KEY_ID_BYTES = 256,
     RSA_EXPONENT_BYTES = 4,
+    RECENT_TOKENS = 256, /* whose signatures are not checked again */
     SIGNATURE_BYTES = JOSE_RSA_BITS_MOST / 8,
     SCRATCH_BYTES = 4 << 20, /* to read one text with */
 };
@@ -33,9 +34,17 @@ struct jose_key {
     jose_entry entry;
 };
 
+/* Tokens come with every request of their bearer; checking a signature costs as much as the rest of
+ * a request. A digest's first byte says where it is remembered. */
+typedef struct jose_recent {
+    unsigned char digests[RECENT_TOKENS][JOSE_DIGEST_BYTES];
+    bool is_used[RECENT_TOKENS];
+} jose_recent;
+
 struct jose_keys {
     size_t count;
     jose_entry entries[JOSE_KEYS];
+    jose_recent *recent;
 };
 
 static void entry_fini(jose_entry *self)
@@ -430,6 +439,11 @@ bay_err jose_keys_new(bay_str text, jose_keys **out, bay_diag *diag)
     if (self == NULL) {
         return diag_set(diag, BAY_NOMEM, "out of memory");
     }
+    self->recent = mem_zalloc(sizeof(*self->recent));
+    if (self->recent == NULL) {
+        jose_keys_free(self);
+        return diag_set(diag, BAY_NOMEM, "out of memory");
+    }
     arena memory;
     json_doc doc;
     arena_init(&memory, SCRATCH_BYTES);
@@ -454,7 +468,21 @@ void jose_keys_free(jose_keys *self)
     for (size_t i = 0; i < self->count; i++) {
         entry_fini(&self->entries[i]);
     }
+    mem_free(self->recent);
     mem_free(self);
+}
+
+bool jose_keys_recall(const jose_keys *self, const unsigned char digest[JOSE_DIGEST_BYTES])
+{
+    const jose_recent *recent = self->recent;
+    return recent->is_used[digest[0]] &&
+           memcmp(recent->digests[digest[0]], digest, JOSE_DIGEST_BYTES) == 0;
+}
+
+void jose_keys_remember(const jose_keys *self, const unsigned char digest[JOSE_DIGEST_BYTES])
+{
+    memcpy(self->recent->digests[digest[0]], digest, JOSE_DIGEST_BYTES);
+    self->recent->is_used[digest[0]] = true;
 }
 
 size_t jose_keys_count(const jose_keys *self)
@@ -566,7 +594,11 @@ static bool signature_is_whole(bay_str text, jose_algorithm algorithm)
 bay_err jose_verify_encoded(const jose_keys *keys, const jose_header *header, bay_str encoded,
                             bay_str payload, bay_str signature)
 {
-    if (!signature_is_whole(signature, header->algorithm)) {
+    unsigned char first = 0;
+    unsigned char last = 0;
+    /* Whatever is no base64url never gets to libjose, which takes it for a lack of memory. */
+    if (!signature_is_whole(signature, header->algorithm) ||
+        (payload.len > 0 && decoded(payload, &first, &last) == 0)) {
         return BAY_DENIED;
     }
     bay_err err = BAY_DENIED;

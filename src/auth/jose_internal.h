@@ -13,6 +13,11 @@ bool jose_list_has(json_val list, bay_str word);
 bay_err jose_read_object(json_doc *out, bay_str text, const json_limits *limits, arena *memory,
                          const char *what, bay_diag *diag) BAY_MUST_CHECK;
 
+/* Was the signature of this very token found good under these keys not long ago? Nothing else of it
+ * is remembered: what it says is checked each time. */
+bool jose_keys_recall(const jose_keys *self, const unsigned char digest[JOSE_DIGEST_BYTES]);
+void jose_keys_remember(const jose_keys *self, const unsigned char digest[JOSE_DIGEST_BYTES]);
+
 typedef struct jose_header {
     json_doc doc;
     jose_algorithm algorithm;

@@ -205,6 +205,14 @@ bay_err jose_raw_thumbprint(const jose_raw *self, buf *out)
     return out->err;
 }
 
+bool jose_raw_digest(bay_str bytes, unsigned char out[JOSE_DIGEST_BYTES])
+{
+    unsigned int len = 0;
+    bool is_made = EVP_Digest(bytes.at, bytes.len, out, &len, EVP_sha256(), NULL) == 1;
+    ERR_clear_error();
+    return is_made && len == JOSE_DIGEST_BYTES;
+}
+
 bay_err jose_raw_sign(const jose_raw *self, bay_str header, bay_str payload, buf *out)
 {
     bay_err err = BAY_NOMEM;

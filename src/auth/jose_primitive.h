@@ -14,6 +14,7 @@ enum {
     JOSE_RSA_BITS_MOST = 8192,
     JOSE_EC_BYTES = 32, /* of a coordinate of P-256 */
     JOSE_MEMBERS = 9,
+    JOSE_DIGEST_BYTES = 32,
 };
 
 /* A key as libjose holds it: only the members that make it, never a `use`, `key_ops` or `alg` of a
@@ -40,6 +41,9 @@ jose_algorithm jose_raw_algorithm(const jose_raw *self);
 bay_str jose_raw_member(const jose_raw *self, const char *name);
 /* Appends the RFC 7638 thumbprint, base64url. */
 bay_err jose_raw_thumbprint(const jose_raw *self, buf *out) BAY_MUST_CHECK;
+
+/* SHA-256. False: it could not be made. */
+bool jose_raw_digest(bay_str bytes, unsigned char out[JOSE_DIGEST_BYTES]);
 
 /* All in base64url; `header` is the protected header as it will be sent. Appends the signature. */
 bay_err jose_raw_sign(const jose_raw *self, bay_str header, bay_str payload,

@@ -152,6 +152,21 @@ static bay_err check_claims(json_val claims, const jose_expected *expected, aren
     return BAY_OK;
 }
 
+static bay_err check_signature(const jose_keys *keys, bay_str token, const jose_header *header,
+                               bay_str header_text, bay_str payload, bay_str signature)
+{
+    unsigned char digest[JOSE_DIGEST_BYTES];
+    bool has_digest = jose_raw_digest(token, digest);
+    if (has_digest && jose_keys_recall(keys, digest)) {
+        return BAY_OK;
+    }
+    bay_err err = jose_verify_encoded(keys, header, header_text, payload, signature);
+    if (err == BAY_OK && has_digest) {
+        jose_keys_remember(keys, digest);
+    }
+    return err;
+}
+
 bay_err jose_token_verify(const jose_keys *keys, bay_str token, const jose_expected *expected,
                           arena *memory, jose_claims *out, bay_diag *diag)
 {
@@ -173,7 +188,7 @@ bay_err jose_token_verify(const jose_keys *keys, bay_str token, const jose_expec
         err = BAY_DENIED;
     }
     if (err == BAY_OK) {
-        err = jose_verify_encoded(keys, &header, header_text, payload, signature);
+        err = check_signature(keys, token, &header, header_text, payload, signature);
     }
     if (err != BAY_OK) {
         return err == BAY_DENIED ? deny(diag, "is signed by no key that is known here") : err;

@@ -228,6 +228,52 @@ static void every_byte_counts(void **state)
     court_fini(&self);
 }
 
+/* What is remembered of a token is that its signature was good, for these keys and these bytes. */
+static void a_token_seen_before_is_judged_anew(void **state)
+{
+    (void)state;
+    court self;
+    court_init(&self);
+    assert_int_equal(judge_claims(&self, GOOD, &strict), BAY_OK);
+    assert_int_equal(judge(&self, buf_view(&self.token), &strict), BAY_OK);
+    jose_expected later = strict;
+    later.now_ms += 60000;
+    assert_int_equal(judge(&self, buf_view(&self.token), &later), BAY_DENIED);
+    jose_expected other = strict;
+    other.audience = STR("you");
+    assert_int_equal(judge(&self, buf_view(&self.token), &other), BAY_DENIED);
+    jose_keys *good = self.keys;
+    self.keys = rig_keys(RIG_RSA_JWK);
+    assert_int_equal(judge(&self, buf_view(&self.token), &strict), BAY_DENIED);
+    jose_keys_free(self.keys);
+    self.keys = good;
+    for (size_t i = 0; i < self.token.len; i++) { /* also in the signature's last bits */
+        for (int bit = 0; bit < 8; bit++) {
+            self.token.at[i] ^= (char)(1 << bit);
+            assert_int_not_equal(judge(&self, buf_view(&self.token), &strict), BAY_OK);
+            self.token.at[i] ^= (char)(1 << bit);
+        }
+    }
+    /* One that was refused is refused again. */
+    rig_token(NULL, "{\"alg\":\"ES256\"}", GOOD, &self.token);
+    buf_lit(&self.token, RIG_EC_SIGNATURE);
+    assert_int_equal(judge(&self, buf_view(&self.token), &strict), BAY_DENIED);
+    assert_int_equal(judge(&self, buf_view(&self.token), &strict), BAY_DENIED);
+    /* More tokens than are remembered. */
+    for (int i = 0; i < 600; i++) {
+        char claims[160];
+        snprintf(claims, sizeof(claims),
+                 "{\"iss\":\"https://i.example\",\"sub\":\"u%d\",\"aud\":\"me\",\"exp\":1000010}",
+                 i);
+        assert_int_equal(judge_claims(&self, claims, &strict), BAY_OK);
+        assert_int_equal(judge(&self, buf_view(&self.token), &strict), BAY_OK);
+        char subject[16];
+        snprintf(subject, sizeof(subject), "u%d", i);
+        assert_true(str_eq(self.claims.subject, str_of(subject)));
+    }
+    court_fini(&self);
+}
+
 static void without_memory(void **state)
 {
     (void)state;
@@ -251,9 +297,13 @@ static void without_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_no_token),        cmocka_unit_test(headers_that_are_refused),
-        cmocka_unit_test(claims_that_are_refused), cmocka_unit_test(tokens_that_are_believed),
-        cmocka_unit_test(every_byte_counts),       cmocka_unit_test(without_memory),
+        cmocka_unit_test(what_is_no_token),
+        cmocka_unit_test(headers_that_are_refused),
+        cmocka_unit_test(claims_that_are_refused),
+        cmocka_unit_test(tokens_that_are_believed),
+        cmocka_unit_test(every_byte_counts),
+        cmocka_unit_test(a_token_seen_before_is_judged_anew),
+        cmocka_unit_test(without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
