@@ -383,6 +383,7 @@ void agent_fail_err(a2a_call *call, bay_err err);
 void agent_result(a2a_call *call, buf *out); /* or the failure that is in it */
 bay_err agent_history_length(json_val value, int64_t *out, a2a_fault *fault);
 void agent_reply_fail(agent_reply *self, const a2a_fault *fault);
+void agent_reply_fail_err(agent_reply *self, bay_err err);
 /* Joins those that wait for its task, or its subscribers. */
 void agent_reply_join(agent_reply *self);
 /* The task as it is, as soon as that is kept. */

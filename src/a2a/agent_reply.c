@@ -60,7 +60,10 @@ bay_err agent_history_length(json_val value, int64_t *out, a2a_fault *fault)
 
 agent_reply *agent_reply_new(a2a_call *call, agent_task *task)
 {
-    agent_reply *self = arena_zalloc(call->memory, sizeof(*self));
+    /* the call's memory goes with a stream's first event */
+    bool is_stream = (a2a_methods[call->method].flags & A2A_METHOD_STREAM) != 0;
+    agent_reply *self =
+        is_stream ? mem_zalloc(sizeof(*self)) : arena_zalloc(call->memory, sizeof(*self));
     if (self == NULL) {
         agent_fail_err(call, BAY_NOMEM);
         return NULL;
@@ -68,7 +71,7 @@ agent_reply *agent_reply_new(a2a_call *call, agent_task *task)
     self->call = call;
     self->task = task;
     self->history_length = -1;
-    self->is_stream = (a2a_methods[call->method].flags & A2A_METHOD_STREAM) != 0;
+    self->is_stream = is_stream;
     call->user = self;
     return self;
 }
@@ -96,12 +99,20 @@ static a2a_call *detach(agent_reply *self, bool is_answered)
     a2a_event_unref(self->first);
     mem_free(self->held);
     call->user = NULL;
+    if (self->is_stream) {
+        mem_free(self);
+    }
     return call;
 }
 
 void agent_reply_fail(agent_reply *self, const a2a_fault *fault)
 {
     a2a_call_fail(detach(self, true), fault);
+}
+
+void agent_reply_fail_err(agent_reply *self, bay_err err)
+{
+    agent_fail_err(detach(self, true), err);
 }
 
 void agent_stream_end(agent_reply *self)
@@ -139,11 +150,11 @@ void agent_reply_with_task(agent_reply *self)
     } else {
         agent_wait *wait = arena_zalloc(self->call->memory, sizeof(*wait));
         if (wait == NULL) {
-            agent_fail_err(detach(self, true), BAY_NOMEM);
+            agent_reply_fail_err(self, BAY_NOMEM);
         } else {
             *wait = (agent_wait){task->id, task->revision};
             if (arena_dup(self->call->memory, task->id, &wait->id) != BAY_OK) {
-                agent_fail_err(detach(self, true), BAY_NOMEM);
+                agent_reply_fail_err(self, BAY_NOMEM);
             } else {
                 agent_reply_hold(self, &out, wait, 1);
             }
@@ -157,7 +168,7 @@ void agent_reply_hold(agent_reply *self, buf *out, agent_wait *waits, size_t cou
     bay_str text = buf_view(out);
     self->held = out->err == BAY_OK ? mem_dup(text.at, text.len) : NULL;
     if (self->held == NULL) {
-        agent_fail_err(detach(self, true), out->err != BAY_OK ? out->err : BAY_NOMEM);
+        agent_reply_fail_err(self, out->err != BAY_OK ? out->err : BAY_NOMEM);
         return;
     }
     self->held_len = text.len;
@@ -329,7 +340,7 @@ static bool stream_send(agent_reply *self, a2a_event *event)
     if (err == BAY_CLOSED) {
         agent_stream_end(self);
     } else {
-        agent_fail_err(detach(self, true), err);
+        agent_reply_fail_err(self, err);
     }
     return false;
 }
@@ -343,7 +354,7 @@ static void stream_answer(agent_reply *self)
     a2a_event *event = out.err == BAY_OK ? a2a_event_new(buf_view(&out), 0, true) : NULL;
     agent_buffer_back(self->task->of, &out);
     if (event == NULL) {
-        agent_fail_err(detach(self, true), BAY_NOMEM);
+        agent_reply_fail_err(self, BAY_NOMEM);
         return;
     }
     stream_send(self, event);

@@ -262,9 +262,7 @@ static void send_to(a2a_agent *agent, sending *self, agent_task *task)
     agent_task_pin(task);
     if (is_stream && agent_stream_snapshot(reply) != BAY_OK) {
         agent_turn_forget(turn);
-        a2a_call *call = reply->call;
-        call->user = NULL;
-        agent_fail_err(call, BAY_NOMEM);
+        agent_reply_fail_err(reply, BAY_NOMEM);
     } else {
         agent_reply_join(reply);
     }
@@ -289,8 +287,7 @@ static bool send_again(a2a_agent *agent, sending *self)
     if (reply->is_stream && task->is_open) {
         watch(task);
         if (agent_stream_snapshot(reply) != BAY_OK) {
-            self->call->user = NULL;
-            agent_fail_err(self->call, BAY_NOMEM);
+            agent_reply_fail_err(reply, BAY_NOMEM);
             return true;
         }
     }
@@ -425,8 +422,7 @@ void agent_subscribe(a2a_agent *self, a2a_call *call)
     watch(task);
     bay_err err = resume(reply, last);
     if (err != BAY_OK) {
-        call->user = NULL;
-        agent_fail_err(call, err);
+        agent_reply_fail_err(reply, err);
         return;
     }
     agent_reply_join(reply);

@@ -126,6 +126,13 @@ static inline bay_err told_event(a2a_call *call, a2a_event *event)
     self->is_last[self->event_count++] = a2a_event_is_last(event);
     self->last = event;
     self->awaits_drain = self->says == BAY_AGAIN;
+    if (self->event_count == 1) { /* a stream's request is gone with its first event */
+        call->params = JSON_NONE;
+        call->tenant = call->principal = call->extensions = call->traceparent = (bay_str){"", 0};
+        call->memory = NULL;
+        arena_fini(&self->memory);
+        arena_init(&self->memory, 1);
+    }
     return self->says;
 }
 
