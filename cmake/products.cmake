@@ -113,6 +113,7 @@ endforeach()
 # bench/NAME.c: built on demand (target "benches"), free to use every room.
 add_custom_target(benches)
 file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/*.c)
+bay_leave_out(files)
 foreach(file ${files})
     get_filename_component(name ${file} NAME_WE)
     add_executable(bench_${name} EXCLUDE_FROM_ALL ${file})
