@@ -294,7 +294,8 @@ void agent_get_config(a2a_agent *self, a2a_call *call)
     }
     list_link *first = list_first(&task->configs);
     agent_config *config = find(task, id);
-    if (config == NULL && id.len == 0 && first != NULL) { /* older versions name none */
+    bool is_any = id.len == 0 || str_eq(id, task->id);
+    if (config == NULL && is_any && first != NULL) { /* older versions name none, or the task */
         config = CONTAINER_OF(first, agent_config, link);
     }
     if (err != BAY_OK) {

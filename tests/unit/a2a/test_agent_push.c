@@ -51,6 +51,10 @@ static void keeps_configurations(void **state)
                 "{\"taskId\":\"" TASK_1 "\",\"id\":\"00000000-0000-4000-8000-000000000003\"}");
     assert_string_equal(got->result, made->result);
     told_free(got);
+    /* Callers of 0.x name none, which their form reads as the task's id. */
+    got = rig_ask(r, A2A_GET_PUSH_CONFIG, "{\"taskId\":\"" TASK_1 "\",\"id\":\"" TASK_1 "\"}");
+    assert_string_equal(got->result, made->result);
+    told_free(got);
     /* The same id replaces. */
     told *again = rig_ask(r, A2A_CREATE_PUSH_CONFIG,
                           "{\"taskId\":\"" TASK_1 "\",\"id\":"
