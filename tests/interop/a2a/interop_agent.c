@@ -73,6 +73,15 @@ static void do_reply(bay_task *task, const bay_message *message, bay_str rest)
     bay_task_reply(task, "a message, naïve ☃");
 }
 
+static char *text_of(bay_str view)
+{
+    char *text = calloc(1, view.len + 1);
+    if (text != NULL && view.len > 0) {
+        memcpy(text, view.at, view.len);
+    }
+    return text;
+}
+
 /* Every part but the first, which says what to do, goes back as it came. */
 static void do_parts(bay_task *task, const bay_message *message, bay_str rest)
 {
@@ -80,11 +89,9 @@ static void do_parts(bay_task *task, const bay_message *message, bay_str rest)
     (void)rest;
     for (size_t i = 1; i < bay_message_part_count(message); i++) {
         bay_str part = bay_message_part(message, i);
-        char *name =
-            strndup(bay_message_part_name(message, i).at, bay_message_part_name(message, i).len);
-        char *type =
-            strndup(bay_message_part_type(message, i).at, bay_message_part_type(message, i).len);
-        char *text = strndup(part.at, part.len);
+        char *name = text_of(bay_message_part_name(message, i));
+        char *type = text_of(bay_message_part_type(message, i));
+        char *text = text_of(part);
         switch (bay_message_part_kind(message, i)) {
         case BAY_PART_TEXT:
             bay_message_add_text_str(back, part);
@@ -205,6 +212,7 @@ int main(int argc, char **argv)
         bay_agent_skill(agent, "script", "Script", "Does what the text says.", act, NULL);
     bay_ability_tag(skill, "test");
     bay_agent_input(agent, "text/plain");
+    bay_agent_input(agent, "*/*");
     bay_agent_output(agent, "text/plain");
     bay_agent_set(agent, BAY_AGENT_THREADS, 32);
     bay_agent_push(agent);

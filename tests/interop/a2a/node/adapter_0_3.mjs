@@ -31,6 +31,6 @@ export async function open({ url, binding, token }) {
     pushList: async (id) => (await client.listTaskPushNotificationConfig({ id }, options())).map(configIn),
     pushDelete: (id, pushNotificationConfigId) => client.deleteTaskPushNotificationConfig({ id, pushNotificationConfigId }, options()),
     extendedCard: () => client.getAgentCard(options()),
-    pushType, pushed,
+    pushType, pushed, hasFileNames: binding === 'JSONRPC', // its proto knows none
   };
 }

@@ -15,9 +15,10 @@ function partOut(part) {
 
 function partIn(part) {
   const { $case, value } = part.content;
+  const named = { ...(part.filename && { name: part.filename }), type: part.mediaType };
   if ($case === 'text') return { text: value };
-  if ($case === 'raw') return { bytes: Buffer.from(value).toString('base64'), name: part.filename, type: part.mediaType };
-  if ($case === 'url') return { url: value, name: part.filename, type: part.mediaType };
+  if ($case === 'raw') return { bytes: Buffer.from(value).toString('base64'), ...named };
+  if ($case === 'url') return { url: value, ...named };
   return { data: value };
 }
 
@@ -90,6 +91,7 @@ export async function open({ url, binding, isCompat, token }) {
     pushDelete: (taskId, id) => client.deleteTaskPushNotificationConfig({ tenant: '', taskId, id }, options()),
     extendedCard: () => client.getAgentCard(options()),
     wrongVersion: () => client.transport.getTask({ tenant: '', id: 'x' }, { serviceParameters: { 'A2A-Version': '7.0', authorization } }),
+    hasFileNames: !isCompat || binding === 'JSONRPC', // the proto of 0.3 knows none
     pushType: isCompat ? /^application\/json/ : /^application\/a2a\+json/,
     pushed: isCompat ? (body) => ({ id: body.id, state: body.status?.state })
       : (body) => {

@@ -141,7 +141,7 @@ export const cases = {
       { data: { n: 1, list: [true, null, 'x'], deep: { a: 0.5 } } }];
     const task = await peer.send(say('parts', ...sent));
     assert.equal(task.state, 'completed');
-    assert.deepEqual(task.parts, sent);
+    assert.deepEqual(task.parts, peer.hasFileNames === false ? sent.map(({ name, ...one }) => one) : sent);
   },
 
   async stream(peer) {
@@ -289,7 +289,7 @@ export const cases = {
   },
 
   async 'no-credential'(peer) {
-    await refused(peer.stranger().then((one) => one.send(say('complete'))), '401', 'UNAUTHENTICATED', 'uthenti', '16');
+    await refused(peer.stranger().then((one) => one.send(say('complete'))), '401', 'credentials', 'UNAUTHENTICATED');
   },
 
   async 'unknown-task'(peer) {
@@ -304,7 +304,8 @@ export const cases = {
 
   async 'subscribe-terminal'(peer) {
     const { id } = await peer.send(say('complete'));
-    await refused(gathered(peer.subscribe(id)), 'UnsupportedOperation', '-32004', 'nsupported', 'terminal');
+    await refused(gathered(peer.subscribe(id)), 'UnsupportedOperation', '-32004', 'nsupported', 'terminal',
+      'Expected \'text/event-stream\''); // older ones look no further
   },
 
   async 'not-cancelable'(peer) {

@@ -11,7 +11,7 @@ export function partIn(part) {
   if (part.kind === 'text') return { text: part.text };
   if (part.kind === 'data') return { data: part.data };
   if (part.kind !== 'file') throw new Error(`a part of the kind ${part.kind}`);
-  const named = { name: part.file.name, type: part.file.mimeType };
+  const named = { ...(part.file.name && { name: part.file.name }), type: part.file.mimeType };
   return part.file.bytes !== undefined ? { bytes: part.file.bytes, ...named } : { url: part.file.uri, ...named };
 }
 
