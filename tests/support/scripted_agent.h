@@ -4,6 +4,13 @@
 #ifndef SUPPORT_SCRIPTED_AGENT_H
 #define SUPPORT_SCRIPTED_AGENT_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
