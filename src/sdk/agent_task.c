@@ -170,16 +170,26 @@ static bay_err keep_skill(bay_task *self)
     return is_needed ? bay_task_remember(self, "", 0) : BAY_OK;
 }
 
+/* On the loop nobody can cancel a task before its handler returns: most are over by then. */
+static void handle_here(bay_task *self)
+{
+    self->handler(self, &self->message, self->user);
+    if (!self->is_ended && place(self) != BAY_OK) {
+        LOG(LOG_WARN, "agent", "out of memory: a task's handler will not hear of its cancelling");
+    }
+    bay_task_release(self);
+}
+
 static bay_err begin(bay_task *self)
 {
+    agent_pool *pool = sdk_agent_pool(self->serving);
     bay_err err = read_turn(self);
-    if (err == BAY_OK) {
+    if (err == BAY_OK && pool != NULL) {
         err = place(self);
     }
     if (err == BAY_OK) {
         err = keep_skill(self);
     }
-    agent_pool *pool = sdk_agent_pool(self->serving);
     if (err == BAY_OK && pool != NULL) {
         self->job = (agent_job){.run = handle, .argument = self};
         err = agent_pool_run(pool, &self->job);
@@ -204,7 +214,7 @@ void sdk_turn_begin(void *user, a2a_turn *turn)
         err = bay_task_failf(self, "the message cannot be handled: %s", bay_err_text(err));
         bay_task_release(self);
     } else if (sdk_agent_pool(self->serving) == NULL) {
-        handle(self);
+        handle_here(self);
     }
     if (err != BAY_OK && err != BAY_STATE) {
         LOG(LOG_ERROR, "agent", "a message was not handled: %s", bay_err_text(err));
