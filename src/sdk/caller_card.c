@@ -372,21 +372,31 @@ static void check_signature(caller_fetch *self)
 
 /* ---- the card -------------------------------------------------------------------------------- */
 
-/* Is this the agent that was asked for? A host's card found in place of a path's must lead there.
- */
+/* Its path, without a '/' at the end; "" when it is no URL. */
+static bay_str path_of(bay_str url)
+{
+    uri parts;
+    bay_str path = STR("");
+    if (uri_parse(&parts, url) == BAY_OK) {
+        path = parts.path;
+    }
+    while (path.len > 0 && path.at[path.len - 1] == '/') {
+        path.len--;
+    }
+    return path;
+}
+
+/* Is this the agent that was asked for? A host's card found in place of a path's must lead to that
+ * path (by whatever name the card knows the host). */
 static bool leads_to_agent(const bay_caller *caller, json_val card)
 {
-    bay_str wanted = str_of(caller->agent);
-    wanted = str_head(wanted, strcspn(caller->agent, "?#"));
-    while (wanted.len > 0 && wanted.at[wanted.len - 1] == '/') {
-        wanted.len--;
-    }
+    bay_str wanted = path_of(str_of(caller->agent));
     json_iter all = json_iter_of(json_get(card, STR("supportedInterfaces")));
     while (json_next(&all)) {
-        bay_str raw = json_raw(json_get(all.value, STR("url")));
-        bool has_prefix =
-            raw.len > wanted.len + 1 && memcmp(raw.at + 1, wanted.at, wanted.len) == 0;
-        if (has_prefix && strchr("/\"", raw.at[1 + wanted.len]) != NULL) {
+        bay_str url = {NULL, 0};
+        (void)json_str_plain(json_get(all.value, STR("url")), &url);
+        bay_str path = path_of(url);
+        if (str_eq(path, wanted) || (str_starts(path, wanted) && path.at[wanted.len] == '/')) {
             return true;
         }
     }

@@ -254,8 +254,8 @@ static void take_answer(a2a_link_call *self)
         a2a_course_failed(self, err, &fault, true, is_passing(self->status));
     } else if (!is_stream(self->asking)) {
         a2a_course_result(self, buf_view(&owner->answer));
-    } else { /* an agent without streams answered at once */
-        a2a_course_event(self, buf_view(&owner->answer), (bay_str){NULL, 0}, true);
+    } else { /* an agent without streams answered at once: the rest is looked for */
+        a2a_course_event(self, buf_view(&owner->answer), (bay_str){NULL, 0}, false);
         if (self->phase != A2A_LINK_OVER && !attempt_waits(self, BAY_OK, true)) {
             a2a_course_ended(self);
         }

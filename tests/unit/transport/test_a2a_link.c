@@ -531,6 +531,19 @@ static void agents_without_streams_are_asked_again(void **state)
     assert_non_null(strstr(self.agent.requests[1], "hello"));
 }
 
+/* One that answers a stream's request with an answer. */
+static void an_answer_in_place_of_a_stream_is_its_first_event(void **state)
+{
+    (void)state;
+    static rig self;
+    static const agent_step steps[] = {
+        {.expects = "\"SendStreamingMessage\"", .body = RESULT(TASK("WORKING"))},
+        {.expects = "\"SubscribeToTask\"", .body = ERROR("-32601")},
+        {.expects = "\"GetTask\"", .body = RESULT(TASK_WITH("COMPLETED", ""))}};
+    play(&self, A2A_SEND_STREAMING_MESSAGE, MESSAGE, steps, 3);
+    assert_told(&self, TASK("WORKING") "\n" STATUS("COMPLETED") "\nlast\nend\n");
+}
+
 /* ---- the owner ------------------------------------------------------------------------------- */
 
 static void nothing_is_told_while_it_pauses(void **state)
@@ -652,6 +665,7 @@ int main(void)
         cmocka_unit_test(older_streams_miss_nothing),
         cmocka_unit_test(a_subscribe_by_get_follows_a_405),
         cmocka_unit_test(agents_without_streams_are_asked_again),
+        cmocka_unit_test(an_answer_in_place_of_a_stream_is_its_first_event),
         cmocka_unit_test(nothing_is_told_while_it_pauses),
         cmocka_unit_test(it_may_be_ended_anywhere),
         cmocka_unit_test(requests_that_are_wrong_are_refused),
