@@ -36,6 +36,8 @@ enum {
     HTTP2_STREAM_WINDOW = 256 * 1024,      /* … and of one stream */
     HTTP2_HEAD_TIMES = 4, /* a head longer than so often its bound ends the connection */
     HTTP2_TRAILERS = 64,  /* fields behind a reply */
+    HTTP2_SPARE = 8, /* streams of a connection, kept for the next requests while it is busy … */
+    HTTP2_SPARE_BYTES = 4096, /* … with as much of their buffers, each */
 };
 
 /* --- for both sides (http2.c) ---------------------------------------------------------------- */
@@ -90,7 +92,9 @@ typedef struct http2_connection {
     list ready;
     list over;
     list thirsty;
-    list gone; /* streams whose memory goes once nobody is on the way through them */
+    list gone;  /* streams whose memory goes once nobody is on the way through them … */
+    list spare; /* … or serves the next ones: at most HTTP2_SPARE */
+    uint32_t spare_count;
     http2_fields fields;
     size_t queued;          /* of all streams */
     uint64_t head_end_ms;   /* 0: no head is on its way */

@@ -86,7 +86,7 @@ static void take_out(http2_stream *self, uint8_t *at, size_t len)
         return;
     }
     self->out_from = 0;
-    if (self->out.cap > KEPT_OUT || self->is_ended) {
+    if (self->out.cap > (self->is_ended ? HTTP2_SPARE_BYTES : KEPT_OUT)) {
         buf_fini(&self->out);
         buf_init(&self->out, SIZE_MAX / 2);
     } else {

@@ -32,20 +32,59 @@ static const http_server_limits *limits_of(const http2_connection *self)
 
 /* --- streams --------------------------------------------------------------------------------- */
 
+static void stream_free(http2_stream *self)
+{
+    http2_fields_fini(&self->trailers);
+    buf_fini(&self->trailer_bytes);
+    buf_fini(&self->out);
+    mem_free(self);
+}
+
+/* A stream as new, with the buffers of one that is over. */
+static http2_stream *stream_take(http2_connection *http2)
+{
+    list_link *link = list_pop(&http2->spare);
+    http2_stream *self = NULL;
+    if (link == NULL) {
+        self = mem_zalloc(sizeof(http2_stream));
+        if (self != NULL) {
+            buf_init(&self->out, SIZE_MAX / 2); /* http2_stream_write bounds it */
+            buf_init(&self->trailer_bytes, limits_of(http2)->head_bytes);
+            http2_fields_init(&self->trailers);
+        }
+        return self;
+    }
+    http2->spare_count--;
+    self = CONTAINER_OF(link, http2_stream, turn);
+    buf out = self->out;
+    buf trailer_bytes = self->trailer_bytes;
+    http2_fields trailers = self->trailers;
+    memset(self, 0, sizeof(*self));
+    self->out = out;
+    self->trailer_bytes = trailer_bytes;
+    self->trailers = trailers;
+    buf_clear(&self->out);
+    buf_clear(&self->trailer_bytes);
+    http2_fields_clear(&self->trailers);
+    return self;
+}
+
 http2_stream *http2_stream_new(http2_connection *http2, int32_t id)
 {
     http_server *server = http2->connection->server;
-    http2_stream *self = mem_zalloc(sizeof(http2_stream));
+    http2_stream *self = stream_take(http2);
     http_memory *memory = self != NULL ? server_memory_take(server) : NULL;
     if (memory == NULL) {
-        mem_free(self);
+        if (self != NULL) {
+            stream_free(self);
+        }
         return NULL;
     }
     memory->head_len = 0;
     memory->head = (http1_head){.fields = memory->fields, .minor = 1};
     if (!buf_reserve(&memory->input, 512)) { /* so that no view of it is ever NULL's */
         server_memory_give(server, memory);
-        mem_free(self);
+        stream_free(self);
         return NULL;
     }
     self->exchange.memory = memory;
@@ -53,9 +92,6 @@ http2_stream *http2_stream_new(http2_connection *http2, int32_t id)
     self->connection = http2->connection;
     self->id = id;
     self->state = HTTP_HEAD;
-    buf_init(&self->out, SIZE_MAX / 2); /* http2_stream_write bounds it */
-    buf_init(&self->trailer_bytes, limits_of(http2)->head_bytes);
-    http2_fields_init(&self->trailers);
     list_push(&http2->streams, &self->link);
     http2->connection->deadline_ms = 0;
     return self;
@@ -69,8 +105,11 @@ void http2_stream_forget(http2_stream *self)
     }
     http2->queued -= self->out.len - self->out_from;
     self->out_from = 0;
-    buf_fini(&self->out);
-    buf_init(&self->out, SIZE_MAX / 2);
+    if (self->out.cap > HTTP2_SPARE_BYTES) {
+        buf_fini(&self->out);
+        buf_init(&self->out, SIZE_MAX / 2);
+    }
+    buf_clear(&self->out);
     exchange_release_memory(&self->exchange);
     list_remove(&self->link);
     list_remove(&self->turn);
@@ -81,13 +120,25 @@ void http2_stream_forget(http2_stream *self)
     }
 }
 
+static void free_spare(http2_connection *self)
+{
+    for (list_link *link; (link = list_pop(&self->spare)) != NULL;) {
+        stream_free(CONTAINER_OF(link, http2_stream, turn));
+    }
+    self->spare_count = 0;
+}
+
 static void free_gone(http2_connection *self)
 {
     for (list_link *link; (link = list_pop(&self->gone)) != NULL;) {
         http2_stream *stream = CONTAINER_OF(link, http2_stream, turn);
-        http2_fields_fini(&stream->trailers);
-        buf_fini(&stream->trailer_bytes);
-        mem_free(stream);
+        if (self->spare_count < HTTP2_SPARE && stream->trailer_bytes.cap <= HTTP2_SPARE_BYTES &&
+            stream->trailers.values.cap <= HTTP2_SPARE_BYTES) {
+            list_push(&self->spare, &stream->turn);
+            self->spare_count++;
+        } else {
+            stream_free(stream);
+        }
     }
 }
 
@@ -475,6 +526,7 @@ void http2_begin(http_connection *connection, bay_str bytes)
     list_init(&self->over);
     list_init(&self->thirsty);
     list_init(&self->gone);
+    list_init(&self->spare);
     http2_heap_init(&self->heap);
     http2_fields_init(&self->fields);
     connection->http2 = self;
@@ -521,6 +573,7 @@ void http2_free(http_connection *connection)
         return;
     }
     free_gone(self);
+    free_spare(self);
     http2_heap_fini(&self->heap, self->session);
     http2_fields_fini(&self->fields);
     mem_free(self);
@@ -625,6 +678,9 @@ void http2_sweep(http_connection *connection, uint64_t now)
         } else {
             fail(self, NGHTTP2_SETTINGS_TIMEOUT);
         }
+    }
+    if (list_is_empty(&self->streams)) {
+        free_spare(self); /* an idle connection keeps nothing */
     }
     LIST_EACH(link, &self->streams)
     {

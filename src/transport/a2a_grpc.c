@@ -28,8 +28,10 @@ struct a2a_grpc {
     loop *loop;
     const a2a_face_options *options;
     list operations;
-    buf answer; /* one message with its head */
-    buf text;   /* grpc-message … */
+    buf answer;   /* one message with its head */
+    buf json;     /* one message, before it is read or written */
+    arena memory; /* … and its index */
+    buf text;     /* grpc-message … */
     buf details;
 };
 
@@ -206,16 +208,15 @@ static bay_err write_result(grpc_operation *self, bay_str json, buf *out)
 {
     a2a_type type = a2a_grpc_response_type(self->form, self->call.method);
     a2a_fault fault;
-    arena memory;
     json_doc doc;
-    buf older;
-    arena_init(&memory, ANSWER_BYTES);
-    buf_init(&older, ANSWER_BYTES);
-    bay_err err = json_parse(&doc, json, &a2a_json_limits, &memory, NULL);
+    arena *memory = &self->face->memory;
+    buf *older = &self->face->json;
+    buf_clear(older);
+    bay_err err = json_parse(&doc, json, &a2a_json_limits, memory, NULL);
     if (err == BAY_OK && self->form != A2A_FORM_1_0) {
-        err = a2a_result_write(self->form, self->call.method, json_root(&doc), &older);
+        err = a2a_result_write(self->form, self->call.method, json_root(&doc), older);
         if (err == BAY_OK) {
-            err = json_parse(&doc, buf_view(&older), &a2a_json_limits, &memory, NULL);
+            err = json_parse(&doc, buf_view(older), &a2a_json_limits, memory, NULL);
         }
     }
     buf_clear(out);
@@ -227,17 +228,23 @@ static bay_err write_result(grpc_operation *self, bay_str json, buf *out)
         !grpc_frame_head(out->at, out->len - GRPC_FRAME_HEAD)) {
         err = BAY_LIMIT;
     }
-    buf_fini(&older);
-    arena_fini(&memory);
     return err != BAY_OK ? err : out->err;
 }
 
+static void trim_one(buf *scratch)
+{
+    if (scratch->cap > ANSWER_KEPT_BYTES) {
+        buf_fini(scratch);
+        buf_init(scratch, ANSWER_BYTES);
+    }
+}
+
+/* Scratch does not stay as large as the largest answer was. */
 static void trim(a2a_grpc *face)
 {
-    if (face->answer.cap > ANSWER_KEPT_BYTES) {
-        buf_fini(&face->answer);
-        buf_init(&face->answer, ANSWER_BYTES);
-    }
+    trim_one(&face->answer);
+    trim_one(&face->json);
+    arena_reset(&face->memory);
 }
 
 static void on_result(a2a_call *call, bay_str json)
@@ -435,26 +442,24 @@ static bay_err keep_json(http_exchange *exchange, bay_str text, json_val *out)
     return err;
 }
 
-static bay_err read_params(http_exchange *exchange, bay_str message, grpc_inbound *out,
-                           a2a_fault *fault)
+static bay_err read_params(a2a_grpc *self, http_exchange *exchange, bay_str message,
+                           grpc_inbound *out, a2a_fault *fault)
 {
-    buf json;
-    buf newer;
-    buf_init(&json, A2A_GRPC_PARAMS_BYTES);
-    buf_init(&newer, A2A_GRPC_PARAMS_BYTES);
+    buf *json = &self->json;
+    buf_clear(json);
     bay_err err =
-        a2a_from_protobuf(a2a_grpc_request_type(out->form, out->method), message, &json, fault);
+        a2a_from_protobuf(a2a_grpc_request_type(out->form, out->method), message, json, fault);
     if (err == BAY_OK) {
-        err = keep_json(exchange, buf_view(&json), &out->params);
+        err = keep_json(exchange, buf_view(json), &out->params);
     }
     if (err == BAY_OK && out->form != A2A_FORM_1_0) {
-        err = a2a_params_read(out->form, out->method, out->params, &newer, fault);
+        buf_clear(json);
+        err = a2a_params_read(out->form, out->method, out->params, json, fault);
         if (err == BAY_OK) {
-            err = keep_json(exchange, buf_view(&newer), &out->params);
+            err = keep_json(exchange, buf_view(json), &out->params);
         }
     }
-    buf_fini(&json);
-    buf_fini(&newer);
+    trim(self);
     return err;
 }
 
@@ -472,7 +477,7 @@ static void read_tenant(http_exchange *exchange, grpc_inbound *out)
 }
 
 /* True: `out` is whole; else it is answered. */
-static bool read_request(http_exchange *exchange, grpc_inbound *out)
+static bool read_request(a2a_grpc *self, http_exchange *exchange, grpc_inbound *out)
 {
     bay_str message;
     a2a_fault fault = {A2A_E_BUSY, "the request could not be read for lack of memory"};
@@ -481,7 +486,7 @@ static bool read_request(http_exchange *exchange, grpc_inbound *out)
         !take_message(exchange, &message)) {
         return false;
     }
-    bay_err err = read_params(exchange, message, out, &fault);
+    bay_err err = read_params(self, exchange, message, out, &fault);
     if (err != BAY_OK) {
         if (err != BAY_PROTOCOL) {
             fault = (a2a_fault){A2A_E_BUSY, "the request could not be read for lack of memory"};
@@ -555,7 +560,7 @@ void a2a_grpc_request(a2a_grpc *self, http_exchange *exchange)
     grpc_inbound inbound;
     a2a_face_agent agent = {.service = NULL};
     http_exchange_set_user(exchange, NULL);
-    if (!read_request(exchange, &inbound)) {
+    if (!read_request(self, exchange, &inbound)) {
         return;
     }
     if (!self->options->agent(self->options->user, STR(""), inbound.tenant, &agent) ||
@@ -591,6 +596,8 @@ bay_err a2a_grpc_new(loop *runs_on, const a2a_face_options *options, a2a_grpc **
     self->options = options;
     list_init(&self->operations);
     buf_init(&self->answer, ANSWER_BYTES);
+    buf_init(&self->json, ANSWER_BYTES);
+    arena_init(&self->memory, ANSWER_BYTES);
     buf_init(&self->text, STATUS_BYTES);
     buf_init(&self->details, STATUS_BYTES);
     *out = self;
@@ -608,6 +615,8 @@ void a2a_grpc_free(a2a_grpc *self)
         operation->face = NULL;
     }
     buf_fini(&self->answer);
+    buf_fini(&self->json);
+    arena_fini(&self->memory);
     buf_fini(&self->text);
     buf_fini(&self->details);
     mem_free(self);
