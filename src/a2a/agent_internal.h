@@ -277,9 +277,10 @@ bay_err agent_card_check_parts(const agent_card *self, json_val parts, arena *me
 
 /* ---- agent_task.c */
 
-/* A task that is not open yet. BAY_BUSY: there are too many; BAY_NOMEM. */
+/* A task that is not open yet. `is_new_context`: the id of its context was just made. BAY_BUSY:
+ * there are too many; BAY_NOMEM. */
 bay_err agent_task_new(a2a_agent *of, bay_str id, bay_str principal, bay_str context_id,
-                       agent_task **out);
+                       bool is_new_context, agent_task **out);
 /* The open task of that id, if it is that principal's; NULL otherwise. */
 agent_task *agent_task_find(a2a_agent *of, bay_str id, bay_str principal);
 /* Out of everything; freed when the keeper has nothing more to say of it. Whoever waits for it is
@@ -311,8 +312,9 @@ void agent_artifact_fini(agent_artifact *self);
 
 /* ---- agent_order.c: tasks by caller, by context, by time of change */
 
-/* The context of that id, of that caller, with one more reference. NULL: out of memory. */
-agent_context *agent_context_get(a2a_agent *of, bay_str principal, bay_str id);
+/* The context of that id, of that caller, with one more reference; `is_new`: the id was just made.
+ * NULL: out of memory. */
+agent_context *agent_context_get(a2a_agent *of, bay_str principal, bay_str id, bool is_new);
 agent_context *agent_context_find(a2a_agent *of, bay_str principal, bay_str id); /* none taken */
 agent_owner *agent_owner_find(a2a_agent *of, bay_str principal);
 void agent_context_drop(a2a_agent *of, agent_context *self);

@@ -99,18 +99,20 @@ static agent_context *context_new(a2a_agent *of, bay_str principal, bay_str id)
     self->id = (bay_str){self->text + len - id.len, id.len};
     self->owner = owner;
     list_init(&self->tasks);
-    if (map_put(&of->contexts, self->key, self, NULL) != BAY_OK) {
+    void *same = NULL;
+    if (map_put(&of->contexts, self->key, self, &same) != BAY_OK) {
         mem_free(self);
         owner_drop(of, owner);
         return NULL;
     }
+    CHECK(same == NULL);
     owner->refs++;
     return self;
 }
 
-agent_context *agent_context_get(a2a_agent *of, bay_str principal, bay_str id)
+agent_context *agent_context_get(a2a_agent *of, bay_str principal, bay_str id, bool is_new)
 {
-    agent_context *self = context_look(of, principal, id);
+    agent_context *self = is_new ? NULL : context_look(of, principal, id);
     if (self == NULL) {
         self = context_new(of, principal, id);
     }

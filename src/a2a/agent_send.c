@@ -127,10 +127,11 @@ static bay_err new_task(a2a_agent *agent, const sending *self, agent_task **out)
         agent_make_id(agent, context);
         context_id = (bay_str){context, 36};
     }
-    if (map_get(&agent->tasks, task_id) != NULL) {
+    if (self->task_id.len > 0 && map_get(&agent->tasks, task_id) != NULL) {
         return BAY_DUPLICATE;
     }
-    return agent_task_new(agent, task_id, self->call->principal, context_id, out);
+    return agent_task_new(agent, task_id, self->call->principal, context_id,
+                          self->context_id.len == 0, out);
 }
 
 static bay_err remember(sending *self, agent_task *task)

@@ -99,7 +99,7 @@ bay_err agent_task_room(agent_task *self, size_t bytes)
 /* ---- making and removing */
 
 bay_err agent_task_new(a2a_agent *of, bay_str id, bay_str principal, bay_str context_id,
-                       agent_task **out)
+                       bool is_new_context, agent_task **out)
 {
     if (of->task_count >= of->limits.tasks) {
         agent_task *oldest = oldest_terminal(of, NULL);
@@ -122,12 +122,14 @@ bay_err agent_task_new(a2a_agent *of, bay_str id, bay_str principal, bay_str con
     list_init(&self->replies);
     list_init(&self->subscribers);
     list_init(&self->waiting);
-    self->context = agent_context_get(of, principal, context_id);
-    if (self->context == NULL || map_put(&of->tasks, self->id, self, NULL) != BAY_OK) {
+    void *same = NULL;
+    self->context = agent_context_get(of, principal, context_id, is_new_context);
+    if (self->context == NULL || map_put(&of->tasks, self->id, self, &same) != BAY_OK) {
         agent_context_drop(of, self->context);
         mem_free(self);
         return BAY_NOMEM;
     }
+    CHECK(same == NULL); /* ids of ours never repeat */
     list_push(&of->all, &self->in_agent);
     of->task_count++;
     agent_task_count(self, sizeof(*self) + sizeof(agent_context) + id.len + context_id.len, 0);
