@@ -177,7 +177,7 @@ static bay_err agent_new(agents *of, const agents_entry *entry, agent **out, bay
                               &self->made, diag);
     } else {
         err = agents_remote_new(of->options.loop, of->options.http, entry->settings, entry->public,
-                                &self->remote, diag);
+                                of->options.aliases, &self->remote, diag);
     }
     if (err != BAY_OK) {
         agent_free(self);

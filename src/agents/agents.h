@@ -27,8 +27,9 @@ typedef struct agents_options {
     bool is_loopback;
     bool is_lenient;
     uint32_t keep_alive_ms;
-    uint32_t drain_ms;  /* an agent that was replaced may still have calls for so long */
-    agents_tools tools; /* what made agents are made of */
+    uint32_t drain_ms;       /* an agent that was replaced may still have calls for so long */
+    agents_tools tools;      /* what made agents are made of */
+    agents_aliases *aliases; /* of all loops; borrowed, or NULL */
 } agents_options;
 
 /* What is given for one agent. `hold` keeps `settings` and `public` alive; it is released when the

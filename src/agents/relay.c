@@ -11,8 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agents/relay_alias.h"
 #include "agents/remote_parts.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/rand.h"
 #include "json/writer.h"
@@ -26,6 +28,7 @@ typedef struct relayed {
     remote_line *line; /* NULL: it waits */
     a2a_link_call *sent;
     a2a_method method;
+    relay_alias alias;
     bool is_trial;
     bool was_heard; /* something of the agent came */
 } relayed;
@@ -53,6 +56,7 @@ static a2a_call *release(relayed *self)
         circuit_abandoned(&remote->circuit, loop_now_ms(remote->loop));
     }
     call->user = NULL;
+    relay_alias_fini(&self->alias);
     mem_free(self);
     return call;
 }
@@ -113,9 +117,17 @@ static void on_result(void *user, bay_str json)
     heard(self);
     if (self->method == A2A_GET_EXTENDED_CARD) {
         answer_card(self, json);
-    } else {
-        a2a_call_result(release(self), json);
+        return;
     }
+    buf renamed;
+    buf_init(&renamed, a2a_json_limits.max_bytes);
+    json = relay_alias_read(&self->alias, json, &self->remote->scratch, &renamed);
+    if (renamed.err == BAY_OK) {
+        a2a_call_result(release(self), json);
+    } else {
+        fail_with(self, A2A_E_BUSY, "out of memory");
+    }
+    buf_fini(&renamed);
 }
 
 /* Older forms say by `final` that a stream ends; 1.0 leaves it to the state. */
@@ -141,7 +153,14 @@ static void on_event(void *user, bay_str json, uint64_t event_id, bool is_last)
 {
     relayed *self = user;
     heard(self);
-    a2a_event *event = a2a_event_new(json, event_id, is_last || ends_stream(self->remote, json));
+    buf renamed;
+    buf_init(&renamed, a2a_json_limits.max_bytes);
+    json = relay_alias_read(&self->alias, json, &self->remote->scratch, &renamed);
+    a2a_event *event =
+        renamed.err == BAY_OK
+            ? a2a_event_new(json, event_id, is_last || ends_stream(self->remote, json))
+            : NULL;
+    buf_fini(&renamed);
     if (event == NULL) {
         a2a_link_cancel(self->sent);
         fail_with(self, A2A_E_INTERNAL, "out of memory");
@@ -167,6 +186,10 @@ static void on_end(void *user)
 static void on_failed(void *user, bay_err err, const a2a_fault *fault, bool was_sent)
 {
     relayed *self = user;
+    /* addresses behind the gateway are the operator's affair, not the caller's */
+    LOG(LOG_DEBUG, "agents", "agent \"%.*s\": a call failed: %s%s%s",
+        BAY_STR(self->remote->settings->name), bay_err_text(err),
+        fault != NULL && fault->text[0] != '\0' ? ": " : "", fault != NULL ? fault->text : "");
     if (err == BAY_REMOTE) {
         heard(self);
         fail_call(self, fault);
@@ -278,9 +301,13 @@ static size_t put_fields(const relayed *self, char trace[TRACEPARENT_BYTES], htt
 }
 
 /* Which of our agents it is for says the tenant; the agent's own is written by the link. */
-static bay_str without_tenant(json_val params, buf *out)
+static bay_str write_params(const relayed *self, json_val params, buf *out)
 {
     static const bay_str tenant[] = {STR_INIT("tenant")};
+    if (self->alias.among != NULL) {
+        relay_alias_write(&self->alias, self->method, params, out);
+        return buf_view(out);
+    }
     if (json_is(json_get(params, tenant[0]), JSON_MISSING)) {
         return json_raw(params);
     }
@@ -310,9 +337,12 @@ static void begin(relayed *self)
     remote->call_count++;
     self->line = remote->line;
     self->line->calls++;
+    if (self->call->version != A2A_1_0 && a2a_link_interface(self->line->to)->version != A2A_0_1) {
+        relay_alias_init(&self->alias, remote->aliases, remote->settings->name, self->call);
+    }
     a2a_link_request request = {
         .method = self->method,
-        .params = without_tenant(self->call->params, &params),
+        .params = write_params(self, self->call->params, &params),
         .fields = fields,
         .field_count = put_fields(self, trace, fields),
         .last_event_id = self->call->last_event_id,

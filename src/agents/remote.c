@@ -92,7 +92,8 @@ static void sweep_lines(void *argument)
 }
 
 bay_err agents_remote_new(loop *on, http_client *http, const agents_settings *settings,
-                          const agents_public *public, agents_remote **out, bay_diag *diag)
+                          const agents_public *public, agents_aliases *aliases, agents_remote **out,
+                          bay_diag *diag)
 {
     agents_remote *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
@@ -103,6 +104,7 @@ bay_err agents_remote_new(loop *on, http_client *http, const agents_settings *se
     self->http = http;
     self->settings = settings;
     self->public = public;
+    self->aliases = aliases;
     self->sweep = (loop_task){.function = sweep_lines, .argument = self};
     circuit_init(&self->circuit, &settings->circuit);
     list_init(&self->watches);

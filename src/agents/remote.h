@@ -11,6 +11,7 @@
 #define AGENTS_REMOTE_H
 
 #include "a2a/service.h"
+#include "agents/aliases.h"
 #include "agents/card.h"
 #include "base/list.h"
 #include "net/http_client.h"
@@ -25,11 +26,11 @@ typedef struct agents_watch {
     void *user;
 } agents_watch;
 
-/* Everything is borrowed and outlives it. A key file that cannot be read is BAY_INVALID with
- * `diag`.
+/* Everything is borrowed and outlives it; `aliases` may be NULL. A key file that cannot be read is
+ * BAY_INVALID with `diag`.
  */
 bay_err agents_remote_new(loop *loop, http_client *http, const agents_settings *settings,
-                          const agents_public *public, agents_remote **out,
+                          const agents_public *public, agents_aliases *aliases, agents_remote **out,
                           bay_diag *diag) BAY_MUST_CHECK;
 /* What is open fails with A2A_E_UNAVAILABLE. NULL is fine. */
 void agents_remote_free(agents_remote *self);

@@ -35,7 +35,7 @@ static void fail(agents_remote *self, const char *format, const char *detail)
     self->has_failed = true;
     self->fresh_until_ms = loop_now_ms(self->loop) + AGAIN_MS;
     if (self->line == NULL) {
-        relay_fail_waiting(self, A2A_E_UNAVAILABLE, self->error);
+        relay_fail_waiting(self, A2A_E_UNAVAILABLE, "its card cannot be had just now");
     }
     over(self);
 }

@@ -24,7 +24,8 @@ struct agents_remote {
     tls_context *tls;
     const agents_settings *settings;
     const agents_public *public;
-    jose_keys *keys; /* of the file; NULL: none */
+    agents_aliases *aliases; /* borrowed; NULL: ids of clients are not translated */
+    jose_keys *keys;         /* of the file; NULL: none */
     circuit circuit;
 
     /* the card */

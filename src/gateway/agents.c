@@ -207,6 +207,7 @@ bay_err worker_agents_init(worker *self, bay_diag *diag)
         .keep_alive_ms = keep_alive_ms > 0 ? keep_alive_ms : UINT32_MAX,
         .drain_ms = settings->timeouts.drain_ms,
         .tools = {tools_engine, self},
+        .aliases = self->gateway->aliases,
     };
     bay_err err = agents_new(&options, &self->agents);
     return err == BAY_OK ? BAY_OK

@@ -98,6 +98,9 @@ bay_err gateway_new(const gateway_options *options, gateway **out, bay_diag *dia
     if (err == BAY_OK) {
         err = session_keys_open(self->config, &self->ring, diag);
     }
+    if (err == BAY_OK && agents_aliases_new(&self->aliases) != BAY_OK) {
+        err = diag_set(diag, BAY_NOMEM, "out of memory");
+    }
     if (err == BAY_OK) {
         err = open_workers(self, diag);
     }
@@ -236,6 +239,7 @@ void gateway_free(gateway *self)
     reload_free(self->reload);
     tls_free(self->tls);
     seal_ring_free(self->ring);
+    agents_aliases_free(self->aliases);
     mem_free(self->workers);
     mem_free(self->faces);
     config_free(self->config);

@@ -64,7 +64,8 @@ struct gateway {
     const config *config;
     gateway_options options;
     tls_context *tls;
-    seal_ring *ring; /* of tokens and sessions; NULL in a build without TLS */
+    seal_ring *ring;         /* of tokens and sessions; NULL in a build without TLS */
+    agents_aliases *aliases; /* ids of tasks that clients made */
     worker *workers;
     http_face **faces; /* of all workers */
     uint32_t worker_count;

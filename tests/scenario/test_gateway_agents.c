@@ -13,7 +13,7 @@
     "'role':'ROLE_USER','parts':[{'text':'" text "'}],'metadata':{'skillId':'" skill "'}}}}"
 #define STREAM(skill, text)                                                                        \
     "{'jsonrpc':'2.0','id':1,'method':'SendStreamingMessage','params':{'message':{'messageId':"    \
-    "'m1','role':'ROLE_USER','parts':[{'text':'" text "'}],'metadata':{'skillId':'" skill "'}}}}"
+    "'m8','role':'ROLE_USER','parts':[{'text':'" text "'}],'metadata':{'skillId':'" skill "'}}}}"
 
 static agent_peer peer;
 
@@ -95,6 +95,15 @@ static void callers_of_every_version_reach_an_agent(void **state)
            "{'jsonrpc':'2.0','id':8,'method':'message/send','params':{'message':{'kind':'message',"
            "'messageId':'m3','role':'user','parts':[{'kind':'text','text':'older'}]}}}",
            200, "\"kind\":\"task\"");
+    /* 0.1: the client makes the task's id, and finds the task by it */
+    EXPECT(
+        &rig, "/a2a/far", "",
+        "{'jsonrpc':'2.0','id':9,'method':'tasks/send','params':{'id':'mine-1','message':{'role':"
+        "'user','parts':[{'type':'text','text':'oldest'}]}}}",
+        200, "\"id\":\"mine-1\"", "\"state\":\"completed\"", "\"text\":\"oldest\"");
+    EXPECT(&rig, "/a2a/far", "",
+           "{'jsonrpc':'2.0','id':9,'method':'tasks/get','params':{'id':'mine-1'}}", 200,
+           "\"id\":\"mine-1\"", "\"state\":\"completed\"");
     /* HTTP+JSON, 1.0 and 0.3 */
     EXPECT(&rig, "/a2a/far/message:send", V1,
            "{'message':{'messageId':'m4','role':'ROLE_USER','parts':[{'text':'rest'}]}}", 200,
@@ -112,10 +121,14 @@ static void an_agent_is_spoken_to_in_its_version(void **state)
     static const char *const how[] = {
         ",'version':'1.0','binding':'JSONRPC'", ",'version':'1.0','binding':'HTTP+JSON'",
         ",'version':'0.3','binding':'JSONRPC'", ",'version':'0.3','binding':'HTTP+JSON'",
-        ",'version':'0.2','binding':'JSONRPC'",
+        ",'version':'0.2','binding':'JSONRPC'", ",'version':'0.1','binding':'JSONRPC'",
+#ifndef BAY_NO_HTTP2
+        ",'version':'1.0','binding':'GRPC'",    ",'version':'0.3','binding':'GRPC'",
+#endif
     };
     for (size_t i = 0; i < ARRAY_LEN(how); i++) {
         gateway_rig rig;
+        print_message("%s\n", how[i]);
         open_rig(&rig, how[i], 1);
         EXPECT(&rig, "/a2a/far", V1, SEND("echo", "hello"), 200, "TASK_STATE_COMPLETED",
                "\"text\":\"hello\"", "\"artifactId\"");
@@ -348,7 +361,8 @@ static void a_card_is_believed_by_its_signature(void **state)
             assert_non_null(client_find(&one, "\"verified\":true"));
         } else {
             client_close(&one);
-            EXPECT(&rig, "/a2a/far", V1, SEND("echo", "hello"), 502, "-32603", "its card is");
+            EXPECT(&rig, "/a2a/far", V1, SEND("echo", "hello"), 502, "-32603",
+                   "its card cannot be had");
             client_open(&one, &rig);
         }
         client_close(&one);
@@ -427,11 +441,18 @@ static void callers_that_leave_leave_nothing_behind(void **state)
     gateway_rig rig;
     open_rig(&rig, "", 1);
     for (int i = 0; i < 20; i++) {
+        bool is_stream = i % 2 == 0;
         client one;
+        char body[400];
+        (void)snprintf(body, sizeof(body),
+                       "{'jsonrpc':'2.0','id':1,'method':'%s','params':{'message':{'messageId':"
+                       "'leave-%d','role':'ROLE_USER','parts':[{'text':'x'}],'metadata':{'skillId':"
+                       "'wait'}}}}",
+                       is_stream ? "SendStreamingMessage" : "SendMessage", i);
         client_open(&one, &rig);
-        client_post(&one, "/a2a/far", V1, i % 2 == 0 ? STREAM("wait", "x") : SEND("wait", "x"));
-        if (i % 2 == 0) {
-            client_wait_for(&one, "\"waiting\"");
+        client_post(&one, "/a2a/far", V1, body);
+        if (is_stream) {
+            client_wait_for(&one, "TASK_STATE_");
         }
         client_close(&one);
     }

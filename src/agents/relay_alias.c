@@ -1,0 +1,166 @@
+#include "agents/relay_alias.h"
+
+#include "base/check.h"
+#include "base/mem.h"
+#include "json/writer.h"
+
+static bool is_send(a2a_method method)
+{
+    return method == A2A_SEND_MESSAGE || method == A2A_SEND_STREAMING_MESSAGE;
+}
+
+/* Where a request names its task: in its message, by `taskId`, or by `id`. */
+static json_val named_by(a2a_method method, json_val params)
+{
+    if (is_send(method)) {
+        return json_get(json_get(params, STR("message")), STR("taskId"));
+    }
+    json_val task = json_get(params, STR("taskId"));
+    return json_is(task, JSON_STRING) ? task : json_get(params, STR("id"));
+}
+
+void relay_alias_init(relay_alias *self, agents_aliases *among, bay_str agent, const a2a_call *call)
+{
+    bay_str id;
+    *self = (relay_alias){.agent = agent};
+    json_val named = named_by(call->method, call->params);
+    if (among == NULL || !json_is(named, JSON_STRING) ||
+        json_str(named, call->memory, &id) != BAY_OK || id.len == 0) {
+        return;
+    }
+    self->client_id = mem_dup(id.at, id.len);
+    self->principal = mem_dup(call->principal.at, call->principal.len);
+    if (self->client_id == NULL || self->principal == NULL) {
+        relay_alias_fini(self);
+        return;
+    }
+    self->client_id_len = id.len;
+    self->principal_len = call->principal.len;
+    /* what 0.1 and later versions call alike (tasks/get) counts as a later one's: there the id
+     * decides */
+    buf known;
+    buf_init(&known, 2 * AGENTS_ALIAS_BYTES);
+    bool is_first = call->version == A2A_0_1 && is_send(call->method);
+    if (is_first || agents_aliases_find(among, agent, call->principal, id, &known)) {
+        self->among = among;
+    }
+    buf_fini(&known);
+}
+
+void relay_alias_fini(relay_alias *self)
+{
+    mem_free(self->client_id);
+    mem_free(self->principal);
+    *self = (relay_alias){0};
+}
+
+static bay_str client_id_of(const relay_alias *self)
+{
+    return (bay_str){self->client_id, self->client_id_len};
+}
+
+static bay_str principal_of(const relay_alias *self)
+{
+    return (bay_str){self->principal, self->principal_len};
+}
+
+static void write_message(json_writer *writer, json_val message, bay_str id)
+{
+    static const bay_str task[] = {STR_INIT("taskId")};
+    json_key_lit(writer, "message");
+    json_open_object(writer);
+    json_put_members(writer, message, task, ARRAY_LEN(task));
+    if (id.len > 0) { /* else it is a new one's first */
+        json_key(writer, task[0]);
+        json_put_str(writer, id);
+    }
+    json_close_object(writer);
+}
+
+void relay_alias_write(const relay_alias *self, a2a_method method, json_val params, buf *out)
+{
+    static const bay_str of_send[] = {STR_INIT("tenant"), STR_INIT("message"),
+                                      STR_INIT("metadata")};
+    static const bay_str flag[] = {STR_INIT("patchbay/clientTaskId")};
+    buf known;
+    buf_init(&known, 2 * AGENTS_ALIAS_BYTES);
+    bool is_known = agents_aliases_find(self->among, self->agent, principal_of(self),
+                                        client_id_of(self), &known);
+    json_writer writer;
+    json_writer_init(&writer, out);
+    json_open_object(&writer);
+    if (is_send(method)) {
+        json_val metadata = json_get(params, of_send[2]);
+        json_put_members(&writer, params, of_send, ARRAY_LEN(of_send));
+        if (json_is(metadata, JSON_OBJECT)) {
+            json_key(&writer, of_send[2]);
+            json_open_object(&writer);
+            json_put_members(&writer, metadata, flag, ARRAY_LEN(flag));
+            json_close_object(&writer);
+        }
+        write_message(&writer, json_get(params, of_send[1]), buf_view(&known));
+    } else {
+        bool by_task = json_is(json_get(params, STR("taskId")), JSON_STRING);
+        bay_str key = by_task ? STR("taskId") : STR("id");
+        const bay_str others[] = {STR("tenant"), key};
+        json_put_members(&writer, params, others, ARRAY_LEN(others));
+        json_key(&writer, key);
+        json_put_str(&writer, is_known ? buf_view(&known) : client_id_of(self));
+    }
+    json_close_object(&writer);
+    buf_fini(&known);
+}
+
+/* `of` with another id under `key`. */
+static void write_renamed(const relay_alias *self, json_writer *writer, json_val of, bay_str key)
+{
+    json_open_object(writer);
+    json_key(writer, key);
+    json_put_str(writer, client_id_of(self));
+    json_put_members(writer, of, &key, 1);
+    json_close_object(writer);
+}
+
+static void remember(const relay_alias *self, json_val id, arena *scratch)
+{
+    bay_str text;
+    if (json_is(id, JSON_STRING) && json_str(id, scratch, &text) == BAY_OK) {
+        agents_aliases_put(self->among, self->agent, principal_of(self), client_id_of(self), text);
+    }
+}
+
+bay_str relay_alias_read(const relay_alias *self, bay_str json, arena *scratch, buf *out)
+{
+    static const struct {
+        bay_str member;
+        bay_str key;
+    } rows[] = {{STR_INIT("task"), STR_INIT("id")},
+                {STR_INIT("statusUpdate"), STR_INIT("taskId")},
+                {STR_INIT("artifactUpdate"), STR_INIT("taskId")}};
+    json_doc doc;
+    json_writer writer;
+    arena_reset(scratch);
+    if (self->among == NULL || json_parse(&doc, json, &a2a_json_limits, scratch, NULL) != BAY_OK) {
+        return json;
+    }
+    json_val root = json_root(&doc);
+    json_writer_init(&writer, out);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        json_val inner = json_get(root, rows[i].member);
+        if (json_is(inner, JSON_OBJECT)) {
+            remember(self, json_get(inner, rows[i].key), scratch);
+            json_open_object(&writer);
+            json_key(&writer, rows[i].member);
+            write_renamed(self, &writer, inner, rows[i].key);
+            json_close_object(&writer);
+            return buf_view(out);
+        }
+    }
+    bool is_task = json_is(json_get(root, STR("status")), JSON_OBJECT);
+    bool is_config = json_is(json_get(root, STR("url")), JSON_STRING);
+    if (is_task || is_config) {
+        write_renamed(self, &writer, root, is_task ? STR("id") : STR("taskId"));
+        return buf_view(out);
+    }
+    return json;
+}

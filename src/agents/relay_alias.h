@@ -1,0 +1,28 @@
+/* A call of a client that makes the ids of its tasks (0.1), for an agent that makes them itself:
+ * what goes out names the agent's task, what comes back the client's. */
+#ifndef AGENTS_RELAY_ALIAS_H
+#define AGENTS_RELAY_ALIAS_H
+
+#include "a2a/service.h"
+#include "agents/aliases.h"
+#include "base/arena.h"
+
+typedef struct relay_alias {
+    agents_aliases *among; /* NULL: ids are passed through */
+    bay_str agent;
+    char *principal; /* owned, as is … */
+    size_t principal_len;
+    char *client_id; /* … what the client calls its task */
+    size_t client_id_len;
+} relay_alias;
+
+/* For a call that needs it; one that names no task stays as it is. */
+void relay_alias_init(relay_alias *self, agents_aliases *among, bay_str agent,
+                      const a2a_call *call);
+void relay_alias_fini(relay_alias *self);
+/* The params with the agent's id in place of the client's; without tenant. */
+void relay_alias_write(const relay_alias *self, a2a_method method, json_val params, buf *out);
+/* A result or event with the client's id; what came, where there is nothing to change. */
+bay_str relay_alias_read(const relay_alias *self, bay_str json, arena *scratch, buf *out);
+
+#endif
