@@ -2,25 +2,9 @@
 import { ClientFactory, ClientFactoryOptions, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory } from '@a2a-js/sdk/client';
 import { GrpcTransportFactory } from '@a2a-js/sdk/client/grpc';
 import { Role, TaskState } from '@a2a-js/sdk';
+import { partIn, partOut } from './parts_1_0.mjs';
 
 const stateName = (state) => TaskState[state].replace('TASK_STATE_', '').toLowerCase().replace('_', '-');
-
-function partOut(part) {
-  const named = { metadata: undefined, filename: part.name ?? '', mediaType: part.type ?? '' };
-  if ('text' in part) return { content: { $case: 'text', value: part.text }, ...named };
-  if ('bytes' in part) return { content: { $case: 'raw', value: Buffer.from(part.bytes, 'base64') }, ...named };
-  if ('url' in part) return { content: { $case: 'url', value: part.url }, ...named };
-  return { content: { $case: 'data', value: part.data }, ...named };
-}
-
-function partIn(part) {
-  const { $case, value } = part.content;
-  const named = { ...(part.filename && { name: part.filename }), type: part.mediaType };
-  if ($case === 'text') return { text: value };
-  if ($case === 'raw') return { bytes: Buffer.from(value).toString('base64'), ...named };
-  if ($case === 'url') return { url: value, ...named };
-  return { data: value };
-}
 
 const textIn = (message) => message?.parts.map(partIn).map((part) => part.text ?? '').join('');
 const messageIn = (message) => ({ kind: 'message', text: textIn(message), parts: message.parts.map(partIn) });

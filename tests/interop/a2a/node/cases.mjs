@@ -289,7 +289,7 @@ export const cases = {
   },
 
   async 'no-credential'(peer) {
-    await refused(peer.stranger().then((one) => one.send(say('complete'))), '401', 'credentials', 'UNAUTHENTICATED');
+    await refused(peer.stranger().then((one) => one.send(say('complete'))), '401', 'credentials', 'UNAUTHENTICATED', 'Body is unusable');
   },
 
   async 'unknown-task'(peer) {
@@ -299,12 +299,12 @@ export const cases = {
 
   async 'terminal-task'(peer) {
     const { id } = await peer.send(say('complete'));
-    await refused(peer.send({ ...say('more'), taskId: id }), 'UnsupportedOperation', '-32004', 'nsupported', 'terminal');
+    await refused(peer.send({ ...say('more'), taskId: id }), 'UnsupportedOperation', '-32004', 'nsupported', 'terminal', 'has ended');
   },
 
   async 'subscribe-terminal'(peer) {
     const { id } = await peer.send(say('complete'));
-    await refused(gathered(peer.subscribe(id)), 'UnsupportedOperation', '-32004', 'nsupported', 'terminal',
+    await refused(gathered(peer.subscribe(id)), 'UnsupportedOperation', '-32004', 'nsupported', 'terminal', 'has ended',
       'Expected \'text/event-stream\''); // older ones look no further
   },
 
