@@ -276,6 +276,38 @@ static void keeps_what_rests(void **state)
     rig_free(r);
 }
 
+/* The handler's own bytes: with the task, in another process too, and shown to nobody. */
+static void remembers_for_the_handler(void **state)
+{
+    static const char bytes[] = "not \"JSON\"\0 at all\xff";
+    char *large = calloc(1, A2A_TURN_MEMORY_BYTES + 1);
+    rig *r = rig_new_keeping();
+    (void)state;
+    r->turn = rig_hold;
+    told *call = rig_send(r, RIG_MESSAGE("1", ""));
+    assert_int_equal(a2a_turn_remembered(r->held).len, 0);
+    assert_int_equal(a2a_turn_remember(r->held, (bay_str){large, A2A_TURN_MEMORY_BYTES + 1}),
+                     BAY_LIMIT);
+    assert_int_equal(a2a_turn_remember(r->held, STR("replaced")), BAY_OK);
+    assert_int_equal(a2a_turn_remember(r->held, (bay_str){bytes, sizeof(bytes)}), BAY_OK);
+    assert_int_equal(rig_status(r->held, A2A_INPUT_REQUIRED, "which?"), BAY_OK);
+    a2a_turn_end(r->held);
+    assert_int_equal(a2a_turn_remember(r->held, STR("late")), BAY_STATE);
+    rig_restart(r, true);
+    a2a_agent_tick(r->agent);
+    told *get = rig_ask(r, A2A_GET_TASK, "{\"id\":\"" TASK_1 "\"}");
+    assert_lacks(get->result, "not ");
+    told *next = rig_send(r, RIG_MESSAGE("2", ",\"taskId\":\"" TASK_1 "\""));
+    assert_true(str_eq(a2a_turn_remembered(r->held), (bay_str){bytes, sizeof(bytes)}));
+    rig_complete(r, r->held);
+    assert_answered(next);
+    told_free(call);
+    told_free(get);
+    told_free(next);
+    rig_free(r);
+    free(large);
+}
+
 /* The agent goes while its keeper still has something to say. */
 static void ends_before_its_keeper(void **state)
 {
@@ -302,6 +334,7 @@ int main(void)
         cmocka_unit_test(goes_on_after_a_restart),
         cmocka_unit_test(says_what_it_cannot_go_on_with),
         cmocka_unit_test(keeps_what_rests),
+        cmocka_unit_test(remembers_for_the_handler),
         cmocka_unit_test(ends_before_its_keeper),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
