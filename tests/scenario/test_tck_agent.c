@@ -1,5 +1,5 @@
 /* examples/tck_agent as a program of its own: for every prefix of a message's id it behaves as its
- * table says, on the JSON bindings of 1.0 and 0.3 and in 0.1, whole and as a stream. */
+ * table says, on every binding of 1.0 and 0.3 and in 0.1, whole and as a stream. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +17,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "patchbay/a2a_client.h"
 
 #define PROGRAM BAY_TEST_BINARY_DIR "/examples/tck_agent"
 
@@ -276,6 +278,82 @@ static void streams_say_one_thing_after_the_other(void **state)
     }
 }
 
+static void count_events(const bay_response *event, void *user)
+{
+    int *counts = user;
+    counts[bay_response_kind_of(event)]++;
+}
+
+static bay_response *send_by_grpc(bay_caller *caller, const char *id, int *counts)
+{
+    char request[256];
+    bay_response *response = NULL;
+    bay_diag diag;
+    snprintf(request, sizeof(request), MESSAGE_1, id, "");
+    bay_operation *operation =
+        bay_operation_new(caller, counts != NULL ? "SendStreamingMessage" : "SendMessage", request);
+    if (counts != NULL) {
+        bay_operation_on_event(operation, count_events, counts);
+    }
+    if (bay_operation_run(operation, &response, &diag) != BAY_OK) {
+        fail_msg("%s: %s", id, diag.text);
+    }
+    return response;
+}
+
+static void check_by_grpc(bay_caller *caller, const char *version, const row *one)
+{
+    char id[128];
+    for (int is_stream = 0; is_stream < 2; is_stream++) {
+        int counts[16] = {0};
+        snprintf(id, sizeof(id), "%s-grpc-%s-%d", one->prefix, version, is_stream);
+        bay_response *response = send_by_grpc(caller, id, is_stream != 0 ? counts : NULL);
+        bay_str json = bay_response_json(response);
+        if (memmem(json.at, json.len, one->part, strlen(one->part)) == NULL ||
+            (one->state != NULL &&
+             memmem(json.at, json.len, one->state, strlen(one->state)) == NULL)) {
+            fail_msg("gRPC %s, %s: no %s, %s in %.*s", version, id, one->part,
+                     one->state != NULL ? one->state : "", BAY_STR(json));
+        }
+        assert_int_equal(bay_response_kind_of(response) == BAY_RESPONSE_MESSAGE,
+                         one->state == NULL);
+        assert_true(is_stream == 0 || counts[BAY_RESPONSE_STATUS] + counts[BAY_RESPONSE_TASK] +
+                                              counts[BAY_RESPONSE_MESSAGE] >
+                                          0);
+        bay_response_free(response);
+    }
+}
+
+static void every_prefix_is_answered_by_grpc(void **state)
+{
+    (void)state;
+    static const char *const versions[] = {"1.0", "0.3"};
+    char address[64];
+    snprintf(address, sizeof(address), "http://127.0.0.1:%u", port);
+    for (size_t i = 0; i < 2; i++) {
+        bay_caller *caller = NULL;
+        bay_diag diag;
+        bay_caller_options *options = bay_caller_options_new();
+        bay_caller_options_interface(options, "GRPC", versions[i]);
+        if (bay_caller_connect(address, options, &caller, &diag) != BAY_OK) {
+            fail_msg("%s", diag.text);
+        }
+        bay_caller_options_free(options);
+        for (size_t k = 0; k < ROWS; k++) {
+            if (strcmp(rows[k].prefix, "tck-artifact-data") != 0) {
+                check_by_grpc(caller, versions[i], &rows[k]);
+            }
+        }
+        bay_response *data =
+            send_by_grpc(caller, i == 0 ? "tck-artifact-data-g1" : "tck-artifact-data-g2", NULL);
+        bay_str json = bay_message_data(bay_response_artifact(data, 0)); /* a Struct: any order */
+        assert_non_null(memmem(json.at, json.len, "\"key\":\"value\"", 13));
+        assert_non_null(memmem(json.at, json.len, "\"count\":42", 10));
+        bay_response_free(data);
+        bay_caller_close(caller);
+    }
+}
+
 static void clients_of_0_1_bring_their_own_task(void **state)
 {
     (void)state;
@@ -294,6 +372,7 @@ int main(void)
         cmocka_unit_test(every_prefix_is_answered_in_every_form),
         cmocka_unit_test(what_asks_back_is_completed_by_a_later_message),
         cmocka_unit_test(streams_say_one_thing_after_the_other),
+        cmocka_unit_test(every_prefix_is_answered_by_grpc),
         cmocka_unit_test(clients_of_0_1_bring_their_own_task),
     };
     return cmocka_run_group_tests(tests, begin, end);
