@@ -19,6 +19,7 @@ struct caller_assembly {
     assembled *artifacts;
     size_t count;
     size_t cap;
+    size_t bytes; /* of all artifacts */
 };
 
 caller_assembly *sdk_assembly_new(void)
@@ -40,6 +41,12 @@ static void forget_artifacts(caller_assembly *self)
         buf_fini(&self->artifacts[i].parts);
     }
     self->count = 0;
+    self->bytes = 0;
+}
+
+static size_t bytes_of(const assembled *one)
+{
+    return one->id.len + one->members.len + one->parts.len;
 }
 
 void sdk_assembly_free(caller_assembly *self)
@@ -117,6 +124,7 @@ static bay_err take_artifact(caller_assembly *self, json_val artifact, bool appe
     if (one == NULL) {
         return self->count >= ASSEMBLY_ARTIFACTS ? BAY_LIMIT : BAY_NOMEM;
     }
+    self->bytes -= bytes_of(one);
     if (is_new || !appends) {
         buf_clear(&one->id);
         buf_str(&one->id, id);
@@ -128,8 +136,10 @@ static bay_err take_artifact(caller_assembly *self, json_val artifact, bool appe
     while (json_next(&parts)) {
         put_value(&one->parts, json_raw(parts.value));
     }
+    self->bytes += bytes_of(one);
     bay_err err = one->parts.err != BAY_OK ? one->parts.err : one->members.err;
-    return one->id.err != BAY_OK ? one->id.err : err;
+    err = one->id.err != BAY_OK ? one->id.err : err;
+    return err == BAY_OK && self->bytes > CALLER_RESPONSE_BYTES ? BAY_LIMIT : err;
 }
 
 static bay_err take_task(caller_assembly *self, json_val task)

@@ -204,6 +204,7 @@ struct bay_operation {
     bay_operation_done done;
     void *user;
     bool is_paused;
+    bool is_unheard; /* nobody wants the response of its stream */
     a2a_link_call *call;
     caller_assembly *assembly;
     bay_response *response;

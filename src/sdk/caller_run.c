@@ -178,7 +178,7 @@ static bay_err operation_prepare(bay_operation *self, bay_diag *diag)
     }
     bay_err err = sdk_operation_write(self, &self->params, diag);
     bool is_stream = (a2a_methods[self->method].flags & A2A_METHOD_STREAM) != 0;
-    if (err == BAY_OK && is_stream) {
+    if (err == BAY_OK && is_stream && self->done != NULL && !self->is_unheard) {
         self->assembly = sdk_assembly_new();
         err = self->assembly != NULL ? BAY_OK : diag_set(diag, BAY_NOMEM, "out of memory");
     }
@@ -261,6 +261,9 @@ static void on_result(void *user, bay_str json)
 
 static bay_err assemble(bay_operation *self, bay_str json)
 {
+    if (self->assembly == NULL) {
+        return BAY_OK; /* nobody asks for the whole */
+    }
     json_doc doc;
     arena memory;
     arena_init(&memory, CALLER_RESPONSE_MEMORY);
@@ -297,6 +300,10 @@ static void on_stream_end(void *user)
     bay_operation *self = user;
     buf json;
     self->call = NULL;
+    if (self->assembly == NULL) {
+        operation_end(self, BAY_OK, "");
+        return;
+    }
     buf_init(&json, CALLER_RESPONSE_BYTES);
     bay_err err = sdk_assembly_write(self->assembly, &json);
     if (err == BAY_OK) {
@@ -356,6 +363,7 @@ bay_err bay_operation_run(bay_operation *operation, bay_response **out, bay_diag
         bay_operation_free(operation);
         return err;
     }
+    operation->is_unheard = out == NULL;
     err = bay_operation_start(operation, on_awaited, &wait, diag);
     if (err != BAY_OK) {
         return err;

@@ -444,6 +444,30 @@ static void a_message_is_followed(void **state)
     bay_caller_options_free(options);
 }
 
+/* Whatever a message can be told. */
+static bay_operation *say_everything(bay_caller *caller)
+{
+    bay_message *message = bay_message_new();
+    bay_message_add_text(message, "look");
+    bay_message_add_bytes(message, "\0\1\2", 3, "f.bin", "application/x");
+    bay_message_add_url(message, "http://file/", NULL, NULL);
+    bay_message_add_data(message, "{\"a\":null}");
+    bay_operation *operation = bay_operation_send(caller, message);
+    bay_message_free(message);
+    bay_operation_for_task(operation, "t7");
+    bay_operation_for_context(operation, "c7");
+    bay_operation_for_skill(operation, "s1");
+    bay_operation_return_immediately(operation);
+    bay_operation_accept(operation, "text/plain");
+    bay_operation_accept(operation, "image/png");
+    bay_operation_push(operation, "http://hook/", "tok", "Bearer", "c");
+    bay_operation_history(operation, 3);
+    bay_operation_metadata(operation, "{\"k\":1}");
+    bay_operation_traceparent(operation, "00-ab");
+    bay_operation_header(operation, "X-One", "1");
+    return operation;
+}
+
 static void operations_say_what_they_are_told(void **state)
 {
     (void)state;
@@ -470,24 +494,7 @@ static void operations_say_what_they_are_told(void **state)
                                          "\"role\":\"ROLE_USER\""};
     bay_caller *caller = NULL;
     assert_int_equal(connect_to(steps, 2, "", NULL, &caller, NULL), BAY_OK);
-    bay_message *message = bay_message_new();
-    bay_message_add_text(message, "look");
-    bay_message_add_bytes(message, "\0\1\2", 3, "f.bin", "application/x");
-    bay_message_add_url(message, "http://file/", NULL, NULL);
-    bay_message_add_data(message, "{\"a\":null}");
-    bay_operation *operation = bay_operation_send(caller, message);
-    bay_message_free(message);
-    bay_operation_for_task(operation, "t7");
-    bay_operation_for_context(operation, "c7");
-    bay_operation_for_skill(operation, "s1");
-    bay_operation_return_immediately(operation);
-    bay_operation_accept(operation, "text/plain");
-    bay_operation_accept(operation, "image/png");
-    bay_operation_push(operation, "http://hook/", "tok", "Bearer", "c");
-    bay_operation_history(operation, 3);
-    bay_operation_metadata(operation, "{\"k\":1}");
-    bay_operation_traceparent(operation, "00-ab");
-    bay_operation_header(operation, "X-One", "1");
+    bay_operation *operation = say_everything(caller);
     assert_int_equal(bay_operation_run(operation, NULL, NULL), BAY_OK);
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
         if (strstr(agent.requests[1], wanted[i]) == NULL) {
@@ -726,6 +733,66 @@ static void memory_may_fail_anywhere(void **state)
     }
 }
 
+/* Without anybody to speak to: all that is made before something is sent. */
+static void memory_may_fail_while_it_is_made(void **state)
+{
+    (void)state;
+    static const char card[] = CARD_OF(
+        INTERFACE("http://127.0.0.1:1/", "JSONRPC", "1.0"),
+        ",\"securitySchemes\":{\"door\":{\"httpAuthSecurityScheme\":{\"scheme\":\"Basic\"}}}");
+    for (size_t at = 0; failing_memory_start(at); at++) {
+        bay_caller *caller = NULL;
+        bay_caller_options *options = bay_caller_options_new();
+        bay_caller_options_credential(options, "door", "sesame");
+        bay_caller_options_header(options, "X-One", "1");
+        bay_caller_options_extension(options, "urn:x");
+        bay_caller_options_extension(options, "urn:y");
+        bay_caller_options_trust(options, "*");
+        bay_caller_options_key_url(options, "http://127.0.0.1:1/keys");
+        if (options != NULL && bay_caller_connect(card, options, &caller, NULL) == BAY_OK) {
+            bay_operation *operation = say_everything(caller);
+            bay_err err = bay_operation_start(operation, NULL, NULL, NULL);
+            if (err == BAY_OK) {
+                bay_operation_pause(operation);
+                bay_operation_resume(operation);
+                bay_operation_stop(operation);
+            }
+        }
+        bay_caller_close(caller);
+        bay_caller_options_free(options);
+        failing_memory_check();
+    }
+}
+
+static void withheld_credentials_are_told(void **state)
+{
+    (void)state;
+    static scripted_agent other;
+    static char card[2048];
+    static const agent_step refusal[] = {{.status = 401, .body = "{}"}};
+    static agent_step home[1] = {{.body = card}};
+    bay_caller *caller = NULL;
+    bay_response *response = NULL;
+    bay_diag diag = {0};
+    bay_caller_options *options = bay_caller_options_new();
+    bay_caller_options_bearer(options, "secret");
+    scripted_agent_start(&other, refusal, 1);
+    snprintf(card, sizeof(card),
+             CARD_OF("{\"url\":\"%s/rpc\",\"protocolBinding\":\"JSONRPC\","
+                     "\"protocolVersion\":\"1.0\"}",
+                     ""),
+             other.url);
+    assert_int_equal(connect_to(home, 1, "", options, &caller, NULL), BAY_OK);
+    assert_true(bay_caller_task(caller, "t1", -1, &response, &diag) != BAY_OK);
+    if (strstr(diag.text, "withheld") == NULL) {
+        print_error("%s\n", diag.text);
+    }
+    assert_non_null(strstr(diag.text, "withheld"));
+    leave(caller);
+    scripted_agent_stop(&other);
+    bay_caller_options_free(options);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -745,6 +812,8 @@ int main(void)
         cmocka_unit_test(wrong_operations_are_refused),
         cmocka_unit_test(it_works_inside_an_event_loop),
         cmocka_unit_test(an_agent_that_comes_later_is_found),
+        cmocka_unit_test(withheld_credentials_are_told),
+        cmocka_unit_test(memory_may_fail_while_it_is_made),
         cmocka_unit_test(memory_may_fail_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,6 +53,7 @@ typedef struct rig {
     int pauses_at; /* the number of the event after which it pauses; 0: none */
     int cancels_at;
     int frees_at;
+    uint32_t idle_ms; /* 0: long */
 } rig;
 
 static void note(rig *self, const char *what, bay_str json)
@@ -121,8 +122,10 @@ static const a2a_link_events events = {
 static bay_err rig_open(rig *self, a2a_version version, a2a_binding binding)
 {
     http_client_options http = {.limits = http_client_default_limits};
-    a2a_link_limits limits = {
-        .answer_bytes = 4096, .resumes = 2, .first_delay_ms = 1, .idle_ms = 20000};
+    a2a_link_limits limits = {.answer_bytes = 4096,
+                              .resumes = 2,
+                              .first_delay_ms = 1,
+                              .idle_ms = self->idle_ms != 0 ? self->idle_ms : 20000};
     a2a_interface at = {
         .url = str_of(self->agent.url), .tenant = STR(""), .binding = binding, .version = version};
     bay_err err = loop_new(&self->loop);
@@ -531,6 +534,43 @@ static void agents_without_streams_are_asked_again(void **state)
     assert_non_null(strstr(self.agent.requests[1], "hello"));
 }
 
+/* Silence counts as a cut; but for an agent that forgets to close after the last event. */
+static void a_silent_stream_is_taken_up(void **state)
+{
+    (void)state;
+    static rig self;
+    static const agent_step steps[] = {{.expects = "SendStreamingMessage",
+                                        .body = EVENT(TASK("WORKING")),
+                                        .is_stream = true,
+                                        .end = AGENT_HANGS},
+                                       {.expects = "SubscribeToTask",
+                                        .body = ": silence\n\n",
+                                        .is_stream = true,
+                                        .end = AGENT_HANGS},
+                                       {.expects = "SubscribeToTask",
+                                        .body = EVENT(TASK("COMPLETED")),
+                                        .is_stream = true,
+                                        .end = AGENT_HANGS}};
+    rig_start(&self, steps, 3);
+    self.idle_ms = 50;
+    assert_int_equal(rig_open(&self, A2A_1_0, A2A_JSONRPC), BAY_OK);
+    assert_int_equal(ask(&self, A2A_SEND_STREAMING_MESSAGE, MESSAGE), BAY_OK);
+    finish(&self);
+    assert_told(&self, TASK("WORKING") "\n" STATUS("COMPLETED") "\nlast\nend\n");
+    rig_close(&self);
+    scripted_agent_stop(&self.agent);
+}
+
+static void a_finished_stream_is_left(void **state)
+{
+    (void)state;
+    static rig self;
+    static const agent_step step = {
+        .body = EVENT(TASK("COMPLETED")), .is_stream = true, .end = AGENT_HANGS};
+    play(&self, A2A_SEND_STREAMING_MESSAGE, MESSAGE, &step, 1);
+    assert_told(&self, TASK("COMPLETED") "\nlast\nend\n");
+}
+
 /* One that answers a stream's request with an answer. */
 static void an_answer_in_place_of_a_stream_is_its_first_event(void **state)
 {
@@ -665,6 +705,8 @@ int main(void)
         cmocka_unit_test(older_streams_miss_nothing),
         cmocka_unit_test(a_subscribe_by_get_follows_a_405),
         cmocka_unit_test(agents_without_streams_are_asked_again),
+        cmocka_unit_test(a_silent_stream_is_taken_up),
+        cmocka_unit_test(a_finished_stream_is_left),
         cmocka_unit_test(an_answer_in_place_of_a_stream_is_its_first_event),
         cmocka_unit_test(nothing_is_told_while_it_pauses),
         cmocka_unit_test(it_may_be_ended_anywhere),
