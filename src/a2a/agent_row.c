@@ -238,13 +238,19 @@ static bay_err restore_configs(agent_task *task, const row *from)
     return BAY_OK;
 }
 
-static bay_err restore_turns(agent_task *task, row *from)
+/* Without resuming, what was begun is lost, and so is a task that it worked on; a message that
+ * waits for its turn of a task that waits for input is still read. */
+static bay_err restore_turns(agent_task *task, row *from, bool may_resume)
 {
     json_iter it = json_iter_of(json_get(from->root, STR("turns")));
     while (json_next(&it)) {
         a2a_turn *turn;
         bay_str traceparent;
         bay_str extensions;
+        bool is_begun = json_true(json_get(it.value, STR("isBegun")));
+        if (!may_resume && (is_begun || !a2a_state_is_interrupted(from->state))) {
+            continue;
+        }
         bay_err err = read_str(from, it.value, STR("traceparent"), &traceparent);
         if (err == BAY_OK) {
             err = read_str(from, it.value, STR("extensions"), &extensions);
@@ -257,7 +263,7 @@ static bay_err restore_turns(agent_task *task, row *from)
             return err == BAY_TYPE ? BAY_SYNTAX : err;
         }
         turn->is_new = json_true(json_get(it.value, STR("isNew")));
-        turn->is_resumed = json_true(json_get(it.value, STR("isBegun")));
+        turn->is_resumed = is_begun;
         list_push(&task->waiting, &turn->link);
         task->waiting_count++;
     }
@@ -333,8 +339,8 @@ static bay_err restore_task(agent_task *task, row *from, a2a_event *const *event
     if (err == BAY_OK) {
         err = restore_configs(task, from);
     }
-    if (err == BAY_OK && may_resume) {
-        err = restore_turns(task, from);
+    if (err == BAY_OK) {
+        err = restore_turns(task, from, may_resume);
     }
     task->revision = from->revision;
     if (err == BAY_OK) {

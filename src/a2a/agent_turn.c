@@ -136,6 +136,18 @@ void agent_turn_cancel(a2a_turn *self)
     }
 }
 
+/* Another process must not begin a turn anew that has ended. */
+static void note_end(agent_task *task)
+{
+    if (task->of->options.keeper == NULL || !task->is_open || a2a_state_is_terminal(task->state)) {
+        return;
+    }
+    task->revision++;
+    if (!agent_task_has_readers(task)) {
+        task->dropped = task->revision;
+    }
+}
+
 void a2a_turn_end(a2a_turn *self)
 {
     a2a_agent *of = self->of;
@@ -148,6 +160,7 @@ void a2a_turn_end(a2a_turn *self)
     agent_enter(of);
     agent_task_touch(task);
     part(self);
+    note_end(task);
     agent_leave(of);
 }
 

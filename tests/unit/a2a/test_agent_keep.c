@@ -222,6 +222,26 @@ static void says_what_it_cannot_go_on_with(void **state)
     rig_free(r);
 }
 
+/* A message that waited for a turn which is lost is read all the same, where the task asked. */
+static void reads_what_waited(void **state)
+{
+    rig *r = rig_new_keeping();
+    (void)state;
+    r->turn = rig_hold;
+    told *first = rig_send(r, RIG_MESSAGE("1", ""));
+    assert_int_equal(rig_status(r->held, A2A_INPUT_REQUIRED, "which?"), BAY_OK);
+    told *second = rig_send(r, RIG_MESSAGE("2", ",\"taskId\":\"" TASK_1 "\""));
+    assert_int_equal(r->turns, 1);
+    rig_restart(r, false);
+    a2a_agent_tick(r->agent);
+    assert_int_equal(r->turns, 2);
+    assert_false(a2a_turn_is_resumed(r->held));
+    assert_true(json_str_eq(json_get(a2a_turn_message(r->held), STR("messageId")), STR("2")));
+    told_free(first);
+    told_free(second);
+    rig_free(r);
+}
+
 /* Order, webhooks and ends survive; what waits for input goes on waiting. */
 static void keeps_what_rests(void **state)
 {
@@ -261,7 +281,7 @@ static void keeps_what_rests(void **state)
     told *next = rig_send(r, params);
     assert_answered(next);
     assert_holds(next->result, "TASK_STATE_COMPLETED");
-    assert_int_equal(r->pushes, 6); /* task, question; both again, to be sure; WORKING, done */
+    assert_int_equal(r->pushes, 4); /* task, question; WORKING, done */
     /* They end in the order in which they changed, whatever the order of their rows. */
     r->now_ms = RIG_NOW + 10 + UINT64_C(7) * 24 * 3600 * 1000;
     a2a_agent_tick(r->agent);
@@ -274,6 +294,28 @@ static void keeps_what_rests(void **state)
     told_free(kept);
     told_free(next);
     rig_free(r);
+}
+
+/* What was kept last may not have left the process: it is told again, unless that was long ago. */
+static void pushes_again_what_may_be_lost(void **state)
+{
+    for (int is_late = 0; is_late < 2; is_late++) {
+        rig *r = rig_new_keeping();
+        (void)state;
+        r->turn = rig_hold;
+        told *call = rig_send(
+            r, "{\"message\":{\"messageId\":\"m\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":"
+               "\"hi\"}]},\"configuration\":{\"taskPushNotificationConfig\":{\"url\":\"https://"
+               "x\"}}}");
+        assert_int_equal(rig_status(r->held, A2A_WORKING, NULL), BAY_OK);
+        assert_int_equal(r->pushes, 2);
+        r->now_ms += is_late ? 600001 : 0;
+        rig_restart(r, true);
+        a2a_agent_tick(r->agent);
+        assert_int_equal(r->pushes, is_late ? 2 : 4);
+        told_free(call);
+        rig_free(r);
+    }
 }
 
 /* The handler's own bytes: with the task, in another process too, and shown to nobody. */
@@ -333,7 +375,9 @@ int main(void)
         cmocka_unit_test(refuses_rows_that_are_none),
         cmocka_unit_test(goes_on_after_a_restart),
         cmocka_unit_test(says_what_it_cannot_go_on_with),
+        cmocka_unit_test(reads_what_waited),
         cmocka_unit_test(keeps_what_rests),
+        cmocka_unit_test(pushes_again_what_may_be_lost),
         cmocka_unit_test(remembers_for_the_handler),
         cmocka_unit_test(ends_before_its_keeper),
     };
