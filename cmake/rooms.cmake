@@ -60,8 +60,8 @@ endfunction()
 # What a request passes is compiled for speed in release builds; all else, which runs at the start, once
 # per tool or rarely and is two thirds of the code, for size. Names are beginnings.
 set(bay_hot
-    base/ json/ rpc/ gateway/ agents/ wire/base64 wire/chars wire/header wire/http1 wire/sse
-    net/fd_stream net/http_ net/line_ net/loop net/socket\\. net/socket_tls net/stream_queue net/timer net/tls\\.
+    base/ json/ rpc/ gateway/ agents/ wire/base64 wire/chars wire/grpc_frame wire/header wire/http1 wire/sse
+    net/fd_stream net/http2 net/http_ net/line_ net/loop net/socket\\. net/socket_tls net/stream_queue net/timer net/tls\\.
     schema/check schema/format\\. schema/format_time schema/pattern_match
     mcp/ a2a/ transport/ net/process
     sdk/arguments sdk/call sdk/deadline sdk/delivery sdk/result sdk/server_service)

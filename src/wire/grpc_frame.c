@@ -155,6 +155,8 @@ static size_t encoded_len(char c)
     return c >= 0x20 && c <= 0x7e && c != '%' ? 1 : 3;
 }
 
+enum { EDGES = 4 }; /* what spaces at both ends cost more */
+
 /* Where to cut so that what is written stays in bounds and no character is split. */
 static size_t cut_at(bay_str text)
 {
@@ -165,7 +167,7 @@ static size_t cut_at(bay_str text)
             whole = i;
         }
         len += encoded_len(text.at[i]);
-        if (len > GRPC_MESSAGE_BYTES) {
+        if (len > GRPC_MESSAGE_BYTES - EDGES) {
             return whole;
         }
     }

@@ -135,21 +135,64 @@ static void pair_fini(pair *self)
     tls_free(self->client_tls);
 }
 
-static void begin(pair *on, outcome *out, const char *scheme, const char *path, bay_str body)
+static void begin_in(pair *on, outcome *out, const char *scheme, const char *path, bay_str body,
+                     bool is_http2)
 {
     char url[96];
     memset(out, 0, sizeof(*out));
     buf_init(&out->body, SIZE_MAX / 2);
     snprintf(url, sizeof(url), "%s://127.0.0.1:%u/%s", scheme, http_server_port(on->on.server),
              path);
-    http_call_spec spec = {.method = STR("POST"), .url = str_of(url), .body = body};
+    http_call_spec spec = {
+        .method = STR("POST"), .url = str_of(url), .body = body, .is_http2 = is_http2};
     http_call *call = NULL;
     assert_int_equal(http_client_call(on->client, &spec, &events, out, &call, NULL), BAY_OK);
+}
+
+static void begin(pair *on, outcome *out, const char *scheme, const char *path, bay_str body)
+{
+    begin_in(on, out, scheme, path, body, false);
 }
 
 static void finish(pair *on, outcome *out)
 {
     RIG_UNTIL(&on->on, out->ends + out->failures > 0);
+}
+
+/* The same listener, by ALPN: calls of both protocols side by side, each on connections of its own.
+ */
+static void test_http2_by_alpn(void **state)
+{
+    (void)state;
+    enum { LARGE = 1024 * 1024 };
+    pair on;
+    outcome out[4];
+    if (!http_server_speaks_http2()) {
+        return;
+    }
+    pair_init(&on, true);
+    char *large = calloc(1, LARGE);
+    assert_non_null(large);
+    for (int i = 0; i < 4; i++) {
+        begin_in(&on, &out[i], "https", i < 3 ? "echo" : "events", (bay_str){large, LARGE}, i > 0);
+    }
+    for (int i = 0; i < 4; i++) {
+        finish(&on, &out[i]);
+        assert_int_equal(out[i].ends, 1);
+        assert_int_equal(out[i].body.len, i < 3 ? LARGE : 7);
+        buf_fini(&out[i].body);
+    }
+    assert_int_equal(http_server_connections(on.on.server), 2);
+    free(large);
+    pair_fini(&on);
+    pair_init(&on, false); /* nobody vouches for the server */
+    begin_in(&on, &out[0], "https", "echo", STR("secret"), true);
+    finish(&on, &out[0]);
+    assert_int_equal(out[0].err, BAY_TLS);
+    assert_false(out[0].was_sent);
+    assert_int_equal(on.on.requests, 0);
+    buf_fini(&out[0].body);
+    pair_fini(&on);
 }
 
 static void test_tls_end_to_end(void **state)
@@ -413,6 +456,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tls_end_to_end),
+        cmocka_unit_test(test_http2_by_alpn),
         cmocka_unit_test(test_tls_distrust),
         cmocka_unit_test(test_clear_text_to_a_tls_port),
         cmocka_unit_test(test_two_loops_share_an_address),
