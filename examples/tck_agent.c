@@ -7,63 +7,49 @@
 #include <patchbay/agent.h>
 #include <string.h>
 
-enum { RESUBSCRIBE_MS = 4500, DELAY_MS = 1000 };
+enum { WORK_MS = 4500 };
 
-typedef void (*behaviour)(bay_task *task);
+static bay_artifact *begin(bay_task *task, const char *name)
+{
+    return bay_task_artifact(task, name, "text/plain");
+}
 
 static void complete(bay_task *task)
 {
-    bay_task_complete(task, "Hello from TCK");
+    bay_task_complete(task, "Hello from TCK"); /* closes what is open */
 }
 
-static void write_text(bay_task *task)
+static void text(bay_task *task)
 {
-    bay_artifact *artifact = bay_task_artifact(task, "text", "text/plain");
-    bay_artifact_append(artifact, "Generated text content");
-    bay_artifact_close(artifact);
-}
-
-static void write_file(bay_task *task)
-{
-    bay_artifact *artifact = bay_task_artifact(task, "output.txt", "text/plain");
-    bay_artifact_append_bytes(artifact, "Generated file content", 22);
-    bay_artifact_close(artifact);
-}
-
-static void artifact_text(bay_task *task)
-{
-    write_text(task);
+    bay_artifact_append(begin(task, "text"), "Generated text content");
     complete(task);
 }
 
-static void artifact_file(bay_task *task)
+static void file(bay_task *task)
 {
-    write_file(task);
+    bay_artifact_append_bytes(begin(task, "output.txt"), "Generated file content", 22);
     complete(task);
 }
 
-static void artifact_file_url(bay_task *task)
+static void file_url(bay_task *task)
 {
-    bay_artifact *artifact = bay_task_artifact(task, "output.txt", "text/plain");
-    bay_artifact_append_url(artifact, "https://example.com/output.txt");
-    bay_artifact_close(artifact);
+    bay_artifact_append_url(begin(task, "output.txt"), "https://example.com/output.txt");
     complete(task);
 }
 
-static void artifact_data(bay_task *task)
+static void data(bay_task *task)
 {
     bay_artifact *artifact = bay_task_artifact(task, "data", "application/json");
     bay_artifact_append_data(artifact, "{\"key\":\"value\",\"count\":42}");
-    bay_artifact_close(artifact);
     complete(task);
 }
 
-static void message_response(bay_task *task)
+static void message(bay_task *task)
 {
     bay_task_reply(task, "Direct message response");
 }
 
-static void input_required(bay_task *task)
+static void ask(bay_task *task)
 {
     bay_task_ask(task, "Please say more");
 }
@@ -73,72 +59,62 @@ static void reject(bay_task *task)
     bay_task_reject(task, "Rejected by TCK");
 }
 
-static void stream(bay_task *task)
+static void work_and_text(bay_task *task)
 {
     bay_task_status(task, BAY_WORKING, "working");
-    artifact_text(task);
+    text(task);
 }
 
-static void stream_file(bay_task *task)
+static void work_and_file(bay_task *task)
 {
     bay_task_status(task, BAY_WORKING, "working");
-    artifact_file(task);
+    file(task);
 }
 
-static void stream_chunks(bay_task *task)
+static void work_and_chunks(bay_task *task)
 {
     bay_task_status(task, BAY_WORKING, "working");
-    bay_artifact *artifact = bay_task_artifact(task, "chunks", "text/plain");
+    bay_artifact *artifact = begin(task, "chunks");
     bay_artifact_append(artifact, "chunk-1 ");
     bay_artifact_append(artifact, "chunk-2");
     bay_artifact_close(artifact);
     complete(task);
 }
 
-static void work_for(bay_task *task, uint32_t ms)
+static void work_long(bay_task *task)
 {
     bay_task_status(task, BAY_WORKING, "working");
-    if (bay_task_sleep(task, ms)) { /* else it was canceled: nobody waits */
+    if (bay_task_sleep(task, WORK_MS)) { /* else it was canceled: nobody waits */
         complete(task);
     }
 }
 
-static void long_work(bay_task *task)
-{
-    work_for(task, RESUBSCRIBE_MS);
-}
-
-static void delayed(bay_task *task)
-{
-    work_for(task, DELAY_MS);
-}
-
 static const struct {
     const char *prefix;
-    behaviour behave;
+    void (*behave)(bay_task *task);
 } table[] = {
     {"tck-complete-task", complete},
-    {"tck-artifact-text", artifact_text},
-    {"tck-artifact-file-url", artifact_file_url}, /* before the shorter one */
-    {"tck-artifact-file", artifact_file},
-    {"tck-artifact-data", artifact_data},
-    {"tck-message-response", message_response},
-    {"tck-input-required", input_required},
+    {"tck-artifact-text", text},
+    {"tck-artifact-file-url", file_url}, /* before the shorter one */
+    {"tck-artifact-file", file},
+    {"tck-artifact-data", data},
+    {"tck-message-response", message},
+    {"tck-input-required", ask},
     {"tck-reject-task", reject},
-    {"tck-stream-001", stream},
+    {"tck-stream-001", work_and_text},
     {"tck-stream-002", complete},
-    {"tck-stream-003", stream},
-    {"tck-stream-ordering-001", stream},
-    {"tck-stream-artifact-text", stream},
-    {"tck-stream-artifact-file", stream_file},
-    {"tck-stream-artifact-chunked", stream_chunks},
-    {"test-resubscribe-message-id", long_work},
-    {"tck-delayed-complete", delayed},
+    {"tck-stream-003", work_and_text},
+    {"tck-stream-ordering-001", work_and_text},
+    {"tck-stream-artifact-text", work_and_text},
+    {"tck-stream-artifact-file", work_and_file},
+    {"tck-stream-artifact-chunked", work_and_chunks},
+    {"test-resubscribe-message-id", work_long},
+    {"tck-delayed-complete", work_long},
 };
 
-static void behave(bay_task *task, const bay_message *message, void *user)
+static void behave(bay_task *task, const bay_message *said, void *user)
 {
-    bay_str id = bay_message_id(message);
+    bay_str id = bay_message_id(said);
     (void)user;
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
         size_t len = strlen(table[i].prefix);
