@@ -19,6 +19,9 @@
  * - Nothing of nghttp2 is called for a session that an allocation has failed in.
  * - nghttp2 keeps to flow control; what a stream may not send yet waits in its own `out`, bounded
  *   as the queue of an HTTP/1.1 stream is, and all of a connection's by HTTP2_QUEUED_BYTES.
+ * - A peer that is silent while streams are open is asked whether it is there (PING, after a third
+ * of write_timeout_ms), and cut when it does not say so in time: a stream that is quiet for long
+ *   neither outlives its peer nor looks dead to what stands between.
  * - Frames that change nothing and streams ended early are counted against useful ones: whoever
  *   sends too many more gets GOAWAY with ENHANCE_YOUR_CALM.
  * Source: RFC 9113; CVE-2023-44487, CVE-2024-28182, CVE-2025-8671 (what floods look like). */
@@ -100,12 +103,14 @@ typedef struct http2_connection {
     uint64_t head_end_ms;   /* 0: no head is on its way */
     uint64_t stall_end_ms;  /* 0: the socket's queue is empty */
     uint64_t window_end_ms; /* when floods are counted anew */
+    uint64_t heard_ms;      /* when the peer last said anything */
     uint32_t resets;
     uint32_t useless;
     bool is_open;    /* the peer's first SETTINGS came */
     bool is_blocked; /* the socket has enough */
     bool is_failing; /* it ends with `code` as soon as nghttp2 has returned */
     bool is_ending;  /* GOAWAY is queued or sent */
+    bool is_asked;   /* by PING, whether it is still there */
     uint32_t code;
 } http2_connection;
 

@@ -404,6 +404,8 @@ static void receive(http2_connection *self, bay_str bytes)
     if (has_failed(self)) {
         return;
     }
+    self->heard_ms = http2_now(self);
+    self->is_asked = false;
     ssize_t used = nghttp2_session_mem_recv(self->session, (const uint8_t *)bytes.at, bytes.len);
     if (used < 0) {
         fail(self, http2_code_of((int)used));
@@ -634,6 +636,22 @@ static bool sweep_socket(http2_connection *self, uint64_t now)
     return false;
 }
 
+/* Is anybody there? */
+static void sweep_silence(http2_connection *self, uint64_t now)
+{
+    uint32_t most = limits_of(self)->write_timeout_ms;
+    if (most == 0 || self->is_blocked || list_is_empty(&self->streams)) {
+        self->heard_ms = now;
+        self->is_asked = false;
+    } else if (now - self->heard_ms >= most) {
+        socket_abort(self->connection->socket);
+    } else if (now - self->heard_ms >= most / 3 && !self->is_asked && !self->heap.has_failed) {
+        self->is_asked = true;
+        (void)nghttp2_submit_ping(self->session, NGHTTP2_FLAG_NONE, NULL);
+        turn_later(self);
+    }
+}
+
 /* One stream: a body that does not come, a window that stays shut. */
 static void sweep_stream(http2_stream *stream, uint64_t now)
 {
@@ -667,6 +685,7 @@ void http2_sweep(http_connection *connection, uint64_t now)
     if (!is_live(self) || sweep_socket(self, now)) {
         return;
     }
+    sweep_silence(self, now);
     if (self->head_end_ms > 0 && now >= self->head_end_ms) {
         fail(self, NGHTTP2_ENHANCE_YOUR_CALM);
     }

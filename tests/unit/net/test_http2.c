@@ -436,6 +436,27 @@ static void test_drain(void **state)
     rig_fini(&on);
 }
 
+/* A stream that is quiet for long: its peer is asked now and then, and answers. */
+static void test_quiet_stream_is_kept(void **state)
+{
+    (void)state;
+    rig on;
+    peer client;
+    http_server_limits limits = http_server_default_limits;
+    limits.write_timeout_ms = 600;
+    rig_init(&on, &limits);
+    peer_open(&client, &on);
+    peer_stream *stream = NULL;
+    http_exchange *exchange = stream_exchange(&on, &client, &stream);
+    PEER_UNTIL(&client, &on, client.pongs >= 4);
+    assert_int_equal(on.cut, 0);
+    http_stream_end(exchange);
+    PEER_UNTIL(&client, &on, stream->is_closed);
+    assert_int_equal(on.complete, 1);
+    peer_close(&client);
+    rig_fini(&on);
+}
+
 static void test_idle_connection_ends(void **state)
 {
     (void)state;
@@ -586,6 +607,7 @@ int main(void)
         cmocka_unit_test(test_connection_lost),
         cmocka_unit_test(test_server_freed_by_its_handler),
         cmocka_unit_test(test_drain),
+        cmocka_unit_test(test_quiet_stream_is_kept),
         cmocka_unit_test(test_idle_connection_ends),
         cmocka_unit_test(test_split_at_every_byte),
         cmocka_unit_test(test_every_lack_of_memory),

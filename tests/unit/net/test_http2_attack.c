@@ -305,6 +305,27 @@ static void test_streams_never_read(void **state)
     rig_fini(&on);
 }
 
+static void test_peer_that_went_silent(void **state)
+{
+    (void)state;
+    rig on;
+    raw client;
+    buf out;
+    http_server_limits limits = http_server_default_limits;
+    limits.write_timeout_ms = 60;
+    rig_init(&on, &limits);
+    hand_open(&client, &on, &out);
+    put_get(&out, 1);
+    assert_true(hand_send(&client, &on, &out));
+    RIG_UNTIL(&on, on.pending_count == 1);
+    RIG_UNTIL(&on, on.cut == 1);
+    raw_until(&client, &on, NULL);
+    assert_int_equal(hand_frames(&client, NGHTTP2_PING, 0), 1);
+    raw_close(&client);
+    buf_fini(&out);
+    rig_fini(&on);
+}
+
 static void test_connection_never_read(void **state)
 {
     (void)state;
@@ -407,6 +428,7 @@ int main(void)
         cmocka_unit_test(test_too_many_streams),
         cmocka_unit_test(test_what_never_comes),
         cmocka_unit_test(test_streams_never_read),
+        cmocka_unit_test(test_peer_that_went_silent),
         cmocka_unit_test(test_connection_never_read),
         cmocka_unit_test(test_broken_frames),
     };
