@@ -215,9 +215,12 @@ static bay_err read_root(const a2a_interface *from, a2a_method method, int statu
     if (err != BAY_OK) {
         return status >= 200 && status < 300 ? err : rest_error(from, status, root, memory, fault);
     }
-    return json_is(answer.error, JSON_MISSING)
-               ? read_result(from, method, answer.result, out, fault)
-               : rpc_error(from, answer.error, memory, fault);
+    if (!json_is(answer.error, JSON_MISSING)) {
+        return rpc_error(from, answer.error, memory, fault);
+    }
+    /* nothing is what older versions say, and servers of 1.0 that serve both */
+    bool is_nothing = method == A2A_DELETE_PUSH_CONFIG && json_is(answer.result, JSON_NULL);
+    return read_result(from, method, is_nothing ? JSON_NONE : answer.result, out, fault);
 }
 
 bay_err a2a_response_read(const a2a_interface *from, a2a_method method, int status, bay_str body,

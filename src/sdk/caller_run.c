@@ -364,6 +364,9 @@ bay_err bay_operation_run(bay_operation *operation, bay_response **out, bay_diag
         return err;
     }
     operation->is_unheard = out == NULL;
+    /* what happened while nobody looked: above all, connections that the agent closed, on which a
+     * message would be lost without our knowing whether it arrived */
+    (void)loop_turn(caller->loop, 0);
     err = bay_operation_start(operation, on_awaited, &wait, diag);
     if (err != BAY_OK) {
         return err;

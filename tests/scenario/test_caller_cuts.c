@@ -13,6 +13,7 @@
 #include <patchbay/a2a_client.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -43,6 +44,7 @@ typedef struct proxy {
     uint16_t port;
     _Atomic int cut_after; /* bytes of the agent's until one connection is cut; < 0: never again */
     pair pairs[PAIRS];
+    sem_t hung_up;
     pthread_t thread;
 } proxy;
 
@@ -65,6 +67,15 @@ static void hang_up(pair *self)
     close(self->client);
     close(self->server);
     *self = (pair){0};
+}
+
+static void hang_up_all(proxy *self)
+{
+    for (int i = 0; i < PAIRS; i++) {
+        if (self->pairs[i].client != 0) {
+            hang_up(&self->pairs[i]);
+        }
+    }
 }
 
 static bool pass(int from, int to, size_t most)
@@ -122,7 +133,13 @@ static void *proxy_main(void *argument)
             continue;
         }
         if (all[0].revents != 0) {
-            break;
+            char what;
+            if (read(self->stop[0], &what, 1) != 1 || what != 'h') {
+                break;
+            }
+            hang_up_all(self);
+            sem_post(&self->hung_up);
+            continue;
         }
         for (int i = 0; i < PAIRS; i++) {
             pair *one = &self->pairs[i];
@@ -141,11 +158,7 @@ static void *proxy_main(void *argument)
             take_connection(self);
         }
     }
-    for (int i = 0; i < PAIRS; i++) {
-        if (self->pairs[i].client != 0) {
-            hang_up(&self->pairs[i]);
-        }
-    }
+    hang_up_all(self);
     return NULL;
 }
 
@@ -182,6 +195,7 @@ static int begin(void **state)
         getsockname(between.listener, (struct sockaddr *)&address, &len) != 0) {
         return -1;
     }
+    sem_init(&between.hung_up, 0, 0);
     between.port = ntohs(address.sin_port);
     return pthread_create(&between.thread, NULL, proxy_main, &between);
 }
@@ -293,8 +307,31 @@ static void cuts_lose_nothing_and_repeat_nothing(void **state)
     }
 }
 
+/* A program that waits calls now and then: what is said next must not go down a dead connection. */
+static void connections_closed_meanwhile_are_not_used(void **state)
+{
+    static const char *const bindings[] = {"JSONRPC", "HTTP+JSON", "GRPC"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(bindings) / sizeof(bindings[0]); i++) {
+        atomic_store(&between.cut_after, -1);
+        bay_caller *caller = open_caller(bindings[i], "1.0");
+        for (int turn = 0; turn < 3; turn++) {
+            bay_response *response = NULL;
+            bay_diag diag = {0};
+            if (bay_caller_send_wait(caller, "hello", &response, &diag) != BAY_OK) {
+                fail_msg("%s, turn %d: %s", bindings[i], turn, diag.text);
+            }
+            bay_response_free(response);
+            assert_int_equal(write(between.stop[1], "h", 1), 1);
+            assert_int_equal(sem_wait(&between.hung_up), 0);
+        }
+        bay_caller_close(caller);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(cuts_lose_nothing_and_repeat_nothing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(cuts_lose_nothing_and_repeat_nothing),
+                                       cmocka_unit_test(connections_closed_meanwhile_are_not_used)};
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -175,8 +175,8 @@ static void requests_look_as_the_version_has_them(void **state)
          "http://h/a/v1/tasks/t:subscribe", NULL},
         {A2A_HTTP_JSON, A2A_0_3, A2A_CREATE_PUSH_CONFIG, false, "POST",
          "http://h/a/v1/tasks/t/pushNotificationConfigs",
-         "{'name':'tasks/t/pushNotificationConfigs/p','pushNotificationConfig':{'id':'p',"
-         "'url':'http://h'}}"},
+         "{'parent':'tasks/t','configId':'p','config':{'name':'tasks/t/pushNotificationConfigs/p',"
+         "'pushNotificationConfig':{'id':'p','url':'http://h'}}}"},
         {A2A_HTTP_JSON, A2A_0_3, A2A_GET_EXTENDED_CARD, false, "GET", "http://h/a/v1/card", NULL},
     };
     fx self;
@@ -384,6 +384,7 @@ static void results_are_read_in_their_form(void **state)
         {A2A_JSONRPC, A2A_0_1, A2A_SEND_MESSAGE, 200,
          RPC("'result':{'id':'t','status':{'state':'working'}}"), "{'task':" TASK "}"},
         {A2A_JSONRPC, A2A_0_3, A2A_DELETE_PUSH_CONFIG, 200, RPC("'result':null"), "{}"},
+        {A2A_JSONRPC, A2A_1_0, A2A_DELETE_PUSH_CONFIG, 200, RPC("'result':null"), "{}"},
         {A2A_JSONRPC, A2A_0_3, A2A_LIST_PUSH_CONFIGS, 200, RPC("'result':[]"), "{}"},
         {A2A_JSONRPC, A2A_1_0, A2A_SEND_STREAMING_MESSAGE, 200, RPC("'result':{'task':" TASK "}"),
          "{'task':" TASK "}"},
