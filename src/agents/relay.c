@@ -29,6 +29,7 @@ typedef struct relayed {
     a2a_link_call *sent;
     a2a_method method;
     relay_alias alias;
+    bool is_older; /* the caller wants to know which event is the last */
     bool is_trial;
     bool was_heard; /* something of the agent came */
 } relayed;
@@ -158,7 +159,8 @@ static void on_event(void *user, bay_str json, uint64_t event_id, bool is_last)
     json = relay_alias_read(&self->alias, json, &self->remote->scratch, &renamed);
     a2a_event *event =
         renamed.err == BAY_OK
-            ? a2a_event_new(json, event_id, is_last || ends_stream(self->remote, json))
+            ? a2a_event_new(json, event_id,
+                            is_last || (self->is_older && ends_stream(self->remote, json)))
             : NULL;
     buf_fini(&renamed);
     if (event == NULL) {
@@ -380,6 +382,7 @@ static void on_call(a2a_service *service, a2a_call *call)
     made->remote = self;
     made->call = call;
     made->method = call->method;
+    made->is_older = call->version != A2A_1_0;
     made->is_trial = self->circuit.state == CIRCUIT_OPEN;
     circuit_started(&self->circuit);
     call->user = made;
