@@ -64,6 +64,7 @@ set(bay_hot
     net/fd_stream net/http2 net/http_ net/line_ net/loop net/socket\\. net/socket_tls net/stream_queue net/timer net/tls\\.
     schema/check schema/format\\. schema/format_time schema/pattern_match
     mcp/ a2a/ transport/ net/process
+    sdk/agent_artifact sdk/agent_move sdk/agent_security sdk/agent_task sdk/message
     sdk/arguments sdk/call sdk/deadline sdk/delivery sdk/result sdk/server_service)
 list(JOIN bay_hot "|" bay_hot)
 # What every byte of every message passes: inlined with its constants, -O3.

@@ -27,9 +27,13 @@ typedef struct form {
 } form;
 
 /* The first is what the others are held against. */
-static const form forms[] = {{"JSONRPC", "1.0"}, {"HTTP+JSON", "1.0"}, {"GRPC", "1.0"},
-                             {"JSONRPC", "0.3"}, {"HTTP+JSON", "0.3"}, {"GRPC", "0.3"},
-                             {"JSONRPC", "0.2"}, {"JSONRPC", "0.1"}};
+static const form forms[] = {
+    {"JSONRPC", "1.0"},   {"HTTP+JSON", "1.0"}, {"JSONRPC", "0.3"},
+    {"HTTP+JSON", "0.3"}, {"JSONRPC", "0.2"},   {"JSONRPC", "0.1"},
+#ifndef BAY_NO_HTTP2
+    {"GRPC", "1.0"},      {"GRPC", "0.3"},
+#endif
+};
 
 enum { FORMS = sizeof(forms) / sizeof(forms[0]) };
 

@@ -278,6 +278,7 @@ static void streams_say_one_thing_after_the_other(void **state)
     }
 }
 
+#ifndef BAY_NO_HTTP2
 static void count_events(const bay_response *event, void *user)
 {
     int *counts = user;
@@ -353,6 +354,7 @@ static void every_prefix_is_answered_by_grpc(void **state)
         bay_caller_close(caller);
     }
 }
+#endif
 
 static void clients_of_0_1_bring_their_own_task(void **state)
 {
@@ -372,7 +374,9 @@ int main(void)
         cmocka_unit_test(every_prefix_is_answered_in_every_form),
         cmocka_unit_test(what_asks_back_is_completed_by_a_later_message),
         cmocka_unit_test(streams_say_one_thing_after_the_other),
+#ifndef BAY_NO_HTTP2
         cmocka_unit_test(every_prefix_is_answered_by_grpc),
+#endif
         cmocka_unit_test(clients_of_0_1_bring_their_own_task),
     };
     return cmocka_run_group_tests(tests, begin, end);
