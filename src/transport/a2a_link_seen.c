@@ -111,6 +111,7 @@ static bay_err note_task(a2a_seen *self, json_val task)
 {
     bay_err err = a2a_seen_note_id(self, json_get(task, STR("id")));
     note_status(self, json_get(task, STR("status")));
+    self->count = 0; /* what is told as a whole takes the place of what was */
     json_iter artifacts = json_iter_of(json_get(task, STR("artifacts")));
     while (err == BAY_OK && json_next(&artifacts)) {
         err = note_artifact(self, artifacts.value, false);

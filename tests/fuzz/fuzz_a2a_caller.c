@@ -1,0 +1,127 @@
+/* What a caller makes of a stream: each line is an event, in the form that the first byte says.
+ * Checked: whatever was told becomes a task that reads as one; of that very task nothing is new;
+ * a task that comes back is told so that the same task results; nothing leaks. */
+#include <stdint.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/str.h"
+#include "sdk/caller_parts.h"
+#include "transport/a2a_link_seen.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { MEMORY_BYTES = 64 << 20 };
+
+typedef struct story {
+    a2a_seen seen;
+    caller_assembly *whole;
+    bool has_status;
+    bool has_message;
+    int told; /* of the latest difference */
+} story;
+
+static json_val parse(bay_str text, arena *memory, json_doc *doc)
+{
+    bay_err err = json_parse(doc, text, NULL, memory, NULL);
+    CHECK(err == BAY_OK);
+    return json_root(doc);
+}
+
+static void take(story *self, bay_str event)
+{
+    json_doc doc;
+    arena memory;
+    bay_response *response = NULL;
+    arena_init(&memory, MEMORY_BYTES);
+    json_val root = parse(event, &memory, &doc);
+    bay_err err = sdk_assembly_add(self->whole, root);
+    CHECK(err == BAY_OK || err == BAY_LIMIT);
+    err = sdk_response_new(A2A_SEND_STREAMING_MESSAGE, true, event, 0, &response);
+    CHECK(err == BAY_OK);
+    CHECK(bay_response_kind_of(response) != BAY_RESPONSE_OTHER);
+    (void)bay_response_text(response);
+    bay_response_free(response);
+    arena_fini(&memory);
+}
+
+static bay_err tell(void *user, bay_str event)
+{
+    story *self = user;
+    self->told++;
+    take(self, event);
+    return BAY_OK;
+}
+
+/* The task as it is known is no news. */
+static void check_whole(story *self)
+{
+    json_doc doc;
+    arena memory;
+    buf text;
+    arena_init(&memory, MEMORY_BYTES);
+    buf_init(&text, MEMORY_BYTES);
+    bay_err err = sdk_assembly_write(self->whole, &text);
+    CHECK(err == BAY_OK || err == BAY_NOTFOUND);
+    if (err == BAY_OK) {
+        json_val task = json_get(parse(buf_view(&text), &memory, &doc), STR("task"));
+        self->told = 0;
+        if (json_is(task, JSON_OBJECT) && self->has_status) {
+            err = a2a_seen_difference(&self->seen, task, tell, self);
+            CHECK(err == BAY_OK);
+            CHECK(self->told == 0);
+        }
+    }
+    buf_fini(&text);
+    arena_fini(&memory);
+}
+
+static void take_line(story *self, a2a_form form, bay_str line, bool comes_back)
+{
+    json_doc doc;
+    json_doc ours;
+    arena memory;
+    buf event;
+    bool is_last = false;
+    arena_init(&memory, MEMORY_BYTES);
+    buf_init(&event, MEMORY_BYTES);
+    if (json_parse(&doc, line, &a2a_json_limits, &memory, NULL) == BAY_OK &&
+        a2a_event_read(form, json_root(&doc), &event, &is_last, NULL) == BAY_OK) {
+        json_val root = parse(buf_view(&event), &memory, &ours);
+        json_val task = json_get(root, STR("task"));
+        bool is_task = json_is(task, JSON_OBJECT);
+        self->has_message |= json_is(json_get(root, STR("message")), JSON_OBJECT);
+        self->has_status |= is_task || json_is(json_get(root, STR("statusUpdate")), JSON_OBJECT);
+        if (is_task && comes_back) {
+            bay_err err = a2a_seen_difference(&self->seen, task, tell, self);
+            CHECK(err == BAY_OK);
+        } else {
+            bay_err err = a2a_seen_note(&self->seen, root);
+            CHECK(err == BAY_OK || err == BAY_DUPLICATE);
+            take(self, buf_view(&event));
+        }
+    }
+    buf_fini(&event);
+    arena_fini(&memory);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 1) {
+        return 0;
+    }
+    story self = {.whole = sdk_assembly_new()};
+    a2a_seen_init(&self.seen);
+    a2a_form form = (a2a_form)(data[0] % A2A_FORMS);
+    bool comes_back = (data[0] & 0x40) != 0;
+    bay_str rest = {(const char *)data + 1, size - 1};
+    while (rest.len > 0) {
+        bay_str line = str_head(rest, str_find(rest, '\n'));
+        take_line(&self, form, line, comes_back);
+        rest = str_from(rest, line.len + 1);
+    }
+    check_whole(&self);
+    a2a_seen_fini(&self.seen);
+    sdk_assembly_free(self.whole);
+    return 0;
+}
