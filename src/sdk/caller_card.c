@@ -158,7 +158,8 @@ static bool is_wanted(const bay_caller_options *options, const a2a_interface *on
 {
     bool is_of_binding = options->binding < 0 || (int)one->binding == options->binding;
     bool is_older = one->version != A2A_1_0 && one->binding == A2A_JSONRPC;
-    return is_of_binding && (options->version < 0 || is_strict || is_older);
+    bool is_built_in = one->binding != A2A_GRPC || http_server_speaks_http2();
+    return is_built_in && is_of_binding && (options->version < 0 || is_strict || is_older);
 }
 
 /* The newest version first; then one that may have the credentials; then the card's order. */
