@@ -159,8 +159,10 @@ BAY_API void bay_agent_scheme(bay_agent *agent, const char *scheme, const char *
 BAY_API void bay_agent_require(bay_agent *agent, const char *scheme, const char *scopes);
 /* The agent has no schemes, and may still listen on addresses that others reach. */
 BAY_API void bay_agent_open_on_purpose(bay_agent *agent);
-/* Names that it is served under beside its addresses (Host), and pages of which other sites may
- * call it (Origin): "agents.example.com", "https://console.example.com"; "*": any. */
+/* Hosts that requests may name (Host), and pages that may call it (Origin): "agents.example.com",
+ * "https://console.example.com"; "*": any. Without them: on a loopback address names of this
+ * machine and the host of bay_agent_url, elsewhere any host; pages of the same origin, or of this
+ * machine. */
 BAY_API void bay_agent_allow_host(bay_agent *agent, const char *host);
 BAY_API void bay_agent_allow_origin(bay_agent *agent, const char *origin);
 /* HTTPS with this certificate chain and key (PEM files). `ca_file`: who signs clients'
@@ -249,6 +251,8 @@ BAY_API bay_str bay_task_remembered(const bay_task *task);
  * message was answered already, or the task was cancelled; BAY_INVALID: a message that could not be
  * made; BAY_CLOSED: the agent is gone; BAY_NOMEM, BAY_LIMIT. A move that the task's bounds do not
  * permit fails the task. Texts may be NULL. */
+
+/* A state that ends the task, or BAY_INPUT_REQUIRED, answers the message as bay_task_end does. */
 
 BAY_API bay_err bay_task_status(bay_task *task, bay_state state, const char *text);
 BAY_API bay_err bay_task_status_message(bay_task *task, bay_state state,

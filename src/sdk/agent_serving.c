@@ -25,6 +25,7 @@
 #include "sdk/agent_store.h"
 #include "sdk/agent_task.h"
 #include "sdk/listen_address.h"
+#include "wire/uri.h"
 
 enum {
     SCRATCH_BYTES = 512 << 20, /* indexes of what one move says */
@@ -413,12 +414,28 @@ static void door_free(door *self)
     self->face = NULL;
 }
 
+/* Behind a proxy requests name the host that callers know. */
+static size_t add_public_host(const bay_agent *agent, bay_str out[4])
+{
+    uri parts;
+    if (agent->url.len == 0 || uri_parse(&parts, agent->url) != BAY_OK) {
+        return 0;
+    }
+    out[0] = parts.host;
+    out[1] = STR("localhost");
+    out[2] = STR("127.0.0.1");
+    out[3] = STR("[::1]");
+    return parts.is_ip_literal ? 0 : 4;
+}
+
 static bay_err door_open(door *self, agent_serving *of, bool is_loopback)
 {
     const bay_agent *agent = of->agent;
+    bay_str names[4];
+    size_t name_count = is_loopback && agent->hosts.count == 0 ? add_public_host(agent, names) : 0;
     a2a_face_options face = {
-        .hosts = agent->hosts.items,
-        .host_count = agent->hosts.count,
+        .hosts = name_count > 0 ? names : agent->hosts.items,
+        .host_count = name_count > 0 ? name_count : agent->hosts.count,
         .origins = agent->origins.items,
         .origin_count = agent->origins.count,
         .is_loopback = is_loopback,

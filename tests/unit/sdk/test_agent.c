@@ -381,6 +381,32 @@ static void an_agent_is_served_stopped_and_served_again(void **state)
     bay_agent_free(agent);
 }
 
+static void requests_name_the_hosts_that_it_is_known_under(void **state)
+{
+    (void)state;
+    const char *send = AGENT_SEND("m1", "x", "");
+    bay_agent *agent = agent_new(say_done);
+    bay_agent_url(agent, "https://agents.example.com");
+    agent_listen(agent);
+    agent_expect(agent, "/", AGENT_JSON "Host: agents.example.com\r\n", send, 200, "done");
+    agent_expect(agent, "/", AGENT_JSON "Host: localhost:1\r\n", send, 200, "done");
+    agent_expect(agent, "/", AGENT_JSON "Host: [::1]:1\r\n", send, 200, "done");
+    agent_expect(agent, "/", AGENT_JSON "Host: evil.example\r\n", send, 403, "error");
+    bay_agent_free(agent);
+    agent = agent_new(say_done);
+    bay_agent_allow_host(agent, "other.example");
+    bay_agent_allow_origin(agent, "https://console.example");
+    agent_listen(agent);
+    agent_expect(agent, "/", AGENT_JSON "Host: other.example\r\n", send, 200, "done");
+    agent_expect(agent, "/", AGENT_JSON "Host: localhost\r\n", send, 403, "error");
+    agent_expect(agent, "/",
+                 AGENT_JSON "Host: other.example\r\nOrigin: https://console.example\r\n", send, 200,
+                 "done");
+    agent_expect(agent, "/", AGENT_JSON "Host: other.example\r\nOrigin: https://evil.example\r\n",
+                 send, 403, "error");
+    bay_agent_free(agent);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -392,6 +418,7 @@ int main(void)
         cmocka_unit_test(asking_back_is_another_call_of_the_handler),
         cmocka_unit_test(a_skill_that_is_not_there_is_refused_before_a_task_exists),
         cmocka_unit_test(credentials_are_asked_for_and_tell_who_calls),
+        cmocka_unit_test(requests_name_the_hosts_that_it_is_known_under),
         cmocka_unit_test(an_agent_is_served_stopped_and_served_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
