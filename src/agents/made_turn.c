@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "agents/made_parts.h"
+#include "agents/relay_params.h"
 #include "base/err.h"
 #include "base/mem.h"
 
@@ -314,9 +315,7 @@ typedef struct wanted {
 static wanted read_message(json_val request)
 {
     json_val message = json_get(request, STR("message"));
-    json_val meta = json_get(message, STR("metadata"));
-    json_val named = json_get(meta, STR("skillId"));
-    named = json_is(named, JSON_STRING) ? named : json_get(meta, STR("skill"));
+    json_val named = relay_skill_of(request);
     wanted found = {.tool = named, .arguments = JSON_NONE};
     for (json_iter at = json_iter_of(json_get(message, STR("parts"))); json_next(&at);) {
         json_val data = json_get(at.value, STR("data"));

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agents/relay_alias.h"
+#include "agents/relay_params.h"
 #include "agents/remote_parts.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -221,27 +221,10 @@ static const a2a_link_events link_events = {on_result, on_event, on_end, on_fail
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/* The id of the skill that a message is for, where it says so. */
-static json_val skill_of(json_val params)
-{
-    static const bay_str keys[] = {STR_INIT("skillId"), STR_INIT("skill")};
-    json_val places[] = {json_get(json_get(params, STR("message")), STR("metadata")),
-                         json_get(params, STR("metadata"))};
-    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-        for (size_t k = 0; k < ARRAY_LEN(keys); k++) {
-            json_val found = json_get(places[i], keys[k]);
-            if (json_is(found, JSON_STRING)) {
-                return found;
-            }
-        }
-    }
-    return JSON_NONE;
-}
-
 static bool knows_skill(relayed *self)
 {
     bool is_send = self->method == A2A_SEND_MESSAGE || self->method == A2A_SEND_STREAMING_MESSAGE;
-    json_val named = is_send ? skill_of(self->call->params) : JSON_NONE;
+    json_val named = is_send ? relay_skill_of(self->call->params) : JSON_NONE;
     bay_str id;
     if (!json_is(named, JSON_STRING)) {
         return true;

@@ -1,7 +1,8 @@
-/* A call of a client that makes the ids of its tasks (0.1), for an agent that makes them itself:
- * what goes out names the agent's task, what comes back the client's. */
-#ifndef AGENTS_RELAY_ALIAS_H
-#define AGENTS_RELAY_ALIAS_H
+/* What a relay reads of requests, and changes in them: the skill they are for; and the ids of tasks
+ * for a client that makes them itself (0.1), in front of an agent that does: what goes out names
+ * the agent's task, what comes back the client's. */
+#ifndef AGENTS_RELAY_PARAMS_H
+#define AGENTS_RELAY_PARAMS_H
 
 #include "a2a/service.h"
 #include "agents/aliases.h"
@@ -24,5 +25,9 @@ void relay_alias_fini(relay_alias *self);
 void relay_alias_write(const relay_alias *self, a2a_method method, json_val params, buf *out);
 /* A result or event with the client's id; what came, where there is nothing to change. */
 bay_str relay_alias_read(const relay_alias *self, bay_str json, arena *scratch, buf *out);
+
+/* The id of the skill that a SendMessageRequest is for, where it says so: `skillId` or `skill` in
+ * the metadata of the message, else of the request. JSON_NONE: it does not. */
+json_val relay_skill_of(json_val params);
 
 #endif

@@ -1,4 +1,4 @@
-#include "agents/relay_alias.h"
+#include "agents/relay_params.h"
 
 #include "base/check.h"
 #include "base/mem.h"
@@ -163,4 +163,20 @@ bay_str relay_alias_read(const relay_alias *self, bay_str json, arena *scratch, 
         return buf_view(out);
     }
     return json;
+}
+
+json_val relay_skill_of(json_val params)
+{
+    static const bay_str keys[] = {STR_INIT("skillId"), STR_INIT("skill")};
+    json_val places[] = {json_get(json_get(params, STR("message")), STR("metadata")),
+                         json_get(params, STR("metadata"))};
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        for (size_t k = 0; k < ARRAY_LEN(keys); k++) {
+            json_val found = json_get(places[i], keys[k]);
+            if (json_is(found, JSON_STRING)) {
+                return found;
+            }
+        }
+    }
+    return JSON_NONE;
 }

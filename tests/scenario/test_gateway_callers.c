@@ -1,0 +1,225 @@
+/* The library's own caller in front of a gateway in front of the library's own agent: it finds its
+ * way by the gateway's card, in every binding and version, and what the agent can do reaches it. */
+#include "a2a/service.h" /* cmocka takes the word "fail" */
+#include "support/gateway_rig.h"
+
+#include "patchbay/a2a_client.h"
+#include "support/agent_peer.h"
+
+static agent_peer peer;
+static int baseline;
+
+static bay_caller *connect_to(const gateway_rig *rig, const char *name, const char *binding,
+                              const char *version)
+{
+    char url[80];
+    bay_diag diag = {0};
+    bay_caller *caller = NULL;
+    bay_caller_options *options = bay_caller_options_new();
+    bay_caller_options_interface(options, binding, version);
+    (void)snprintf(url, sizeof(url), "http://127.0.0.1:%u/a2a/%s", gateway_port(rig->gateway),
+                   name);
+    bay_err err = bay_caller_connect(url, options, &caller, &diag);
+    if (err != BAY_OK) {
+        print_error("%s\n", diag.text);
+    }
+    assert_int_equal(err, BAY_OK);
+    bay_caller_options_free(options);
+    return caller;
+}
+
+static void send_to(bay_caller *caller, const char *skill, const char *text, bay_state state,
+                    const char *said)
+{
+    bay_diag diag = {0};
+    bay_response *response = NULL;
+    bay_operation *operation = bay_operation_send_text(caller, text);
+    bay_operation_for_skill(operation, skill);
+    bay_err err = bay_operation_run(operation, &response, &diag);
+    if (err != BAY_OK) {
+        print_error("%s: %s\n", skill, diag.text);
+    }
+    assert_int_equal(err, BAY_OK);
+    assert_int_equal(bay_response_state(response), state);
+    bay_str json = bay_response_json(response);
+    if (memmem(json.at, json.len, said, strlen(said)) == NULL) {
+        print_error("wanted %s, came %.*s\n", said, BAY_STR(json));
+    }
+    assert_non_null(memmem(json.at, json.len, said, strlen(said)));
+    bay_response_free(response);
+}
+
+static void count_chunks(const bay_response *event, void *user)
+{
+    if (bay_response_kind_of(event) == BAY_RESPONSE_ARTIFACT) {
+        ++*(int *)user;
+    }
+}
+
+static void every_interface_of_the_card_leads_to_the_agent(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *binding;
+        const char *version;
+    } rows[] = {
+        {"JSONRPC", "1.0"}, {"HTTP+JSON", "1.0"}, {"JSONRPC", "0.3"}, {"HTTP+JSON", "0.3"},
+#ifndef BAY_NO_HTTP2
+        {"GRPC", "1.0"},    {"GRPC", "0.3"},
+#endif
+    };
+    gateway_rig rig;
+    char text[300];
+    baseline = rig_descriptors();
+    assert_true(peer_open(&peer, 0, NULL));
+    /* two of them: gRPC tells them apart by the tenant */
+    (void)snprintf(text, sizeof(text),
+                   "{'agents':{'far':{'url':'http://127.0.0.1:%u'},'dead':{'url':"
+                   "'http://127.0.0.1:9'}}}",
+                   peer.port);
+    rig_open(&rig, text, 2);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        bay_diag diag = {0};
+        int chunks = 0;
+        print_message("%s %s\n", rows[i].binding, rows[i].version);
+        bay_caller *caller = connect_to(&rig, "far", rows[i].binding, rows[i].version);
+        assert_int_equal(bay_caller_skill_count(caller), 8);
+        send_to(caller, "echo", "hello", BAY_COMPLETED, "heard 5 bytes");
+        send_to(caller, "ask", "paint", BAY_INPUT_REQUIRED, "which colour?");
+        send_to(caller, "fail", "x", BAY_FAILED, "no luck");
+        bay_operation *stream = bay_operation_send_text(caller, "x");
+        bay_operation_for_skill(stream, "chunks");
+        bay_operation_on_event(stream, count_chunks, &chunks);
+        bay_response *whole = NULL;
+        assert_int_equal(bay_operation_run(stream, &whole, &diag), BAY_OK);
+        assert_true(chunks >= 20);
+        assert_int_equal(bay_response_state(whole), BAY_COMPLETED);
+        bay_response_free(whole);
+        bay_response *missing = NULL;
+        assert_int_equal(bay_caller_task(caller, "nobody", -1, &missing, &diag), BAY_REMOTE);
+        bay_operation *unknown = bay_operation_send_text(caller, "x");
+        bay_operation_for_skill(unknown, "nonsense");
+        int begun = atomic_load(&peer.begun);
+        assert_int_equal(bay_operation_run(unknown, &missing, &diag), BAY_REMOTE);
+        assert_int_equal(atomic_load(&peer.begun), begun);
+        bay_caller_close(caller);
+    }
+    rig.descriptors = baseline;
+    peer_close(&peer);
+    rig_close(&rig);
+}
+
+static void tools_are_an_agent_for_it_too(void **state)
+{
+    (void)state;
+    static const char *const bindings[] = {
+        "JSONRPC",
+        "HTTP+JSON",
+#ifndef BAY_NO_HTTP2
+        "GRPC",
+#endif
+    };
+    gateway_rig rig;
+    rig_open(&rig,
+             "{'mcpServers':{" RIG_SERVER("s", "legacy", "good",
+                                          "") "},"
+                                              "'agents':{'made':{'tools':['s.e*']}}}",
+             3);
+    wait_until(atomic_load(&rig.started) == 1);
+    for (size_t i = 0; i < ARRAY_LEN(bindings); i++) {
+        bay_caller *caller = connect_to(&rig, "made", bindings[i], "1.0");
+        send_to(caller, "s.echo", "x", BAY_COMPLETED, "\"artifacts\"");
+        bay_diag diag = {0};
+        bay_response *response = NULL;
+        assert_int_equal(bay_caller_send_wait(caller, "do something", &response, &diag), BAY_OK);
+        assert_int_equal(bay_response_state(response), BAY_REJECTED);
+        bay_response_free(response);
+        bay_caller_close(caller);
+    }
+    rig_close(&rig);
+}
+
+static void push_and_extended_card_are_passed_on(void **state)
+{
+    (void)state;
+    gateway_rig rig;
+    char text[400], own[40];
+    bay_diag diag = {0};
+    baseline = rig_descriptors();
+    peer = (agent_peer){.agent = bay_agent_new("Peer", "1.0", "Needs a key.")};
+    bay_agent_skill(peer.agent, "wait", "wait", "Waits.", peer_wait, &peer);
+    bay_agent_api_key(peer.agent, "key", "header", "X-Key", NULL, NULL);
+    bay_agent_api_key_add(peer.agent, "key", "s3cr3t", "gateway", NULL);
+    bay_agent_extended(peer.agent, "{\"description\":\"For those with a key.\"}");
+    bay_agent_push(peer.agent);
+    bay_agent_push_allow(peer.agent, "127.0.0.1");
+    assert_int_equal(bay_agent_listen(peer.agent, "127.0.0.1:0", &diag), BAY_OK);
+    peer.port = bay_agent_port(peer.agent);
+    assert_int_equal(net_thread_start(&peer.thread, peer_run, &peer), BAY_OK);
+    (void)snprintf(own, sizeof(own), "127.0.0.1:%u", peer.port);
+    (void)snprintf(
+        text, sizeof(text),
+        "{'agents':{'far':{'url':'http://%s','headers':{'X-Key':'s3cr3t'},"
+        "'expose':{'tools':false}},'poor':{'url':'http://%s','expose':{'tools':false}}}}",
+        own, own);
+    rig_open(&rig, text, 1);
+    bay_caller *caller = connect_to(&rig, "far", NULL, NULL);
+    bay_response *response = NULL;
+    bay_operation *send = bay_operation_send_text(caller, "x");
+    bay_operation_for_skill(send, "wait");
+    bay_operation_return_immediately(send);
+    assert_int_equal(bay_operation_run(send, &response, &diag), BAY_OK);
+    char id[64];
+    (void)snprintf(id, sizeof(id), "%.*s", BAY_STR(bay_response_task(response)));
+    bay_response_free(response);
+    assert_int_equal(
+        bay_caller_push_create(caller, id, "http://127.0.0.1:9/hook", "t", &response, &diag),
+        BAY_OK);
+    char config_id[64];
+    (void)snprintf(config_id, sizeof(config_id), "%.*s",
+                   BAY_STR(bay_response_member(response, "id")));
+    bay_response_free(response);
+    assert_int_equal(bay_caller_push_list(caller, id, &response, &diag), BAY_OK);
+    assert_int_equal(bay_response_count(response), 1);
+    bay_response_free(response);
+    assert_int_equal(bay_caller_push_delete(caller, id, config_id, &diag), BAY_OK);
+    assert_int_equal(bay_caller_extended_card(caller, &response, &diag), BAY_OK);
+    bay_str json = bay_response_json(response);
+    assert_non_null(memmem(json.at, json.len, "For those with a key.", 21));
+    assert_non_null(memmem(json.at, json.len, "/a2a/far", 8));
+    assert_null(memmem(json.at, json.len, own, strlen(own)));
+    bay_response_free(response);
+    atomic_store(&peer.may_go, true);
+    bay_caller_close(caller);
+    /* without the key in its configuration the gateway is refused, and says so */
+    caller = connect_to(&rig, "poor", NULL, NULL);
+    assert_int_not_equal(bay_caller_task(caller, id, -1, &response, &diag), BAY_OK);
+    assert_null(strstr(diag.text, "s3cr3t"));
+    bay_caller_close(caller);
+    assert_int_equal(rig_log_count("s3cr3t"), 0);
+    rig.descriptors = baseline;
+    peer_close(&peer);
+    rig_close(&rig);
+}
+
+static int warm_up(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        if (!peer_open(&peer, 0, NULL)) {
+            return -1;
+        }
+        peer_close(&peer);
+    }
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_interface_of_the_card_leads_to_the_agent),
+        cmocka_unit_test(tools_are_an_agent_for_it_too),
+        cmocka_unit_test(push_and_extended_card_are_passed_on),
+    };
+    return cmocka_run_group_tests(tests, warm_up, NULL);
+}
