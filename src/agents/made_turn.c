@@ -421,9 +421,31 @@ static void write_again(json_val kept, json_val request, buf *out)
 
 /* ---- calling --------------------------------------------------------------------------------- */
 
+/* The trace that the message belongs to goes on in the call. */
+static json_val trace_of(made_turn *self, json_doc *doc)
+{
+    bay_str trace = a2a_turn_traceparent(self->turn);
+    bay_str text;
+    buf out;
+    json_val meta = JSON_NONE;
+    if (trace.len == 0) {
+        return meta;
+    }
+    buf_init(&out, 1024);
+    buf_lit(&out, "{\"traceparent\":");
+    json_quote(&out, trace);
+    buf_char(&out, '}');
+    if (out.err == BAY_OK && arena_dup(&self->memory, buf_view(&out), &text) == BAY_OK &&
+        json_parse(doc, text, NULL, &self->memory, NULL) == BAY_OK) {
+        meta = json_root(doc);
+    }
+    buf_fini(&out);
+    return meta;
+}
+
 static void call_tool(made_turn *self, bay_str params)
 {
-    json_doc doc;
+    json_doc doc, meta;
     bay_diag diag = {0};
     agents_made *made = self->made;
     bay_err err = made->link != NULL ? BAY_OK : BAY_CLOSED;
@@ -432,10 +454,9 @@ static void call_tool(made_turn *self, bay_str params)
     }
     if (err == BAY_OK) {
         move(self, A2A_WORKING, STR(""));
-        json_val meta = JSON_NONE;
         mcp_call_spec spec = {.method = STR("tools/call"),
                               .params = json_root(&doc),
-                              .meta = meta,
+                              .meta = trace_of(self, &meta),
                               .wants_progress = true};
         err = mcp_client_call(mcp_link_client(made->link), &spec, &call_events, self,
                               loop_now_ms(made->loop), &self->call, &diag);

@@ -461,6 +461,23 @@ static void callers_that_leave_leave_nothing_behind(void **state)
     close_rig(&rig);
 }
 
+static void a_drain_ends_streams(void **state)
+{
+    (void)state;
+    gateway_rig rig;
+    client one;
+    open_rig(&rig, "", 2);
+    client_open(&one, &rig);
+    client_post(&one, "/a2a/far", V1, STREAM("wait", "x"));
+    client_wait_for(&one, "TASK_STATE_");
+    gateway_stop(rig.gateway);
+    while (client_read(&one)) { /* the task goes on; its client may come back */
+    }
+    client_close(&one);
+    atomic_store(&peer.may_go, true);
+    close_rig(&rig);
+}
+
 /* ---- bridges ----------------------------------------------------------------------------------
  */
 
@@ -536,6 +553,25 @@ static void a_skill_that_asks_is_answered(void **state)
     CALL(&rig, "far.ask", "{'message':'paint'}", "{'elicitation':{'form':{}}}",
          "\"resultType\":\"input_required\"", "elicitation/create", "which colour?",
          "\"requestState\"");
+    close_rig(&rig);
+}
+
+static void a_cancelled_call_cancels_its_task(void **state)
+{
+    (void)state;
+    gateway_rig rig;
+    client one;
+    open_rig(&rig, "", 1);
+    wait_until(atomic_load(&rig.started) == 1);
+    client_open(&one, &rig);
+    client_post(&one, "/mcp",
+                "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\n"
+                "Mcp-Name: far.wait\r\n",
+                "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'far.wait',"
+                "'arguments':{'message':'x'}," RIG_META "}}}");
+    wait_until(atomic_load(&peer.begun) == 1);
+    client_close(&one); /* a stateless client cancels by leaving */
+    wait_until(atomic_load(&peer.cancelled) == 1);
     close_rig(&rig);
 }
 
@@ -715,9 +751,11 @@ int main(void)
 #endif
         cmocka_unit_test(a_dead_agent_fails_alone_and_comes_back),
         cmocka_unit_test(a_reload_changes_agents),
+        cmocka_unit_test(a_drain_ends_streams),
         cmocka_unit_test(callers_that_leave_leave_nothing_behind),
         cmocka_unit_test(skills_are_tools),
         cmocka_unit_test(a_skill_that_asks_is_answered),
+        cmocka_unit_test(a_cancelled_call_cancels_its_task),
         cmocka_unit_test(tools_make_an_agent),
         cmocka_unit_test(tasks_of_tools_are_one_for_all_workers),
         cmocka_unit_test(a_tool_that_asks_has_a_task_wait_for_input),
