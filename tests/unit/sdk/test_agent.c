@@ -145,8 +145,8 @@ static void the_card_says_what_was_registered(void **state)
         "\"pushNotifications\":true",
         "\"required\":true",
         "\"params\":{\"a\":1}",
-        "{\"url\":\"https://agents.example.com/test\",\"protocolBinding\":\"JSONRPC\","
-        "\"protocolVersion\":\"1.0\"}",
+        ("{\"url\":\"https://agents.example.com/test\",\"protocolBinding\":\"JSONRPC\","
+         "\"protocolVersion\":\"1.0\"}"),
         "\"defaultInputModes\":[\"text/plain\"]",
         "\"streaming\":true"};
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
