@@ -16,10 +16,12 @@
 #include "support/failing_memory.h"
 #include <stdlib.h>
 
+#ifndef BAY_NO_TLS
 static const char key_text[] = "{\"kty\":\"EC\",\"crv\":\"P-256\",\"kid\":\"gateway\","
                                "\"x\":\"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU\","
                                "\"y\":\"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0\","
                                "\"d\":\"jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI\"}";
+#endif
 
 static const char source[] =
     "{\"name\":\"Far\",\"description\":\"Far away\",\"version\":\"3\","
