@@ -110,6 +110,12 @@ foreach(pair sdk_client=sdks/sdk_client eras_fixture=eras/fixture eras_player=er
     endif()
 endforeach()
 
+# What the interoperability suite signs and verifies agents' cards with.
+if(BAY_TLS)
+    add_executable(card_tool EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/tests/interop/a2a/card_tool.c)
+    bay_link_rooms(card_tool ${CMAKE_SOURCE_DIR}/tests/interop/a2a/card_tool.c)
+endif()
+
 # bench/NAME.c: built on demand (target "benches"), free to use every room.
 add_custom_target(benches)
 file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/*.c)

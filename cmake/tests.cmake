@@ -108,9 +108,3 @@ if(BAY_FUZZ)
         add_dependencies(fuzzers ${name})
     endforeach()
 endif()
-
-# What the interoperability suite signs and verifies agents' cards with.
-if(BAY_TLS)
-    add_executable(card_tool EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/tests/interop/a2a/card_tool.c)
-    bay_link_rooms(card_tool ${CMAKE_SOURCE_DIR}/tests/interop/a2a/card_tool.c)
-endif()

@@ -79,7 +79,7 @@ export async function open({ url, binding, isCompat, token }) {
     pushType: isCompat ? /^application\/json/ : /^application\/a2a\+json/,
     pushed: isCompat ? (body) => ({ id: body.id, state: body.status?.state })
       : (body) => {
-        const one = body.task ?? body.statusUpdate ?? body.artifactUpdate ?? body.message;
+        const one = body.task ?? body.statusUpdate ?? body.artifactUpdate ?? body.message ?? {};
         return { id: one.taskId ?? one.id, state: one.status?.state?.replace('TASK_STATE_', '').toLowerCase() };
       },
   };
