@@ -24,14 +24,13 @@ static bay_err parse(agent_serving *serving, bay_str text, json_val *out)
     return err;
 }
 
-static bay_err make(bay_task *self, const task_move *move)
+static bay_err make(bay_task *self, const move_request *move)
 {
-    bay_str text = {move->json, move->len};
     if (move->kind == MOVE_REMEMBER) {
-        return a2a_turn_remember(self->turn, text);
+        return a2a_turn_remember(self->turn, move->json);
     }
     json_val value;
-    bay_err err = parse(self->serving, text, &value);
+    bay_err err = parse(self->serving, move->json, &value);
     if (err == BAY_OK) {
         switch (move->kind) {
         case MOVE_STATUS:
@@ -84,7 +83,7 @@ static void fail_turn(bay_task *self, bay_err why)
     end_turn(self);
 }
 
-static void make_and_settle(bay_task *self, const task_move *move)
+static void make_and_settle(bay_task *self, const move_request *move)
 {
     if (self->is_ended) {
         self->result = BAY_STATE;
@@ -107,7 +106,7 @@ static task_move *pop(bay_task *self)
     if (move != NULL) {
         self->first = move->next;
         self->last = self->first != NULL ? self->last : NULL;
-        self->waiting_bytes -= move->len;
+        self->waiting_bytes -= move->request.json.len;
     }
     pthread_mutex_unlock(&self->lock);
     return move;
@@ -121,7 +120,7 @@ void sdk_turn_drain(bay_task *self)
     self->is_draining = true;
     task_move *move;
     while ((move = pop(self)) != NULL) {
-        make_and_settle(self, move);
+        make_and_settle(self, &move->request);
         mem_free(move);
     }
     self->is_draining = false;
@@ -174,6 +173,13 @@ static bay_err refusal(const bay_task *self, const move_request *request)
     return is_large ? BAY_LIMIT : BAY_OK;
 }
 
+/* Taken: what comes later has to reckon with it. */
+static void note(bay_task *self, const move_request *request)
+{
+    self->is_answered = self->is_answered || request->ends;
+    self->is_moved = self->is_moved || request->kind != MOVE_REMEMBER;
+}
+
 bay_err sdk_turn_queue(bay_task *self, const move_request *request)
 {
     bay_err err = refusal(self, request);
@@ -187,28 +193,29 @@ bay_err sdk_turn_queue(bay_task *self, const move_request *request)
     if (move == NULL) {
         return BAY_NOMEM;
     }
-    *move = (task_move){.kind = request->kind,
-                        .state = request->state,
-                        .is_append = request->is_append,
-                        .is_last = request->is_last,
-                        .ends = request->ends,
-                        .len = request->json.len};
+    *move = (task_move){.request = *request};
+    move->request.json.at = move->json;
     if (request->json.len > 0) {
         memcpy(move->json, request->json.at, request->json.len);
     }
     task_move **place = self->last != NULL ? &self->last->next : &self->first;
     *place = move;
     self->last = move;
-    self->waiting_bytes += move->len;
-    self->is_answered = self->is_answered || request->ends;
-    self->is_moved = self->is_moved || request->kind != MOVE_REMEMBER;
+    self->waiting_bytes += request->json.len;
+    note(self, request);
     return BAY_OK;
+}
+
+/* On the loop's thread, and nothing of this task is being made just now? */
+static bool may_make(const bay_task *self)
+{
+    loop *of_agent = sdk_agent_loop(self->serving);
+    return loop_is_here(of_agent) && loop_is_turning(of_agent) && !self->is_draining;
 }
 
 bay_err sdk_turn_kick(bay_task *self)
 {
-    loop *of_agent = sdk_agent_loop(self->serving);
-    if (loop_is_here(of_agent) && loop_is_turning(of_agent) && !self->is_draining) {
+    if (may_make(self)) {
         self->result = BAY_OK;
         sdk_turn_drain(self); /* its caller holds it: it is still there */
         return self->result;
@@ -224,10 +231,25 @@ bay_err sdk_turn_move(bay_task *self, const move_request *request)
     if (self == NULL) {
         return BAY_NOMEM;
     }
+    bool may_be_made = may_make(self);
     pthread_mutex_lock(&self->lock);
-    bay_err err = sdk_turn_queue(self, request);
+    /* Where nothing is to be made before it, it need not be queued. */
+    bool is_next =
+        may_be_made && self->first == NULL && (!request->ends || self->artifacts == NULL);
+    bay_err err = is_next ? refusal(self, request) : sdk_turn_queue(self, request);
+    if (err == BAY_OK && is_next) {
+        note(self, request);
+    }
     pthread_mutex_unlock(&self->lock);
-    return err == BAY_OK ? sdk_turn_kick(self) : err;
+    if (err != BAY_OK || !is_next) {
+        return err == BAY_OK ? sdk_turn_kick(self) : err;
+    }
+    self->is_draining = true;
+    make_and_settle(self, request);
+    self->is_draining = false;
+    err = self->result;
+    sdk_turn_drain(self); /* what came meanwhile; its caller holds it */
+    return err;
 }
 
 bay_task *bay_task_keep(bay_task *task)

@@ -23,14 +23,19 @@ enum {
 
 typedef enum move_kind { MOVE_STATUS, MOVE_ARTIFACT, MOVE_REPLY, MOVE_REMEMBER } move_kind;
 
-typedef struct task_move {
-    struct task_move *next;
+typedef struct move_request {
     move_kind kind;
     a2a_state state;
     bool is_append;
     bool is_last; /* chunk */
     bool ends;    /* the turn */
-    size_t len;
+    bay_str json;
+} move_request;
+
+/* One that waits: what it says stands behind it. */
+typedef struct task_move {
+    struct task_move *next;
+    move_request request;
     char json[];
 } task_move;
 
@@ -88,14 +93,6 @@ struct bay_task {
 };
 
 /* agent_move.c: takes a move, and makes it at once on the loop's thread. */
-typedef struct move_request {
-    move_kind kind;
-    a2a_state state;
-    bool is_append;
-    bool is_last;
-    bool ends;
-    bay_str json;
-} move_request;
 bay_err sdk_turn_move(bay_task *self, const move_request *request);
 /* The same under the lock, without making it; BAY_OK: sdk_turn_kick comes after the unlocking. */
 bay_err sdk_turn_queue(bay_task *self, const move_request *request);
