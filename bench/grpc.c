@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -432,6 +433,7 @@ static pid_t start(bool is_ours, int core, uint16_t *out_port)
     }
     pid_t child = fork();
     if (child == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* also when the load gives up */
         cpu_set_t cores;
         CPU_ZERO(&cores);
         CPU_SET((size_t)core, &cores);
