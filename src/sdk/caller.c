@@ -118,6 +118,7 @@ static bay_err make_http(bay_caller *self, bay_diag *diag)
         .certificate_file = options->certificate_file,
         .key_file = options->key_file,
     };
+    http.limits.connections_per_origin = CALLER_CONNECTIONS;
     bool has_tls = tls.ca_file != NULL || tls.certificate_file != NULL;
     bay_err err = has_tls ? tls_client_new(&tls, &self->tls, diag) : BAY_OK;
     http.tls = self->tls;

@@ -40,6 +40,7 @@ enum {
     CALLER_INTERFACES = 32,         /* of a card that are looked at */
     CALLER_CARD_MS = 30000,         /* for one file of the above */
     CALLER_OPERATIONS = 10000,      /* open at one time */
+    CALLER_CONNECTIONS = 1024,      /* a stream over HTTP/1.1 has one of its own */
     CALLER_REQUEST_BYTES = 64 << 20,
     CALLER_RESPONSE_BYTES = 64 << 20,
     CALLER_RESPONSE_MEMORY = 256 << 20, /* to read one */
