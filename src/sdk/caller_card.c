@@ -1,5 +1,5 @@
-/* The card of an agent: where it is looked for, whether its signature is good, and which of its
- * interfaces is spoken to. One file after the other is fetched; each step says what comes next.
+/* The card of an agent: where it is looked for, and whether its signature is good. One file after
+ * the other is fetched; each step says what comes next.
  *
  *   CARD (one place after the other) ──► KEYS (the sets that its signatures name) ──► chosen
  *
@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "a2a/outbound.h"
 #include "auth/card_signature.h"
 #include "base/check.h"
 #include "base/err.h"
@@ -151,125 +150,11 @@ static void fetch_fail(caller_fetch *self, bay_err err, const char *text)
     sdk_caller_lost(caller, &fault);
 }
 
-/* ---- choosing -------------------------------------------------------------------------------- */
-
-/* Not strictly: JSON-RPC before 1.0, which is one address for all versions of then. */
-static bool is_wanted(const bay_caller_options *options, const a2a_interface *one, bool is_strict)
-{
-    bool is_of_binding = options->binding < 0 || (int)one->binding == options->binding;
-    bool is_older = one->version != A2A_1_0 && one->binding == A2A_JSONRPC;
-    bool is_built_in = one->binding != A2A_GRPC || http_server_speaks_http2();
-    return is_built_in && is_of_binding && (options->version < 0 || is_strict || is_older);
-}
-
-/* The newest version first; then one that may have the credentials; then the card's order. */
-static const a2a_interface *choose(const bay_caller *caller, const a2a_interface *all, size_t count,
-                                   bool is_strict)
-{
-    const a2a_interface *best = NULL;
-    bool best_trusted = false;
-    for (size_t i = 0; i < count; i++) {
-        if (!is_wanted(&caller->options, &all[i], is_strict)) {
-            continue;
-        }
-        bool is_trusted = sdk_caller_trusts(caller, all[i].url);
-        bool is_better = best == NULL || all[i].version > best->version ||
-                         (all[i].version == best->version && is_trusted && !best_trusted);
-        if (is_better) {
-            best = &all[i];
-            best_trusted = is_trusted;
-        }
-    }
-    return best;
-}
-
-static bay_err link_to(bay_caller *caller, const a2a_interface *to)
-{
-    a2a_link *made = NULL;
-    bay_err err = a2a_link_new(caller->loop, caller->http, to, &caller->options.limits, &made);
-    if (err != BAY_OK) {
-        return err;
-    }
-    a2a_link_free(caller->link);
-    caller->link = made;
-    bool has_secrets = caller->options.headers.count + caller->options.credentials.count > 0;
-    caller->has_withheld = has_secrets && !sdk_caller_trusts(caller, to->url);
-    caller->is_known = true;
-    return BAY_OK;
-}
-
-/* Does an interface of that version count? Strictly: when it is the one asked for. */
-static bool is_of_version(const bay_caller *caller, json_val said, bool is_strict)
-{
-    bay_str text = {NULL, 0};
-    (void)json_str_plain(said, &text);
-    int version = (int)a2a_version_of(text);
-    if (caller->options.version < 0) {
-        return true;
-    }
-    return is_strict ? version == caller->options.version : version != (int)A2A_1_0;
-}
-
-static void write_interfaces(const bay_caller *caller, bool is_strict, buf *out)
-{
-    json_writer writer;
-    json_iter all = json_iter_of(json_get(json_root(&caller->doc), STR("supportedInterfaces")));
-    json_writer_init(&writer, out);
-    json_open_object(&writer);
-    json_key_lit(&writer, "supportedInterfaces");
-    json_open_array(&writer);
-    while (json_next(&all)) {
-        if (is_of_version(caller, json_get(all.value, STR("protocolVersion")), is_strict)) {
-            json_put_val(&writer, all.value);
-        }
-    }
-    json_close_array(&writer);
-    json_close_object(&writer);
-}
-
-/* BAY_VERSION: there is none. */
-static bay_err choose_of(bay_caller *caller, bool is_strict, a2a_fault *fault)
-{
-    a2a_interface all[CALLER_INTERFACES];
-    size_t count = 0;
-    json_doc doc;
-    arena memory;
-    buf text;
-    arena_init(&memory, CALLER_CARD_MEMORY);
-    buf_init(&text, 2 * CALLER_CARD_BYTES);
-    write_interfaces(caller, is_strict, &text);
-    bay_err err = text.err;
-    if (err == BAY_OK) {
-        err = json_parse(&doc, buf_view(&text), &a2a_json_limits, &memory, NULL);
-    }
-    if (err == BAY_OK) {
-        err = a2a_interfaces_of(json_root(&doc), &memory, all, CALLER_INTERFACES, &count, fault);
-    }
-    const a2a_interface *chosen = err == BAY_OK ? choose(caller, all, count, is_strict) : NULL;
-    if (chosen != NULL) {
-        a2a_interface to = *chosen;
-        to.version =
-            caller->options.version >= 0 ? (a2a_version)caller->options.version : to.version;
-        err = link_to(caller, &to);
-    } else if (err == BAY_OK) {
-        err = BAY_VERSION;
-        (void)a2a_fault_set(fault, A2A_E_VERSION_NOT_SUPPORTED,
-                            "its card has no interface of the binding and version asked for");
-    }
-    buf_fini(&text);
-    arena_fini(&memory);
-    return err;
-}
-
 static void fetch_done(caller_fetch *self)
 {
     bay_caller *caller = self->caller;
     a2a_fault fault = {0};
-    int version = caller->options.version;
-    bay_err err = choose_of(caller, true, &fault);
-    if (err == BAY_VERSION && version >= 0 && version != (int)A2A_1_0) {
-        err = choose_of(caller, false, &fault); /* versions before 1.0 share an address */
-    }
+    bay_err err = sdk_caller_choose(caller, &fault);
     if (err != BAY_OK) {
         fetch_fail(self, err, fault.text[0] != '\0' ? fault.text : bay_err_text(err));
         return;

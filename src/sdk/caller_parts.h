@@ -2,7 +2,8 @@
  *
  *   caller.c            its life, its loop
  *   caller_options.c    how to call; secrets
- *   caller_card.c       the card: where it is, whether it is signed, which interface is chosen
+ *   caller_card.c       the card: where it is, whether it is signed
+ *   caller_choose.c     which of its interfaces is spoken to
  *   caller_about.c      what the card says
  *   caller_credentials.c  which header fields go with requests, and where they may go
  *   caller_operation.c  one operation: made, filled
@@ -157,6 +158,8 @@ void sdk_caller_need(bay_caller *self);
 /* Ends with sdk_caller_found or sdk_caller_lost, in a later turn. */
 void sdk_card_fetch(bay_caller *self);
 void sdk_card_abandon(bay_caller *self);
+/* caller_choose.c: of the card that was read; makes the link. BAY_VERSION with `fault`: none. */
+bay_err sdk_caller_choose(bay_caller *self, a2a_fault *fault) BAY_MUST_CHECK;
 /* Is it a URL, or a card? */
 bay_err sdk_card_check_agent(const char *agent, bay_diag *diag) BAY_MUST_CHECK;
 
