@@ -245,10 +245,10 @@ static bay_err put_path(const a2a_interface *to, a2a_method method, json_val par
     return err != BAY_OK ? err : url->err;
 }
 
-/* The body of what has one. 0.3 says that a configuration is posted itself; its servers read the
- * whole request. */
-static bay_err put_rest_body(const a2a_interface *to, a2a_method method, json_val params, buf *out,
-                             a2a_fault *fault)
+/* The body of what has one. 0.3 says that a configuration is posted itself; some of its servers
+ * read the whole request: that is the second try. */
+static bay_err put_rest_body(const a2a_interface *to, a2a_method method, json_val params,
+                             bool is_second_try, arena *memory, buf *out, a2a_fault *fault)
 {
     bool is_old = to->version != A2A_1_0;
     if (method == A2A_CANCEL_TASK) {
@@ -263,7 +263,22 @@ static bay_err put_rest_body(const a2a_interface *to, a2a_method method, json_va
         json_close_object(&writer);
         return out->err;
     }
-    return params_in_form(to, method, params, out, fault);
+    bay_err err = params_in_form(to, method, params, out, fault);
+    if (err != BAY_OK || !is_old || is_second_try || method != A2A_CREATE_PUSH_CONFIG) {
+        return err;
+    }
+    bay_str whole;
+    json_doc doc;
+    err = arena_dup(memory, buf_view(out), &whole);
+    if (err == BAY_OK) {
+        err = json_parse(&doc, whole, NULL, memory, NULL);
+    }
+    if (err == BAY_OK) {
+        buf_clear(out);
+        buf_str(out, json_raw(json_get(json_root(&doc), STR("config"))));
+        err = out->err;
+    }
+    return err;
 }
 
 /* 1.0 subscribes by POST (its text) or GET (its proto file); 0.3 by GET, and some by POST. */
@@ -356,7 +371,7 @@ static bay_err write_rest(const a2a_interface *to, a2a_method method, json_val p
     out->verb = rest_verb(to, method, is_second_try);
     out->has_body = str_eq(out->verb, STR("POST")) && method != A2A_SUBSCRIBE_TO_TASK;
     if (out->has_body) {
-        err = put_rest_body(to, method, params, body, fault);
+        err = put_rest_body(to, method, params, is_second_try, memory, body, fault);
     }
     put_fields(to, method, out);
     return err == BAY_OK ? settle(url, memory, &out->url) : err;

@@ -118,9 +118,11 @@ static bay_err start_http(a2a_link_call *self, bay_str params, a2a_fault *fault)
         (void)a2a_fault_set(fault, A2A_E_INVALID_PARAMS, "the parameters are not valid JSON");
         err = err == BAY_NOMEM ? BAY_NOMEM : BAY_INVALID;
     }
+    bool is_second_try =
+        self->asking == A2A_CREATE_PUSH_CONFIG ? owner->posts_whole : owner->subscribes_by_get;
     if (err == BAY_OK) {
         err = a2a_request_write(&owner->at, self->asking, json_root(&doc), rpc_id_of(self, id),
-                                owner->subscribes_by_get, &memory, &request, fault);
+                                is_second_try, &memory, &request, fault);
     }
     if (err == BAY_OK) {
         err = send_http(self, &request, fault);
@@ -223,15 +225,22 @@ static bool wants_get(const a2a_link_call *self, bay_err err)
            (self->status == 405 || (self->status == 404 && err == BAY_PROTOCOL));
 }
 
+/* a2a 0.3: the body is a configuration; servers that were not made from its annotations read the
+ * whole request. */
+static bool wants_whole(const a2a_link_call *self)
+{
+    return self->asking == A2A_CREATE_PUSH_CONFIG && self->owner->at.binding == A2A_HTTP_JSON &&
+           self->owner->at.version != A2A_1_0 && !self->owner->posts_whole && self->status == 400;
+}
+
 static bool is_passing(int status)
 {
     return status >= 500 || status == 429 || status == 408;
 }
 
-static void subscribe_by_get(a2a_link_call *self)
+static void ask_again(a2a_link_call *self)
 {
     a2a_fault fault = {A2A_E_UNAVAILABLE, ""};
-    self->owner->subscribes_by_get = true;
     bay_err err = a2a_attempt_start(self, &fault);
     if (err != BAY_OK) {
         a2a_course_failed(self, err, &fault, true, err == BAY_BUSY);
@@ -247,7 +256,13 @@ static void take_answer(a2a_link_call *self)
     bay_err err = a2a_response_read(&owner->at, self->asking, self->status, buf_view(&self->body),
                                     rpc_id_of(self, id), &owner->answer, &fault);
     if (wants_get(self, err)) {
-        subscribe_by_get(self);
+        owner->subscribes_by_get = true;
+        ask_again(self);
+        return;
+    }
+    if (wants_whole(self)) {
+        owner->posts_whole = true;
+        ask_again(self);
         return;
     }
     if (err != BAY_OK) {

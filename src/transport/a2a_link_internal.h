@@ -55,6 +55,7 @@ struct a2a_link {
     uint32_t depth; /* of our functions on the stack */
     uint64_t last_rpc_id;
     bool subscribes_by_get; /* POST was answered 405 */
+    bool posts_whole;       /* a configuration posted by itself was answered 400 */
     bool is_freed;
     buf answer; /* what was read last; used by one event at a time */
 };

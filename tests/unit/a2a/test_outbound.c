@@ -175,6 +175,10 @@ static void requests_look_as_the_version_has_them(void **state)
          "http://h/a/v1/tasks/t:subscribe", NULL},
         {A2A_HTTP_JSON, A2A_0_3, A2A_CREATE_PUSH_CONFIG, false, "POST",
          "http://h/a/v1/tasks/t/pushNotificationConfigs",
+         "{'name':'tasks/t/pushNotificationConfigs/p','pushNotificationConfig':{'id':'p',"
+         "'url':'http://h'}}"},
+        {A2A_HTTP_JSON, A2A_0_3, A2A_CREATE_PUSH_CONFIG, true, "POST",
+         "http://h/a/v1/tasks/t/pushNotificationConfigs",
          "{'parent':'tasks/t','configId':'p','config':{'name':'tasks/t/pushNotificationConfigs/p',"
          "'pushNotificationConfig':{'id':'p','url':'http://h'}}}"},
         {A2A_HTTP_JSON, A2A_0_3, A2A_GET_EXTENDED_CARD, false, "GET", "http://h/a/v1/card", NULL},

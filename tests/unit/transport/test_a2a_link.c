@@ -519,6 +519,30 @@ static void a_subscribe_by_get_follows_a_405(void **state)
     scripted_agent_stop(&self.agent);
 }
 
+static void a_whole_request_follows_a_configuration(void **state)
+{
+    (void)state;
+    static rig self;
+#define OLD_CONFIG                                                                                 \
+    "{\"name\":\"tasks/t1/pushNotificationConfigs/p\",\"pushNotificationConfig\":{\"id\":\"p\","   \
+    "\"url\":\"http://h\"}}"
+    static const agent_step steps[] = {
+        {"\r\n\r\n{\"name\":", .status = 400, .body = "{\"error\":{\"code\":400}}"},
+        {.expects = "\r\n\r\n{\"parent\":", .body = OLD_CONFIG},
+        {.expects = "\r\n\r\n{\"parent\":", .status = 400, .body = "{\"error\":{\"code\":400}}"}};
+    static const char config[] = "{\"taskId\":\"t1\",\"id\":\"p\",\"url\":\"http://h\"}";
+    rig_start(&self, steps, 3);
+    assert_int_equal(rig_open(&self, A2A_0_3, A2A_HTTP_JSON), BAY_OK);
+    assert_int_equal(ask(&self, A2A_CREATE_PUSH_CONFIG, config), BAY_OK);
+    finish(&self);
+    assert_non_null(strstr(self.log, "\"url\":\"http://h\""));
+    assert_int_equal(ask(&self, A2A_CREATE_PUSH_CONFIG, config), BAY_OK);
+    finish(&self); /* it is refused, and not asked again */
+    rig_close(&self);
+    scripted_agent_stop(&self.agent);
+    assert_int_equal(self.agent.done, 3);
+}
+
 static void agents_without_streams_are_asked_again(void **state)
 {
     (void)state;
@@ -704,6 +728,7 @@ int main(void)
         cmocka_unit_test(a_task_that_cannot_be_subscribed_to_is_looked_at),
         cmocka_unit_test(older_streams_miss_nothing),
         cmocka_unit_test(a_subscribe_by_get_follows_a_405),
+        cmocka_unit_test(a_whole_request_follows_a_configuration),
         cmocka_unit_test(agents_without_streams_are_asked_again),
         cmocka_unit_test(a_silent_stream_is_taken_up),
         cmocka_unit_test(a_finished_stream_is_left),
