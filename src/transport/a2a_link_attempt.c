@@ -265,6 +265,9 @@ static void take_answer(a2a_link_call *self)
         ask_again(self);
         return;
     }
+    if (self->asking == A2A_CREATE_PUSH_CONFIG && self->status == 400) {
+        owner->posts_whole = false; /* it was no good that way either: the next one tries anew */
+    }
     if (err != BAY_OK) {
         a2a_course_failed(self, err, &fault, true, is_passing(self->status));
     } else if (!is_stream(self->asking)) {
