@@ -56,7 +56,9 @@ static void put_interfaces(json_writer *writer, bay_str name, const agents_publi
     json_open_array(writer);
     for (size_t i = 0; i < ARRAY_LEN(versions); i++) {
         for (a2a_binding binding = 0; binding < A2A_BINDINGS; binding++) {
-            if (binding != A2A_GRPC || public->grpc.len > 0) {
+            /* messages of 0.3 say no tenant: over gRPC no client but ours could say whom it means
+             */
+            if (binding != A2A_GRPC || (public->grpc.len > 0 && versions[i] == A2A_1_0)) {
                 put_interface(writer, name, public, binding, versions[i]);
             }
         }

@@ -19,23 +19,6 @@
 #include "base/rand.h"
 #include "mcp/inputs.h"
 
-enum { PARAMS_BYTES = 64 << 20, ID_BYTES = 256, UUID_BYTES = 36 };
-
-typedef struct skill_call {
-    a2a_call call; /* first */
-    list_link link;
-    agents_skills *skills;
-    mcp_request *request;
-    arena memory;
-    json_doc params;
-    skill_content content;
-    a2a_state state;
-    char task[ID_BYTES]; /* raw JSON strings */
-    char context[ID_BYTES];
-    buf status; /* the parts of the last status' message, raw; empty: none */
-    double progress;
-} skill_call;
-
 /* The cancel of a task nobody waits for. */
 typedef struct silent_cancel {
     a2a_call call; /* first */
@@ -88,7 +71,7 @@ static void cancel_task(a2a_service *service, const char *task)
         return;
     }
     arena_init(&made->memory, 1 << 16);
-    char text[ID_BYTES + 16];
+    char text[SKILL_ID_BYTES + 16];
     bay_str kept;
     (void)snprintf(text, sizeof(text), "{\"id\":%s}", task);
     if (arena_dup(&made->memory, str_of(text), &kept) != BAY_OK ||
@@ -110,7 +93,7 @@ static void cancel_task(a2a_service *service, const char *task)
 
 /* ---- ending ---------------------------------------------------------------------------------- */
 
-static void skill_call_free(skill_call *self)
+void skill_call_free(skill_call *self)
 {
     list_remove(&self->link);
     skill_content_fini(&self->content);
@@ -119,7 +102,7 @@ static void skill_call_free(skill_call *self)
     mem_free(self);
 }
 
-static mcp_request *part(skill_call *self)
+mcp_request *skill_call_part(skill_call *self)
 {
     mcp_request *request = self->request;
     self->request = NULL;
@@ -145,11 +128,11 @@ static void write_meta(const skill_call *self, buf *out)
 }
 
 /* The text of the agent's last word, for a person. */
-static void write_words(const skill_call *self, buf *out)
+void skill_call_write_words(const skill_call *self, buf *out)
 {
     json_doc doc;
     arena memory;
-    arena_init(&memory, PARAMS_BYTES);
+    arena_init(&memory, SKILL_PARAMS_BYTES);
     if (self->status.len > 0 &&
         json_parse(&doc, buf_view(&self->status), &a2a_json_limits, &memory, NULL) == BAY_OK) {
         for (json_iter at = json_iter_of(json_root(&doc)); json_next(&at);) {
@@ -168,7 +151,7 @@ static void add_status(skill_call *self)
 {
     json_doc doc;
     arena memory;
-    arena_init(&memory, PARAMS_BYTES);
+    arena_init(&memory, SKILL_PARAMS_BYTES);
     if (self->status.len > 0 &&
         json_parse(&doc, buf_view(&self->status), &a2a_json_limits, &memory, NULL) == BAY_OK) {
         skill_content_parts(&self->content, json_root(&doc));
@@ -176,34 +159,30 @@ static void add_status(skill_call *self)
     arena_fini(&memory);
 }
 
-static void answer(skill_call *self, bool is_error)
+bay_err skill_call_write(const skill_call *self, bool is_error, buf *out)
 {
-    buf out;
-    mcp_request *request = part(self);
-    buf_init(&out, 2 * SKILL_CONTENT_BYTES);
-    buf_lit(&out, "\"content\":[");
-    skill_content_write(&self->content, &out);
-    buf_char(&out, ']');
+    buf_lit(out, "\"content\":[");
+    skill_content_write(&self->content, out);
+    buf_char(out, ']');
     if (self->content.structured.len > 0) {
-        buf_lit(&out, ",\"structuredContent\":");
-        buf_str(&out, buf_view(&self->content.structured));
+        buf_lit(out, ",\"structuredContent\":");
+        buf_str(out, buf_view(&self->content.structured));
     }
     if (is_error) {
-        buf_lit(&out, ",\"isError\":true");
+        buf_lit(out, ",\"isError\":true");
     }
-    write_meta(self, &out);
-    bay_err err = self->content.err != BAY_OK ? self->content.err : out.err;
+    write_meta(self, out);
+    return self->content.err != BAY_OK ? self->content.err : out->err;
+}
+
+void skill_call_reply(skill_call *self, bay_err err, const buf *whole)
+{
     json_doc doc;
     arena memory;
-    buf whole;
+    mcp_request *request = skill_call_part(self);
     arena_init(&memory, 1 << 30);
-    buf_init(&whole, 2 * SKILL_CONTENT_BYTES + 2);
-    buf_char(&whole, '{');
-    buf_str(&whole, buf_view(&out));
-    buf_char(&whole, '}');
-    err = err == BAY_OK ? whole.err : err;
     if (err == BAY_OK) {
-        err = json_parse(&doc, buf_view(&whole), NULL, &memory, NULL);
+        err = json_parse(&doc, buf_view(whole), NULL, &memory, NULL);
     }
     if (err == BAY_OK) {
         mcp_request_result(request, json_root(&doc));
@@ -214,9 +193,22 @@ static void answer(skill_call *self, bool is_error)
                           STR(""));
     }
     arena_fini(&memory);
-    buf_fini(&whole);
-    buf_fini(&out);
     skill_call_free(self);
+}
+
+static void answer(skill_call *self, bool is_error)
+{
+    buf whole;
+    if (self->mode == SKILL_GET) {
+        skill_task_show(self, is_error);
+        return;
+    }
+    buf_init(&whole, 2 * SKILL_CONTENT_BYTES);
+    buf_char(&whole, '{');
+    bay_err err = skill_call_write(self, is_error, &whole);
+    buf_char(&whole, '}');
+    skill_call_reply(self, err == BAY_OK ? whole.err : err, &whole);
+    buf_fini(&whole);
 }
 
 static void answer_error(skill_call *self, bay_str text)
@@ -237,16 +229,13 @@ static void ask_client(skill_call *self, bay_str words)
     buf out;
     json_doc doc;
     arena memory;
-    mcp_request *request = part(self);
+    mcp_request *request = skill_call_part(self);
     arena_init(&memory, 16 << 20);
     buf_init(&out, 8 << 20);
-    buf_lit(&out, "{\"resultType\":\"input_required\",\"inputRequests\":{\"answer\":{\"method\":"
-                  "\"elicitation/create\",\"params\":{\"mode\":\"form\",\"message\":");
-    json_quote(&out, words);
-    buf_lit(&out, ",\"requestedSchema\":{\"type\":\"object\",\"properties\":{\"answer\":{\"type\":"
-                  "\"string\",\"title\":\"Answer\"}},\"required\":[\"answer\"]}}}},"
-                  "\"requestState\":");
-    char state[2 * ID_BYTES + 8];
+    buf_lit(&out, "{\"resultType\":\"input_required\",\"inputRequests\":");
+    skill_task_write_question(words, &out);
+    buf_lit(&out, ",\"requestState\":");
+    char state[2 * SKILL_ID_BYTES + 8];
     (void)snprintf(state, sizeof(state), "[%s,%s]", self->task,
                    self->context[0] != '\0' ? self->context : "\"\"");
     json_quote(&out, str_of(state));
@@ -268,8 +257,12 @@ static void ask_client(skill_call *self, bay_str words)
 static void answer_interrupted(skill_call *self)
 {
     buf words;
+    if (self->mode == SKILL_GET && self->state == A2A_INPUT_REQUIRED) {
+        skill_task_show(self, false);
+        return;
+    }
     buf_init(&words, 4 << 20);
-    write_words(self, &words);
+    skill_call_write_words(self, &words);
     bool is_input = self->state == A2A_INPUT_REQUIRED;
     if (is_input && self->task[0] != '\0' && can_ask(self->request)) {
         ask_client(self, words.len > 0 ? buf_view(&words) : STR("The agent needs more input."));
@@ -297,6 +290,19 @@ static void answer_interrupted(skill_call *self)
 /* Nothing more comes. */
 static void conclude(skill_call *self)
 {
+    bool is_over = a2a_state_is_terminal(self->state);
+    if (self->mode == SKILL_UPDATE || self->mode == SKILL_CANCEL) {
+        skill_task_acknowledge(self);
+        return;
+    }
+    if (!is_over && self->task[0] != '\0' && self->mode == SKILL_BEGIN) {
+        skill_task_announce(self);
+        return;
+    }
+    if (self->mode == SKILL_GET && !is_over && !a2a_state_is_interrupted(self->state)) {
+        skill_task_show(self, false);
+        return;
+    }
     switch (self->state) {
     case A2A_COMPLETED:
         add_status(self);
@@ -326,10 +332,10 @@ static void conclude(skill_call *self)
 
 /* ---- what the agent says --------------------------------------------------------------------- */
 
-static void keep_id(char out[ID_BYTES], json_val id)
+static void keep_id(char out[SKILL_ID_BYTES], json_val id)
 {
     bay_str raw = json_raw(id);
-    if (json_is(id, JSON_STRING) && raw.len > 2 && raw.len < ID_BYTES) {
+    if (json_is(id, JSON_STRING) && raw.len > 2 && raw.len < SKILL_ID_BYTES) {
         memcpy(out, raw.at, raw.len);
         out[raw.len] = '\0';
     }
@@ -352,7 +358,9 @@ static void take_task(skill_call *self, json_val task)
 {
     keep_id(self->task, json_get(task, STR("id")));
     keep_id(self->context, json_get(task, STR("contextId")));
-    take_status(self, json_get(task, STR("status")));
+    json_val status = json_get(task, STR("status"));
+    take_status(self, status);
+    keep_id(self->updated, json_get(status, STR("timestamp")));
     for (json_iter at = json_iter_of(json_get(task, STR("artifacts"))); json_next(&at);) {
         skill_content_add(&self->content, at.value, false);
     }
@@ -366,7 +374,7 @@ static void tell_progress(skill_call *self)
     }
     buf_init(&words, 64 << 10);
     buf_init(&members, 256 << 10);
-    write_words(self, &words);
+    skill_call_write_words(self, &words);
     self->progress += 1;
     buf_printf(&members, "\"progress\":%.0f", self->progress);
     if (words.len > 0 && words.err == BAY_OK) {
@@ -385,13 +393,16 @@ static void take_event(skill_call *self, bay_str json)
 {
     json_doc doc;
     arena memory;
-    arena_init(&memory, PARAMS_BYTES);
+    arena_init(&memory, SKILL_PARAMS_BYTES);
     if (json_parse(&doc, json, &a2a_json_limits, &memory, NULL) == BAY_OK) {
         static const bay_str keys[] = {STR_INIT("task"), STR_INIT("message"),
                                        STR_INIT("statusUpdate"), STR_INIT("artifactUpdate")};
         json_val found[4];
         bay_err err = json_pick(json_root(&doc), keys, 4, found, NULL);
-        if (err == BAY_OK && json_is(found[0], JSON_OBJECT)) {
+        json_val bare = json_root(&doc);
+        if (json_is(json_get(bare, STR("status")), JSON_OBJECT)) {
+            take_task(self, bare);
+        } else if (err == BAY_OK && json_is(found[0], JSON_OBJECT)) {
             take_task(self, found[0]);
             tell_progress(self);
         } else if (err == BAY_OK && json_is(found[1], JSON_OBJECT)) {
@@ -452,6 +463,10 @@ static void on_fail(a2a_call *call, const a2a_fault *fault)
     skill_call *self = skill_call_of(call);
     if (self->request == NULL) {
         skill_call_free(self);
+        return;
+    }
+    if (self->mode == SKILL_GET || self->mode == SKILL_UPDATE || self->mode == SKILL_CANCEL) {
+        skill_task_failed(self, fault);
         return;
     }
     answer_error(self, str_of(fault->text));
@@ -523,7 +538,7 @@ static void put_id(json_writer *writer, bay_str key, json_val id)
     }
 }
 
-static void write_params(skill_call *self, json_val text, json_val data, json_val task,
+static void write_params(const skill_call *self, json_val text, json_val data, json_val task,
                          json_val context, buf *out)
 {
     json_writer writer;
@@ -556,12 +571,18 @@ static void write_params(skill_call *self, json_val text, json_val data, json_va
         json_close_object(&writer);
     }
     json_close_array(&writer);
-    json_key_lit(&writer, "metadata");
-    json_open_object(&writer);
-    json_key_lit(&writer, "skillId");
-    json_put_str(&writer, self->request->name);
+    if (self->mode != SKILL_UPDATE) {
+        json_key_lit(&writer, "metadata");
+        json_open_object(&writer);
+        json_key_lit(&writer, "skillId");
+        json_put_str(&writer, self->request->name);
+        json_close_object(&writer);
+    }
     json_close_object(&writer);
-    json_close_object(&writer);
+    if (self->mode != SKILL_CALL) {
+        json_key_lit(&writer, "configuration");
+        json_put_raw(&writer, STR("{\"returnImmediately\":true}"));
+    }
     json_close_object(&writer);
 }
 
@@ -573,12 +594,12 @@ static bool streams(agents_remote *remote)
     return json_true(json_get(capabilities, STR("streaming")));
 }
 
-static bay_err build(skill_call *self, json_val text, json_val data, json_val task,
-                     json_val context)
+bay_err skill_call_build(skill_call *self, json_val text, json_val data, json_val task,
+                         json_val context)
 {
     buf out;
     bay_str kept;
-    buf_init(&out, PARAMS_BYTES / 2);
+    buf_init(&out, SKILL_PARAMS_BYTES / 2);
     write_params(self, text, data, task, context, &out);
     bay_err err = out.err;
     if (err == BAY_OK) {
@@ -589,14 +610,18 @@ static bay_err build(skill_call *self, json_val text, json_val data, json_val ta
                          : err;
 }
 
-static void send(skill_call *self)
+void skill_call_send(skill_call *self)
 {
     bay_str trace = {"", 0};
     bool has_trace = json_str_plain(json_get(self->request->meta, STR("traceparent")), &trace);
     a2a_service *service = agents_remote_service(self->skills->remote);
     self->call = (a2a_call){
         .ops = &call_ops,
-        .method = streams(self->skills->remote) ? A2A_SEND_STREAMING_MESSAGE : A2A_SEND_MESSAGE,
+        .method = self->mode == SKILL_GET      ? A2A_GET_TASK
+                  : self->mode == SKILL_CANCEL ? A2A_CANCEL_TASK
+                  : self->mode == SKILL_CALL && streams(self->skills->remote)
+                      ? A2A_SEND_STREAMING_MESSAGE
+                      : A2A_SEND_MESSAGE,
         .version = A2A_1_0,
         .binding = A2A_JSONRPC,
         .params = json_root(&self->params),
@@ -609,20 +634,31 @@ static void send(skill_call *self)
     service->call(service, &self->call);
 }
 
-void skill_call_begin(agents_skills *skills, mcp_request *request)
+skill_call *skill_call_new(agents_skills *skills, mcp_request *request, skill_mode mode)
 {
     skill_call *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
         mcp_request_error(request, RPC_INTERNAL_ERROR, STR("out of memory"), STR(""));
-        return;
+        return NULL;
     }
     self->skills = skills;
     self->request = request;
+    self->mode = mode;
     request->user = self;
-    arena_init(&self->memory, 2 * PARAMS_BYTES);
+    arena_init(&self->memory, 2 * SKILL_PARAMS_BYTES);
     skill_content_init(&self->content, agents_remote_settings(skills->remote)->name);
     buf_init(&self->status, SKILL_CONTENT_BYTES);
     list_push(&skills->calls, &self->link);
+    return self;
+}
+
+void skill_call_begin(agents_skills *skills, mcp_request *request)
+{
+    skill_call *self =
+        skill_call_new(skills, request, skill_task_is_wanted(request) ? SKILL_BEGIN : SKILL_CALL);
+    if (self == NULL) {
+        return;
+    }
     json_val arguments = json_get(request->message.params, STR("arguments"));
     json_val text = json_get(arguments, STR("message"));
     json_val data = json_get(arguments, STR("data"));
@@ -645,11 +681,11 @@ void skill_call_begin(agents_skills *skills, mcp_request *request)
         answer_error(self, STR("\"message\" is missing: say what the agent is to be told"));
         return;
     }
-    if (build(self, text, data, task, context) != BAY_OK) {
+    if (skill_call_build(self, text, data, task, context) != BAY_OK) {
         answer_error(self, STR("The message does not fit into memory"));
         return;
     }
-    send(self);
+    skill_call_send(self);
 }
 
 void skill_call_cancelled(mcp_request *request)
@@ -659,12 +695,15 @@ void skill_call_cancelled(mcp_request *request)
         return;
     }
     a2a_service *service = agents_remote_service(self->skills->remote);
-    char task[ID_BYTES];
+    char task[SKILL_ID_BYTES];
+    bool is_errand = self->mode != SKILL_CALL && self->mode != SKILL_BEGIN;
     memcpy(task, self->task, sizeof(task));
-    mcp_request_error(part(self), RPC_INTERNAL_ERROR, STR("cancelled"), STR(""));
+    mcp_request_error(skill_call_part(self), RPC_INTERNAL_ERROR, STR("cancelled"), STR(""));
     self->call.is_gone = true;
     service->gone(service, &self->call); /* frees it */
-    cancel_task(service, task);
+    if (!is_errand) {
+        cancel_task(service, task);
+    }
 }
 
 void skill_calls_end(agents_skills *skills)

@@ -150,6 +150,9 @@ static void on_request(void *user, mcp_request *request)
         list_tools(self, request);
     } else if (method == MCP_TOOLS_CALL) {
         skill_call_begin(self, request);
+    } else if (method == MCP_TASKS_GET || method == MCP_TASKS_UPDATE ||
+               method == MCP_TASKS_CANCEL) {
+        skill_task_request(self, request);
     } else {
         mcp_request_error(request, RPC_METHOD_NOT_FOUND, STR("An agent has tools only"), STR(""));
     }
@@ -158,7 +161,7 @@ static void on_request(void *user, mcp_request *request)
 static void on_cancelled(void *user, mcp_request *request)
 {
     (void)user;
-    if (request->method != NULL && request->method->id == MCP_TOOLS_CALL) {
+    if (request->method != NULL && request->method->id != MCP_TOOLS_LIST) {
         skill_call_cancelled(request);
     } else if (request->user != NULL) {
         waiting_list *waiting = request->user;
@@ -175,6 +178,8 @@ static void write_capabilities(void *user, const mcp_revision *revision, json_wr
     (void)revision;
     json_key_lit(out, "tools");
     json_put_raw(out, STR("{\"listChanged\":true}"));
+    json_key_lit(out, "extensions");
+    json_put_raw(out, STR("{\"" MCP_EXTENSION_TASKS "\":{}}"));
 }
 
 static const mcp_service service = {

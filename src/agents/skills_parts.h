@@ -59,7 +59,60 @@ void skill_content_write(const skill_content *self, buf *out);
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
+enum { SKILL_PARAMS_BYTES = 64 << 20, SKILL_ID_BYTES = 256 };
+
+typedef enum skill_mode {
+    SKILL_CALL,   /* tools/call, answered at the end */
+    SKILL_BEGIN,  /* tools/call of a client that takes a task for an answer */
+    SKILL_GET,    /* tasks/get */
+    SKILL_UPDATE, /* tasks/update: an answer to what the agent asked */
+    SKILL_CANCEL, /* tasks/cancel, or an update that declines */
+} skill_mode;
+
+typedef struct skill_call {
+    a2a_call call; /* first */
+    list_link link;
+    agents_skills *skills;
+    mcp_request *request;
+    skill_mode mode;
+    uint64_t created_ms; /* of a task */
+    arena memory;
+    json_doc params;
+    skill_content content;
+    a2a_state state;
+    char task[SKILL_ID_BYTES]; /* raw JSON strings */
+    char context[SKILL_ID_BYTES];
+    char updated[SKILL_ID_BYTES];
+    buf status; /* the parts of the last status' message, raw; empty: none */
+    double progress;
+} skill_call;
+
+skill_call *skill_call_new(agents_skills *skills, mcp_request *request, skill_mode mode);
+void skill_call_free(skill_call *self);
+/* Takes the request out of it, to be answered at once. */
+mcp_request *skill_call_part(skill_call *self);
+/* The members of a tool's result. */
+bay_err skill_call_write(const skill_call *self, bool is_error, buf *out) BAY_MUST_CHECK;
+/* The text of the agent's last word, for a person. */
+void skill_call_write_words(const skill_call *self, buf *out);
+/* Answers with this result, or with why there is none. The call is gone. */
+void skill_call_reply(skill_call *self, bay_err err, const buf *whole);
+bay_err skill_call_build(skill_call *self, json_val text, json_val data, json_val task,
+                         json_val context) BAY_MUST_CHECK;
+void skill_call_send(skill_call *self);
 void skill_call_begin(agents_skills *skills, mcp_request *request);
+
+/* skill_task.c */
+bool skill_task_is_wanted(const mcp_request *request);
+void skill_task_request(agents_skills *skills, mcp_request *request);
+/* The answers of the four kinds; the call is gone. */
+void skill_task_announce(skill_call *self);
+void skill_task_show(skill_call *self, bool is_error);
+void skill_task_acknowledge(skill_call *self);
+void skill_task_failed(skill_call *self, const a2a_fault *fault);
+/* {"answer": a form with one field} */
+void skill_task_write_question(bay_str words, buf *out);
+
 /* The request's peer is gone: so is the task. */
 void skill_call_cancelled(mcp_request *request);
 void skill_calls_end(agents_skills *skills);

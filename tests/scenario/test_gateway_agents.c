@@ -575,6 +575,99 @@ static void a_cancelled_call_cancels_its_task(void **state)
     close_rig(&rig);
 }
 
+#define WITH_TASKS                                                                                 \
+    "'_meta':{'io.modelcontextprotocol/protocolVersion':'2026-07-28',"                             \
+    "'io.modelcontextprotocol/clientInfo':{'name':'c','version':'1'},"                             \
+    "'io.modelcontextprotocol/clientCapabilities':{'elicitation':{'form':{}},"                     \
+    "'extensions':{'io.modelcontextprotocol/tasks':{}}}}"
+
+/* A request about a task, on a connection of its own; what came is in `one`. */
+static void about_task(const gateway_rig *rig, client *one, const char *method, const char *id,
+                       const char *more)
+{
+    char fields[1200], body[2400];
+    (void)snprintf(fields, sizeof(fields),
+                   "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: %s\r\nMcp-Name: %s\r\n", method,
+                   id);
+    (void)snprintf(body, sizeof(body),
+                   "{'jsonrpc':'2.0','id':1,'method':'%s','params':{'taskId':'%s'%s," WITH_TASKS
+                   "}}",
+                   method, id, more);
+    client_open(one, rig);
+    client_post(one, "/mcp", fields, body);
+    assert_int_equal(client_reply(one), 200);
+}
+
+static void begin_task(const gateway_rig *rig, const char *tool, char id[1000])
+{
+    char fields[200], body[1200];
+    client one;
+    (void)snprintf(fields, sizeof(fields),
+                   "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: %s\r\n",
+                   tool);
+    (void)snprintf(body, sizeof(body),
+                   "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'%s',"
+                   "'arguments':{'message':'x'}," WITH_TASKS "}}",
+                   tool);
+    client_open(&one, rig);
+    client_post(&one, "/mcp", fields, body);
+    assert_int_equal(client_reply(&one), 200);
+    const char *at = client_find(&one, "\"taskId\":\"");
+    if (at == NULL || client_find(&one, "\"resultType\":\"task\"") == NULL) {
+        print_error("%.*s\n", (int)one.got.len, one.got.at);
+    }
+    assert_non_null(at);
+    assert_non_null(client_find(&one, "\"resultType\":\"task\""));
+    assert_int_equal(sscanf(at, "\"taskId\":\"%999[^\"]", id), 1);
+    client_close(&one);
+}
+
+static void wait_for_task(const gateway_rig *rig, const char *id, const char *part)
+{
+    bool is_there = false;
+    uint64_t give_up_ms = rig_now_ms() + RIG_GIVE_UP_MS;
+    while (!is_there && rig_now_ms() < give_up_ms) {
+        client one;
+        about_task(rig, &one, "tasks/get", id, "");
+        is_there = client_find(&one, part) != NULL;
+        if (!is_there && rig_now_ms() + 100 > give_up_ms) {
+            print_error("wanted %s\ncame: %.*s\n", part, (int)one.got.len, one.got.at);
+        }
+        client_close(&one);
+    }
+    assert_true(is_there);
+}
+
+static void long_skills_are_tasks(void **state)
+{
+    (void)state;
+    gateway_rig rig;
+    client one;
+    char id[1000];
+    open_rig(&rig, "", 2);
+    wait_until(atomic_load(&rig.started) == 1);
+    begin_task(&rig, "far.wait", id);
+    wait_for_task(&rig, id, "\"status\":\"working\"");
+    atomic_store(&peer.may_go, true);
+    wait_for_task(&rig, id, "\"status\":\"completed\"");
+    wait_for_task(&rig, id, "\"text\":\"waited\"");
+    atomic_store(&peer.may_go, false);
+    begin_task(&rig, "far.wait", id);
+    about_task(&rig, &one, "tasks/cancel", id, "");
+    assert_null(client_find(&one, "\"error\""));
+    client_close(&one);
+    wait_for_task(&rig, id, "\"status\":\"cancelled\"");
+    begin_task(&rig, "far.ask", id);
+    wait_for_task(&rig, id, "\"status\":\"input_required\"");
+    wait_for_task(&rig, id, "which colour?");
+    about_task(&rig, &one, "tasks/update", id,
+               ",'inputResponses':{'answer':{'action':'accept','content':{'answer':'red'}}}");
+    assert_null(client_find(&one, "\"error\""));
+    client_close(&one);
+    wait_for_task(&rig, id, "painted red");
+    close_rig(&rig);
+}
+
 static void tools_make_an_agent(void **state)
 {
     (void)state;
@@ -756,6 +849,7 @@ int main(void)
         cmocka_unit_test(skills_are_tools),
         cmocka_unit_test(a_skill_that_asks_is_answered),
         cmocka_unit_test(a_cancelled_call_cancels_its_task),
+        cmocka_unit_test(long_skills_are_tasks),
         cmocka_unit_test(tools_make_an_agent),
         cmocka_unit_test(tasks_of_tools_are_one_for_all_workers),
         cmocka_unit_test(a_tool_that_asks_has_a_task_wait_for_input),

@@ -1,0 +1,205 @@
+/* Calls of skills that outlive their request: an agent's task as a task of MCP (extension
+ * io.modelcontextprotocol/tasks), for clients that can take one for an answer.
+ *
+ *   tools/call ─► SendMessage, returnImmediately ─► the task, or the result where it is done
+ * already tasks/get ─► GetTask        tasks/update ─► SendMessage to the task        tasks/cancel
+ * ─► CancelTask
+ *
+ * The id that clients see is "MS.ID": when it began, and the agent's own. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "agents/skills_parts.h"
+#include "base/err.h"
+
+enum { POLL_MS = 1000, TTL_MS = 86400000 };
+
+bool skill_task_is_wanted(const mcp_request *request)
+{
+    json_val extensions = json_get(request->client_capabilities, STR("extensions"));
+    return json_is(json_get(extensions, STR(MCP_EXTENSION_TASKS)), JSON_OBJECT);
+}
+
+void skill_task_write_question(bay_str words, buf *out)
+{
+    buf_lit(out, "{\"answer\":{\"method\":\"elicitation/create\",\"params\":{\"mode\":\"form\","
+                 "\"message\":");
+    json_quote(out, words.len > 0 ? words : STR("The agent needs more input."));
+    buf_lit(out, ",\"requestedSchema\":{\"type\":\"object\",\"properties\":{\"answer\":{\"type\":"
+                 "\"string\",\"title\":\"Answer\"}},\"required\":[\"answer\"]}}}}");
+}
+
+static void put_time(buf *out, const char *name, uint64_t ms)
+{
+    char text[40];
+    struct tm parts;
+    time_t seconds = (time_t)(ms / 1000);
+    gmtime_r(&seconds, &parts);
+    size_t len = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &parts);
+    text[len] = '\0';
+    buf_printf(out, ",\"%s\":\"%s.%03uZ\"", name, text, (unsigned)(ms % 1000));
+}
+
+/* What every answer says of the task. */
+static void write_head(const skill_call *self, const char *status, buf *out)
+{
+    buf words;
+    buf_printf(out, "\"taskId\":\"%llu.%s,\"status\":\"%s\"", (unsigned long long)self->created_ms,
+               self->task + 1, status);
+    buf_init(&words, 64 << 10);
+    skill_call_write_words(self, &words);
+    if (words.len > 0 && words.err == BAY_OK) {
+        buf_lit(out, ",\"statusMessage\":");
+        json_quote(out, buf_view(&words));
+    }
+    buf_fini(&words);
+    put_time(out, "createdAt", self->created_ms);
+    if (self->updated[0] != '\0') {
+        buf_printf(out, ",\"lastUpdatedAt\":%s", self->updated);
+    } else {
+        put_time(out, "lastUpdatedAt", self->created_ms);
+    }
+    buf_printf(out, ",\"ttlMs\":%d,\"pollIntervalMs\":%d", TTL_MS, POLL_MS);
+}
+
+static const char *status_of(const skill_call *self)
+{
+    switch (self->state) {
+    case A2A_INPUT_REQUIRED:
+        return "input_required";
+    case A2A_CANCELED:
+        return "cancelled";
+    case A2A_COMPLETED:
+    case A2A_FAILED: /* the tool's result says that it failed */
+    case A2A_REJECTED:
+    case A2A_AUTH_REQUIRED:
+        return "completed";
+    default:
+        return "working";
+    }
+}
+
+void skill_task_announce(skill_call *self)
+{
+    buf whole;
+    buf_init(&whole, 1 << 20);
+    self->created_ms = loop_time_ms();
+    buf_lit(&whole, "{\"resultType\":\"task\",");
+    write_head(self, "working", &whole);
+    buf_char(&whole, '}');
+    skill_call_reply(self, whole.err, &whole);
+    buf_fini(&whole);
+}
+
+void skill_task_show(skill_call *self, bool is_error)
+{
+    buf whole, words;
+    const char *status = status_of(self);
+    bay_err err = BAY_OK;
+    buf_init(&whole, 3 * SKILL_CONTENT_BYTES);
+    buf_char(&whole, '{');
+    write_head(self, status, &whole);
+    if (strcmp(status, "input_required") == 0) {
+        buf_init(&words, 4 << 20);
+        skill_call_write_words(self, &words);
+        buf_lit(&whole, ",\"inputRequests\":");
+        skill_task_write_question(buf_view(&words), &whole);
+        buf_fini(&words);
+    } else if (strcmp(status, "completed") == 0) {
+        buf_lit(&whole, ",\"result\":{");
+        err = skill_call_write(self, is_error, &whole);
+        buf_char(&whole, '}');
+    }
+    buf_char(&whole, '}');
+    skill_call_reply(self, err == BAY_OK ? whole.err : err, &whole);
+    buf_fini(&whole);
+}
+
+void skill_task_acknowledge(skill_call *self)
+{
+    mcp_request_result_members(skill_call_part(self), STR(""));
+    skill_call_free(self);
+}
+
+void skill_task_failed(skill_call *self, const a2a_fault *fault)
+{
+    if (self->mode == SKILL_CANCEL && fault->error == A2A_E_TASK_NOT_CANCELABLE) {
+        skill_task_acknowledge(self); /* it is over already */
+        return;
+    }
+    mcp_request *request = skill_call_part(self);
+    if (fault->error == A2A_E_TASK_NOT_FOUND) {
+        mcp_request_error(request, RPC_INVALID_PARAMS, STR("Unknown task"), STR(""));
+    } else {
+        mcp_request_error(request, RPC_INTERNAL_ERROR, str_of(fault->text), STR(""));
+    }
+    skill_call_free(self);
+}
+
+/* "MS.ID" apart; the id as a raw JSON string. */
+static bool read_id(skill_call *self, bay_str name)
+{
+    size_t dot = str_find(name, '.');
+    buf quoted = {.at = self->task, .cap = sizeof(self->task) - 1, .max = sizeof(self->task) - 1};
+    if (dot == name.len || dot + 1 == name.len ||
+        !str_uint(str_head(name, dot), &self->created_ms)) {
+        return false;
+    }
+    json_quote(&quoted, str_from(name, dot + 1));
+    self->task[quoted.err == BAY_OK ? quoted.len : 0] = '\0';
+    return quoted.err == BAY_OK;
+}
+
+static bay_err build_by_id(skill_call *self)
+{
+    char text[SKILL_ID_BYTES + 16];
+    bay_str kept;
+    (void)snprintf(text, sizeof(text), "{\"id\":%s}", self->task);
+    bay_err err = arena_dup(&self->memory, str_of(text), &kept);
+    return err == BAY_OK ? json_parse(&self->params, kept, NULL, &self->memory, NULL) : err;
+}
+
+static bay_err build_answer(skill_call *self, json_val text)
+{
+    bay_str kept;
+    json_doc task;
+    bay_err err = arena_dup(&self->memory, str_of(self->task), &kept);
+    err = err == BAY_OK ? json_parse(&task, kept, NULL, &self->memory, NULL) : err;
+    return err == BAY_OK ? skill_call_build(self, text, JSON_NONE, json_root(&task), JSON_NONE)
+                         : err;
+}
+
+void skill_task_request(agents_skills *skills, mcp_request *request)
+{
+    mcp_method_id method = request->method->id;
+    skill_call *self = skill_call_new(skills, request,
+                                      method == MCP_TASKS_GET      ? SKILL_GET
+                                      : method == MCP_TASKS_CANCEL ? SKILL_CANCEL
+                                                                   : SKILL_UPDATE);
+    if (self == NULL) {
+        return;
+    }
+    json_val text = JSON_NONE;
+    if (self->mode == SKILL_UPDATE) {
+        json_val responses = json_get(request->message.params, STR("inputResponses"));
+        json_val answer = json_get(responses, STR("answer"));
+        text = json_get(json_get(answer, STR("content")), STR("answer"));
+        if (!json_str_eq(json_get(answer, STR("action")), STR("accept")) ||
+            !json_is(text, JSON_STRING)) {
+            self->mode = SKILL_CANCEL; /* declined: nobody will answer */
+        }
+    }
+    bay_err err = read_id(self, request->name) ? BAY_OK : BAY_NOTFOUND;
+    if (err == BAY_OK) {
+        err = self->mode == SKILL_UPDATE ? build_answer(self, text) : build_by_id(self);
+    }
+    if (err == BAY_OK) {
+        skill_call_send(self);
+        return;
+    }
+    mcp_request_error(skill_call_part(self),
+                      err == BAY_NOTFOUND ? RPC_INVALID_PARAMS : RPC_INTERNAL_ERROR,
+                      err == BAY_NOTFOUND ? STR("Unknown task") : STR("out of memory"), STR(""));
+    skill_call_free(self);
+}
