@@ -23,7 +23,8 @@ export async function open({ url, token }) {
     get: async (id, historyLength) => taskIn(unwrapped(await client.getTask({ id, historyLength }))),
     cancel: async (id) => taskIn(unwrapped(await client.cancelTask({ id }))),
     subscribe: (id) => eventsIn(client.resubscribeTask({ id })),
-    pushCreate: async (taskId, push) => unwrapped(await client.setTaskPushNotificationConfig(
+    // It names no configuration when it asks for one.
+    pushCreate: async (taskId, { id, ...push }) => unwrapped(await client.setTaskPushNotificationConfig(
       { taskId, pushNotificationConfig: configOut(push) })).pushNotificationConfig,
     pushGet: async (id) => unwrapped(await client.getTaskPushNotificationConfig({ id })).pushNotificationConfig,
     pushType, pushed,
