@@ -115,12 +115,12 @@ command_test() {
     test_seeds
     test_build tsan tsan threaded_tests
     # The sweeps play whole sessions on one thread.
-    test_ctest tsan tsan -R '^(net|store|transport|sdk|gateway|contract|scenario)/' -E '^scenario/sweep_'
+    test_ctest tsan tsan -R '^(net|store|transport|sdk|agents|gateway|contract|scenario)/' -E '^scenario/sweep_'
     # Without TLS, SQLite and regular expressions: what is left works, and what is not there says so.
     # Left out are the tests of what needs them: sealed rounds, digests of skills, tasks in a file.
     test_build bare bare threaded_tests
     test_ctest bare bare -R '^(net|auth|store|transport|sdk|contract)/' \
-        -E '^(contract/stores|sdk/(client_meets_server|client_skills|main|questions|rounds|task_threads|tasks|tasks_troubled))$'
+        -E '^(contract/stores|sdk/(agent_store|client_meets_server|client_skills|main|questions|rounds|task_threads|tasks|tasks_troubled))$'
     test_build package package
     test_foreign package
     # Against the sanitized build: a leak or a wild read fails the suite that caused it.
