@@ -1,7 +1,7 @@
 /* Calls on their way to a remote agent: whatever they came in, they go out as the agent's card
  * wants, and what comes back is handed on event by event.
  *
- *   service.call ─► WAITING (for the first card) ─► SENT ─► ended
+ *   service.call ─► WAITING (for the card) ─► SENT ─► ended
  *                        └──────── gone, failed ─────┴────► ended
  *
  * Invariants
@@ -30,8 +30,6 @@ typedef struct relayed {
     a2a_method method;
     relay_alias alias;
     bool is_older; /* the caller wants to know which event is the last */
-    bool is_trial;
-    bool was_heard; /* something of the agent came */
 } relayed;
 
 static agents_remote *remote_of(a2a_service *service)
@@ -52,9 +50,6 @@ static a2a_call *release(relayed *self)
         remote_line_drop(remote, self->line);
     } else {
         remote->waiting_count--;
-    }
-    if (self->is_trial && !self->was_heard && remote->circuit.state == CIRCUIT_TRIAL) {
-        circuit_abandoned(&remote->circuit, loop_now_ms(remote->loop));
     }
     call->user = NULL;
     relay_alias_fini(&self->alias);
@@ -88,7 +83,6 @@ static void refuse(agents_remote *self, a2a_call *call, a2a_error error, const c
 
 static void heard(relayed *self)
 {
-    self->was_heard = true;
     remote_reached(self->remote);
 }
 
@@ -204,7 +198,6 @@ static void on_failed(void *user, bay_err err, const a2a_fault *fault, bool was_
         return;
     }
     if (err != BAY_CANCELLED && err != BAY_BUSY && err != BAY_NOMEM) {
-        self->was_heard = true; /* its trial is decided */
         remote_missed(self->remote);
     }
     a2a_error error = err == BAY_TIMEOUT                    ? A2A_E_DEADLINE
@@ -352,7 +345,7 @@ static void on_call(a2a_service *service, a2a_call *call)
 {
     agents_remote *self = remote_of(service);
     uint64_t now = loop_now_ms(self->loop);
-    if (!circuit_may_start(&self->circuit, now)) {
+    if (self->circuit.state == CIRCUIT_OPEN && !circuit_may_start(&self->circuit, now)) {
         refuse(self, call, A2A_E_UNAVAILABLE,
                "it could not be reached and is left alone for a moment");
         return;
@@ -366,17 +359,17 @@ static void on_call(a2a_service *service, a2a_call *call)
     made->call = call;
     made->method = call->method;
     made->is_older = call->version != A2A_1_0;
-    made->is_trial = self->circuit.state == CIRCUIT_OPEN;
-    circuit_started(&self->circuit);
     call->user = made;
     list_push(&self->waiting, &made->link);
     self->waiting_count++;
     bool is_old = now >= self->fresh_until_ms;
-    if (self->line != NULL) {
-        begin(made);
+    if (self->line == NULL || self->circuit.state != CIRCUIT_CLOSED) {
+        remote_card_try(self); /* by which the agent shows that it is there */
+        return;
     }
-    if ((self->line == NULL || is_old) && !self->is_learning) {
-        remote_card_learn(self);
+    begin(made);
+    if (is_old) {
+        remote_card_try(self);
     }
 }
 
@@ -419,9 +412,7 @@ void relay_fail_waiting(agents_remote *self, a2a_error error, const char *text)
     list_link *at;
     size_t count = self->waiting_count;
     while (count-- > 0 && (at = list_first(&self->waiting)) != NULL) {
-        relayed *made = CONTAINER_OF(at, relayed, link);
-        made->was_heard = true; /* whoever fetched the card has decided a trial */
-        fail_with(made, error, text);
+        fail_with(CONTAINER_OF(at, relayed, link), error, text);
     }
 }
 

@@ -313,7 +313,7 @@ bool agents_remote_learn(agents_remote *self)
     bool is_fresh = self->card != NULL && loop_now_ms(self->loop) < self->fresh_until_ms;
     if (!is_fresh && !self->is_learning &&
         circuit_may_start(&self->circuit, loop_now_ms(self->loop))) {
-        remote_card_learn(self);
+        remote_card_try(self);
     }
     return self->is_learning;
 }
@@ -322,12 +322,14 @@ bool agents_remote_learn(agents_remote *self)
 
 void remote_reached(agents_remote *self)
 {
-    if (self->circuit.state != CIRCUIT_CLOSED) {
+    if (self->circuit.state == CIRCUIT_TRIAL) {
         LOG(LOG_INFO, "agents", "agent \"%.*s\" answers again", BAY_STR(self->settings->name));
     }
-    if (self->circuit.state != CIRCUIT_CLOSED || self->circuit.count > 0) {
+    if (self->circuit.state == CIRCUIT_TRIAL) {
         circuit_succeeded(&self->circuit);
         circuit_proved(&self->circuit);
+    } else if (self->circuit.state == CIRCUIT_CLOSED) {
+        self->circuit.count = 0; /* it counts those in a row: one of many is no sign */
     }
 }
 

@@ -34,7 +34,9 @@ static void fail(agents_remote *self, const char *format, const char *detail)
         self->card != NULL ? "; its earlier card stays" : "");
     self->has_failed = true;
     self->fresh_until_ms = loop_now_ms(self->loop) + AGAIN_MS;
-    if (self->line == NULL) {
+    if (self->line != NULL && self->circuit.state == CIRCUIT_CLOSED) {
+        relay_begin_waiting(self); /* it is there, whatever became of its card */
+    } else {
         relay_fail_waiting(self, A2A_E_UNAVAILABLE, "its card cannot be had just now");
     }
     over(self);
@@ -272,8 +274,12 @@ static void on_fetched(void *user, bay_err err, const char *text)
     verify(self);
 }
 
-void remote_card_learn(agents_remote *self)
+void remote_card_try(agents_remote *self)
 {
+    if (self->is_learning) {
+        return;
+    }
+    circuit_started(&self->circuit);
     self->is_learning = true;
     self->is_second_path = false;
     ask(self);

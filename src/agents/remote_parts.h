@@ -65,7 +65,9 @@ void relay_fail_waiting(agents_remote *self, a2a_error error, const char *text);
 void relay_fail_all(agents_remote *self);
 
 /* remote_card.c */
-void remote_card_learn(agents_remote *self);
+/* Fetches the card, unless it is being fetched. While the circuit is not closed that is its trial:
+ * short, unlike a call. */
+void remote_card_try(agents_remote *self);
 
 /* remote.c */
 /* The card of this text, 1.0 in normal form, is the agent's from now on. */
