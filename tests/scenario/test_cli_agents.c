@@ -326,6 +326,25 @@ static int orchestrate(const char *topic, const char *answer, const char *first,
     return result.code;
 }
 
+/* README.md's agent. */
+static void the_shortest_agent_greets_and_asks(void **state)
+{
+    (void)state;
+    example greeter;
+    char id[64];
+    example_start(&greeter, "greeter");
+    EXPECT(0, "send", greeter.url, "Ada");
+    EXPECT_IN(result.out, "Hello, Ada.");
+    patchbay("send", greeter.url, "", NULL);
+    EXPECT_IN(result.out, "Whom shall I greet?");
+    const char *at = strstr(result.err, "task ");
+    assert_non_null(at);
+    snprintf(id, sizeof(id), "%.*s", (int)strcspn(at + 5, ": \n"), at + 5);
+    EXPECT(0, "send", greeter.url, "Bob", "--task", id);
+    EXPECT_IN(result.out, "Hello, Bob.");
+    example_stop(&greeter);
+}
+
 static void an_orchestrator_delegates(void **state)
 {
     (void)state;
@@ -370,6 +389,7 @@ int main(void)
         cmocka_unit_test(a_card_is_shown),
         cmocka_unit_test(messages_are_sent_every_way),
         cmocka_unit_test(tasks_are_looked_at),
+        cmocka_unit_test(the_shortest_agent_greets_and_asks),
         cmocka_unit_test(an_orchestrator_delegates),
     };
     return cmocka_run_group_tests(tests, prepare, clean);
