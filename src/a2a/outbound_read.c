@@ -165,7 +165,9 @@ typedef struct envelope {
     json_val error;
 } envelope;
 
-static bay_err read_envelope(json_val root, bay_str rpc_id, envelope *out, a2a_fault *fault)
+/* `may_be_bare`: there need not be a result, where it would be nothing. */
+static bay_err read_envelope(json_val root, bay_str rpc_id, bool may_be_bare, envelope *out,
+                             a2a_fault *fault)
 {
     enum { AT_VERSION, AT_ID, AT_RESULT, AT_ERROR, AT_COUNT };
     static const bay_str names[] = {STR_INIT("jsonrpc"), STR_INIT("id"), STR_INIT("result"),
@@ -182,7 +184,7 @@ static bay_err read_envelope(json_val root, bay_str rpc_id, envelope *out, a2a_f
         return no_answer(fault, "is not JSON-RPC 2.0");
     }
     /* Either may be there as null beside the other; a deletion's result is null itself. */
-    if (has_error ? dialect_is_there(at[AT_RESULT]) : !has_result) {
+    if (has_error ? dialect_is_there(at[AT_RESULT]) : !has_result && !may_be_bare) {
         return no_answer(fault, "has neither a result nor an error, or both");
     }
     if (!is_answer_to(at[AT_ID], rpc_id, has_error)) {
@@ -211,7 +213,8 @@ static bay_err read_root(const a2a_interface *from, a2a_method method, int statu
                                              : rest_error(from, status, root, memory, fault);
     }
     envelope answer;
-    bay_err err = read_envelope(root, rpc_id, &answer, fault);
+    bool is_deletion = method == A2A_DELETE_PUSH_CONFIG;
+    bay_err err = read_envelope(root, rpc_id, is_deletion, &answer, fault);
     if (err != BAY_OK) {
         return status >= 200 && status < 300 ? err : rest_error(from, status, root, memory, fault);
     }
@@ -219,7 +222,7 @@ static bay_err read_root(const a2a_interface *from, a2a_method method, int statu
         return rpc_error(from, answer.error, memory, fault);
     }
     /* nothing is what older versions say, and servers of 1.0 that serve both */
-    bool is_nothing = method == A2A_DELETE_PUSH_CONFIG && json_is(answer.result, JSON_NULL);
+    bool is_nothing = is_deletion && !dialect_is_there(answer.result);
     return read_result(from, method, is_nothing ? JSON_NONE : answer.result, out, fault);
 }
 
@@ -258,7 +261,7 @@ static bay_err read_event(const a2a_interface *from, bay_str name, json_val root
     json_val event = root;
     if (from->binding == A2A_JSONRPC) {
         envelope answer;
-        bay_err err = read_envelope(root, rpc_id, &answer, fault);
+        bay_err err = read_envelope(root, rpc_id, false, &answer, fault);
         if (err != BAY_OK) {
             return is_error ? rest_error(from, 0, root, memory, fault) : err;
         }

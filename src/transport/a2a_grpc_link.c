@@ -220,6 +220,18 @@ static void read_status(a2a_grpc_sent *self, const http_field *fields, size_t co
     }
 }
 
+/* Agents of 0.3 send no details: what cannot be is then told by what was asked. */
+static void judge_status(a2a_grpc_sent *self)
+{
+    a2a_fault fault;
+    a2a_grpc_fault_read(self->status, buf_view(&self->message), buf_view(&self->details), &fault);
+    if (self->method == A2A_CANCEL_TASK && self->status == GRPC_FAILED_PRECONDITION &&
+        self->details.len == 0) {
+        fault.error = A2A_E_TASK_NOT_CANCELABLE;
+    }
+    fail(self, BAY_REMOTE, &fault, true);
+}
+
 static void judge_bare(a2a_grpc_sent *self)
 {
     a2a_fault fault;
@@ -245,10 +257,7 @@ static void conclude(a2a_grpc_sent *self)
     if (self->status < 0) {
         judge_bare(self);
     } else if (self->status != GRPC_OK) {
-        a2a_fault fault;
-        a2a_grpc_fault_read(self->status, buf_view(&self->message), buf_view(&self->details),
-                            &fault);
-        fail(self, BAY_REMOTE, &fault, true);
+        judge_status(self);
     } else if (!grpc_reader_is_between(&self->reader) || (!is_stream && !self->has_result)) {
         fail_with(self, BAY_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE,
                   "the agent's answer is not whole");

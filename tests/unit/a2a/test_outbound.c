@@ -389,6 +389,7 @@ static void results_are_read_in_their_form(void **state)
          RPC("'result':{'id':'t','status':{'state':'working'}}"), "{'task':" TASK "}"},
         {A2A_JSONRPC, A2A_0_3, A2A_DELETE_PUSH_CONFIG, 200, RPC("'result':null"), "{}"},
         {A2A_JSONRPC, A2A_1_0, A2A_DELETE_PUSH_CONFIG, 200, RPC("'result':null"), "{}"},
+        {A2A_JSONRPC, A2A_0_3, A2A_DELETE_PUSH_CONFIG, 200, "{'jsonrpc':'2.0','id':1}", "{}"},
         {A2A_JSONRPC, A2A_0_3, A2A_LIST_PUSH_CONFIGS, 200, RPC("'result':[]"), "{}"},
         {A2A_JSONRPC, A2A_1_0, A2A_SEND_STREAMING_MESSAGE, 200, RPC("'result':{'task':" TASK "}"),
          "{'task':" TASK "}"},
