@@ -85,7 +85,8 @@ BAY_API void bay_ability_tag(bay_ability *ability, const char *tag);
 BAY_API void bay_ability_example(bay_ability *ability, const char *example);
 BAY_API void bay_ability_input(bay_ability *ability, const char *media_type);
 BAY_API void bay_ability_output(bay_ability *ability, const char *media_type);
-/* Who asks for this skill needs this as well (see bay_agent_require). */
+/* Who asks for this skill, or goes on with a task of it, needs this as well (see
+ * bay_agent_require). */
 BAY_API void bay_ability_require(bay_ability *ability, const char *scheme, const char *scopes);
 /* Who answers messages that name no skill. */
 BAY_API void bay_agent_handler(bay_agent *agent, bay_task_handler handler, void *user);

@@ -106,6 +106,10 @@ bay_err a2a_agent_set_card(a2a_agent *self, bay_str card, bay_str extended_card)
 bay_err a2a_agent_restore(a2a_agent *self, bay_str row, a2a_event *const *events, size_t count,
                           bool may_resume) BAY_MUST_CHECK;
 
+/* What the handler of that caller's task remembered last; "" when nothing, or when there is no such
+ * task. Lives until the agent is called again. */
+bay_str a2a_agent_remembered(const a2a_agent *self, bay_str task, bay_str principal);
+
 /* ---- a turn, for the handler --------------------------------------------------------------- */
 
 a2a_turn *a2a_turn_ref(a2a_turn *self);

@@ -282,7 +282,7 @@ bay_err agent_card_check_parts(const agent_card *self, json_val parts, arena *me
 bay_err agent_task_new(a2a_agent *of, bay_str id, bay_str principal, bay_str context_id,
                        bool is_new_context, agent_task **out);
 /* The open task of that id, if it is that principal's; NULL otherwise. */
-agent_task *agent_task_find(a2a_agent *of, bay_str id, bay_str principal);
+agent_task *agent_task_find(const a2a_agent *of, bay_str id, bay_str principal);
 /* Out of everything; freed when the keeper has nothing more to say of it. Whoever waits for it is
  * told `fault` (NULL: that it is gone). `is_for_good`: by the keeper, too. */
 void agent_task_remove(agent_task *self, const a2a_fault *fault, bool is_for_good);

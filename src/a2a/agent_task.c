@@ -137,7 +137,7 @@ bay_err agent_task_new(a2a_agent *of, bay_str id, bay_str principal, bay_str con
     return BAY_OK;
 }
 
-agent_task *agent_task_find(a2a_agent *of, bay_str id, bay_str principal)
+agent_task *agent_task_find(const a2a_agent *of, bay_str id, bay_str principal)
 {
     agent_task *self = map_get(&of->tasks, id);
     /* a2a 1.0 section 13.1: what is another's is not there */

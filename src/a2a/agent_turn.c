@@ -230,6 +230,12 @@ bay_str a2a_turn_remembered(const a2a_turn *self)
     return self->task != NULL ? agent_text_view(self->task->memory) : (bay_str){"", 0};
 }
 
+bay_str a2a_agent_remembered(const a2a_agent *self, bay_str task, bay_str principal)
+{
+    const agent_task *found = agent_task_find(self, task, principal);
+    return found != NULL ? agent_text_view(found->memory) : (bay_str){"", 0};
+}
+
 /* ---- moves */
 
 static bay_err may_move(const a2a_turn *self)

@@ -206,6 +206,7 @@ bool sdk_agent_is_open(const bay_agent *self);
 /* ---- agent_serving.c */
 
 loop *sdk_agent_loop(const agent_serving *self);
+a2a_agent *sdk_agent_engine(const agent_serving *self);
 agent_pool *sdk_agent_pool(const agent_serving *self); /* NULL: handlers run on the loop */
 /* Handlers of that many tasks still have them. */
 void sdk_agent_count(agent_serving *self, int change);
@@ -216,6 +217,10 @@ bool sdk_agent_abandon(bay_agent *self);
 
 /* ---- agent_task.c */
 
+/* The skill that answers a message which names the skill `named` ("": none), given what the
+ * handler of its task remembers ("": nothing, or there is no task). NULL: the agent's own handler.
+ */
+const bay_ability *sdk_agent_answerer(const bay_agent *self, bay_str record, bay_str named);
 /* For an a2a_handler whose user is the agent. */
 void sdk_turn_begin(void *user, a2a_turn *turn);
 void sdk_turn_canceled(void *user, a2a_turn *turn);

@@ -428,8 +428,23 @@ bay_str sdk_agent_skill_of(json_val request, arena *memory)
     return skill;
 }
 
-/* Who answers is known by the message only: a skill that is not there is refused, and one that
- * needs more than the agent asks of everybody is given to nobody without it. */
+/* What the handler of the task that a message is for remembers. */
+static bay_err record_of(const bay_agent *self, const a2a_call *call, bay_str *out)
+{
+    bay_str id = STR("");
+    json_val task = json_get(json_get(call->params, STR("message")), STR("taskId"));
+    bay_err err = json_is(task, JSON_STRING) ? json_str(task, call->memory, &id) : BAY_OK;
+    if (err == BAY_OK) {
+        *out = id.len > 0
+                   ? a2a_agent_remembered(sdk_agent_engine(self->serving), id, call->principal)
+                   : STR("");
+    }
+    return err;
+}
+
+/* A skill that is not there is refused, and one that needs more than the agent asks of everybody is
+ * given to nobody without it: neither a task's first message nor a later one, which goes to the
+ * skill of the first, whatever it names. */
 bay_err sdk_agent_admit(bay_agent *self, http_exchange *exchange, const a2a_call *call,
                         bay_str *out_challenge, a2a_fault *fault)
 {
@@ -437,20 +452,24 @@ bay_err sdk_agent_admit(bay_agent *self, http_exchange *exchange, const a2a_call
         return BAY_OK;
     }
     bay_str skill = sdk_agent_skill_of(call->params, call->memory);
-    const bay_ability *ability = sdk_agent_ability(self, skill);
-    if (ability == NULL && skill.len > 0) {
+    if (skill.len > 0 && sdk_agent_ability(self, skill) == NULL) {
         return a2a_fault_set(fault, A2A_E_INVALID_PARAMS,
                              "message.metadata.skillId: this agent has no skill \"%.*s\"",
                              (int)(skill.len < 64 ? skill.len : 64), skill.at);
     }
-    json_val task = json_get(json_get(call->params, STR("message")), STR("taskId"));
-    bool is_default = ability == NULL && self->handler == NULL && json_is(task, JSON_MISSING);
-    for (const bay_ability *at = self->abilities; is_default && ability == NULL; at = at->next) {
-        ability = at->is_listed ? at : NULL;
+    bay_str record;
+    bay_err err = record_of(self, call, &record);
+    if (err != BAY_OK) {
+        return a2a_fault_set(fault, A2A_E_BUSY, "out of memory; try again later");
     }
-    if (ability == NULL || ability->requirements.len == 0) {
-        return BAY_OK;
+    const bay_ability *asked[] = {sdk_agent_answerer(self, record, skill),
+                                  sdk_agent_ability(self, skill)};
+    for (size_t i = 0; err == BAY_OK && i < ARRAY_LEN(asked); i++) {
+        bool is_twice = i > 0 && asked[i] == asked[0];
+        bay_str principal;
+        if (asked[i] != NULL && !is_twice && asked[i]->requirements.len > 0) {
+            err = check(self, exchange, asked[i]->id, &principal, out_challenge, fault);
+        }
     }
-    bay_str principal;
-    return check(self, exchange, ability->id, &principal, out_challenge, fault);
+    return err;
 }

@@ -71,6 +71,11 @@ loop *sdk_agent_loop(const agent_serving *self)
     return self->loop;
 }
 
+a2a_agent *sdk_agent_engine(const agent_serving *self)
+{
+    return self->engine;
+}
+
 agent_pool *sdk_agent_pool(const agent_serving *self)
 {
     return self->pool;

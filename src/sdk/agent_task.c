@@ -24,24 +24,25 @@ static void split_record(bay_str record, bay_str *out_skill, bay_str *out_bytes)
     }
 }
 
-static const bay_ability *default_ability(const bay_agent *self)
+const bay_ability *sdk_agent_answerer(const bay_agent *self, bay_str record, bay_str named)
 {
-    for (const bay_ability *at = self->abilities; at != NULL; at = at->next) {
-        if (at->is_listed) {
-            return at;
-        }
+    bay_str skill;
+    bay_str bytes;
+    split_record(record, &skill, &bytes);
+    const bay_ability *found = sdk_agent_ability(self, skill.len > 0 ? skill : named);
+    if (found != NULL || self->handler != NULL) {
+        return found;
     }
-    return NULL;
+    for (found = self->abilities; found != NULL && !found->is_listed; found = found->next) {
+    }
+    return found;
 }
 
 /* The skill of a task is that of its first message. */
-static void choose_handler(bay_task *self)
+static void choose_handler(bay_task *self, bay_str record)
 {
     const bay_agent *agent = self->agent;
-    const bay_ability *ability = sdk_agent_ability(agent, self->skill);
-    if (ability == NULL && agent->handler == NULL) {
-        ability = default_ability(agent);
-    }
+    const bay_ability *ability = sdk_agent_answerer(agent, record, self->skill);
     self->handler = ability != NULL ? ability->handler : agent->handler;
     self->user = ability != NULL ? ability->user : agent->handler_user;
 }
@@ -67,7 +68,7 @@ static bay_err read_turn(bay_task *self)
         skill = sdk_agent_skill_of(self->request, &self->views);
     }
     self->skill = skill.len <= TASK_SKILL_BYTES ? skill : STR("");
-    choose_handler(self);
+    choose_handler(self, record);
     return BAY_OK;
 }
 
@@ -165,8 +166,9 @@ static void handle(void *argument)
 /* Further messages go to this skill, whatever the handler remembers. */
 static bay_err keep_skill(bay_task *self)
 {
-    bool is_needed =
-        self->skill.len > 0 && a2a_turn_is_new(self->turn) && self->agent->ability_count > 1;
+    const bay_agent *agent = self->agent;
+    bool has_choice = agent->ability_count > 1 || agent->handler != NULL;
+    bool is_needed = self->skill.len > 0 && a2a_turn_is_new(self->turn) && has_choice;
     return is_needed ? bay_task_remember(self, "", 0) : BAY_OK;
 }
 

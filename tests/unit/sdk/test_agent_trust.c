@@ -73,6 +73,107 @@ static void a_token_must_be_for_this_agent(void **state)
     EVP_PKEY_free(other);
 }
 
+/* ---- skills that need more ------------------------------------------------------------------- */
+
+static void ask_on(bay_task *task, const bay_message *message, void *user)
+{
+    (void)message;
+    snprintf(principal, sizeof(principal), "%s", (const char *)user);
+    bay_task_ask(task, "and then?");
+}
+
+#define STRONG AGENT_JSON "X-Key: strong\r\n"
+#define WEAK AGENT_JSON "X-Key: weak\r\n"
+
+/* "open" needs what every skill does, "guarded" the scope "run"; both keys are the same person's.
+ */
+static bay_agent *guarded_new(bool has_handler, bool is_guarded_first)
+{
+    bay_agent *agent = bay_agent_new("trust", "1.0.0", "Trusts few.");
+    for (int i = 0; i < 2; i++) {
+        if ((i == 0) == is_guarded_first) {
+            bay_ability_require(bay_agent_skill(agent, "guarded", "Guarded", "Needs more.", ask_on,
+                                                (void *)"guarded"),
+                                "key", "run");
+        } else {
+            bay_agent_skill(agent, "open", "Open", "Needs little.", ask_on, (void *)"open");
+        }
+    }
+    if (has_handler) {
+        bay_agent_handler(agent, ask_on, (void *)"handler");
+    }
+    bay_agent_api_key(agent, "key", "header", "X-Key", NULL, NULL);
+    bay_agent_api_key_add(agent, "key", "strong", "ann", "run");
+    bay_agent_api_key_add(agent, "key", "weak", "ann", NULL);
+    bay_agent_on_loop(agent);
+    agent_listen(agent);
+    return agent;
+}
+
+/* A message to that task is answered with `status`, by `who` ("": nobody). */
+static void follow(bay_agent *agent, const char *task, const char *fields, const char *more,
+                   int status, const char *who)
+{
+    char body[1024];
+    snprintf(body, sizeof(body), AGENT_SEND("f", "on", ",\"taskId\":\"%s\"%s"), task, more);
+    principal[0] = '\0';
+    agent_expect(agent, "/", fields, body, status, status == 200 ? "INPUT_REQUIRED" : "error");
+    assert_string_equal(principal, who);
+}
+
+static void begin_task(bay_agent *agent, const char *fields, const char *body, const char *who,
+                       char task[64])
+{
+    wire_client client;
+    agent_ask(agent, &client, "POST", "/", fields, body);
+    const char *at = memmem(client.body.at, client.body.len, "\"task\":{\"id\":\"", 14);
+    assert_non_null(at);
+    snprintf(task, 64, "%.36s", at + 14);
+    wire_close(&client);
+    assert_string_equal(principal, who);
+}
+
+static void later_messages_of_a_task_need_what_its_skill_needs(void **state)
+{
+    (void)state;
+    const char *to_guarded = AGENT_SEND("m", "x", ",\"metadata\":{\"skillId\":\"guarded\"}");
+    for (int i = 0; i < 4; i++) {
+        char task[64];
+        bool has_handler = (i & 1) != 0;
+        bool is_guarded_first = (i & 2) != 0;
+        bay_agent *agent = guarded_new(has_handler, is_guarded_first);
+        agent_expect(agent, "/", WEAK, to_guarded, 403, "error");
+        begin_task(agent, STRONG, to_guarded, "guarded", task);
+        follow(agent, task, WEAK, "", 403, "");
+        follow(agent, task, WEAK, ",\"metadata\":{\"skillId\":\"open\"}", 403, "");
+        follow(agent, task, WEAK, ",\"metadata\":{\"skillId\":\"guarded\"}", 403, "");
+        follow(agent, task, STRONG, "", 200, "guarded");
+        begin_task(agent, WEAK, AGENT_SEND("n", "x", ",\"metadata\":{\"skillId\":\"open\"}"),
+                   "open", task);
+        follow(agent, task, WEAK, "", 200, "open");
+        follow(agent, task, WEAK, ",\"metadata\":{\"skillId\":\"guarded\"}", 403, "");
+        bay_agent_free(agent);
+    }
+}
+
+/* Who answers a message without a skill is the first one, however the message names its task. */
+static void naming_a_task_is_no_way_around_the_first_skills_needs(void **state)
+{
+    (void)state;
+    bay_agent *agent = guarded_new(false, true);
+    principal[0] = '\0';
+    agent_expect(agent, "/", WEAK, AGENT_SEND("a", "x", ""), 403, "error");
+    agent_expect(agent, "/", WEAK, AGENT_SEND("b", "x", ",\"taskId\":\"\""), 403, "error");
+    agent_expect(agent, "/", WEAK, AGENT_SEND("c", "x", ",\"taskId\":null"), 403, "error");
+    agent_expect(agent, "/", "Content-Type: application/json\r\nX-Key: weak\r\n",
+                 "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tasks/send\",\"params\":{\"id\":"
+                 "\"mine\",\"message\":{\"role\":\"user\",\"parts\":[{\"type\":\"text\","
+                 "\"text\":\"x\"}]}}}",
+                 403, "error");
+    assert_string_equal(principal, "");
+    bay_agent_free(agent);
+}
+
 /* ---- the card -------------------------------------------------------------------------------- */
 
 static void the_card_is_signed_in_each_of_its_forms(void **state)
@@ -205,6 +306,8 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_token_must_be_for_this_agent),
+        cmocka_unit_test(later_messages_of_a_task_need_what_its_skill_needs),
+        cmocka_unit_test(naming_a_task_is_no_way_around_the_first_skills_needs),
         cmocka_unit_test(the_card_is_signed_in_each_of_its_forms),
         cmocka_unit_test(a_certificate_is_a_credential),
     };
