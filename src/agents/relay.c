@@ -246,6 +246,12 @@ static bay_str child_span(bay_str traceparent, char out[TRACEPARENT_BYTES])
     if (traceparent.len != TRACEPARENT_BYTES) {
         return (bay_str){"", 0};
     }
+    for (size_t i = 0; i < TRACEPARENT_BYTES; i++) { /* it becomes a header field */
+        char c = traceparent.at[i];
+        if (c != '-' && !(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'f')) {
+            return (bay_str){"", 0};
+        }
+    }
     memcpy(out, traceparent.at, TRACEPARENT_BYTES);
     uint64_t span = rand_u64() | 1; /* never all zeros */
     for (size_t i = 0; i < SPAN_BYTES; i++) {

@@ -428,22 +428,34 @@ static skill_call *skill_call_of(a2a_call *call)
     return CONTAINER_OF(call, skill_call, call);
 }
 
+/* Nobody waits any more, and now the task has a name: it is cancelled. */
+static void cancel_orphan(skill_call *self)
+{
+    if (self->task[0] != '\0' && !a2a_state_is_terminal(self->state) &&
+        (self->mode == SKILL_CALL || self->mode == SKILL_BEGIN)) {
+        cancel_task(agents_remote_service(self->skills->remote), self->task);
+    }
+}
+
 static void on_result(a2a_call *call, bay_str json)
 {
     skill_call *self = skill_call_of(call);
+    take_event(self, json);
     if (self->request == NULL) {
+        cancel_orphan(self);
         skill_call_free(self);
         return;
     }
-    take_event(self, json);
     conclude(self);
 }
 
 static bay_err on_event(a2a_call *call, a2a_event *event)
 {
     skill_call *self = skill_call_of(call);
-    if (self->request != NULL) {
-        take_event(self, a2a_event_json(event));
+    take_event(self, a2a_event_json(event));
+    if (self->request == NULL && self->task[0] != '\0') {
+        cancel_orphan(self);
+        return BAY_CLOSED;
     }
     return BAY_OK;
 }
@@ -612,8 +624,14 @@ bay_err skill_call_build(skill_call *self, json_val text, json_val data, json_va
 
 void skill_call_send(skill_call *self)
 {
+    /* copies: the request may be answered before the agent is reached */
     bay_str trace = {"", 0};
+    bay_str principal = {"", 0};
     bool has_trace = json_str_plain(json_get(self->request->meta, STR("traceparent")), &trace);
+    if (arena_dup(&self->memory, has_trace ? trace : STR(""), &trace) != BAY_OK ||
+        arena_dup(&self->memory, self->request->principal, &principal) != BAY_OK) {
+        trace = principal = STR("");
+    }
     a2a_service *service = agents_remote_service(self->skills->remote);
     self->call = (a2a_call){
         .ops = &call_ops,
@@ -626,9 +644,9 @@ void skill_call_send(skill_call *self)
         .binding = A2A_JSONRPC,
         .params = json_root(&self->params),
         .tenant = STR(""),
-        .principal = self->request->principal,
+        .principal = principal,
         .extensions = STR(""),
-        .traceparent = has_trace ? trace : STR(""),
+        .traceparent = trace,
         .memory = &self->memory,
     };
     service->call(service, &self->call);
@@ -696,12 +714,15 @@ void skill_call_cancelled(mcp_request *request)
     }
     a2a_service *service = agents_remote_service(self->skills->remote);
     char task[SKILL_ID_BYTES];
-    bool is_errand = self->mode != SKILL_CALL && self->mode != SKILL_BEGIN;
+    bool begins = self->mode == SKILL_CALL || self->mode == SKILL_BEGIN;
     memcpy(task, self->task, sizeof(task));
     mcp_request_error(skill_call_part(self), RPC_INTERNAL_ERROR, STR("cancelled"), STR(""));
+    if (begins && task[0] == '\0') {
+        return; /* the agent has not named the task yet: see cancel_orphan */
+    }
     self->call.is_gone = true;
     service->gone(service, &self->call); /* frees it */
-    if (!is_errand) {
+    if (begins) {
         cancel_task(service, task);
     }
 }
