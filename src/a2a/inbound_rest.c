@@ -386,6 +386,10 @@ static bay_err read_body(bay_str body, a2a_method method, arena *memory, json_va
                              bay_err_text(err), diag.offset);
     }
     *out = json_root(doc);
+    if (json_is(*out, JSON_NULL) && !needs_body(method)) { /* what some write for none */
+        *out = JSON_NONE;
+        return BAY_OK;
+    }
     return json_is(*out, JSON_OBJECT)
                ? BAY_OK
                : a2a_fault_set(fault, A2A_E_INVALID_REQUEST, "the body must be an object");

@@ -376,8 +376,34 @@ static bay_err take_member(normaliser *self, const a2a_field *field, json_val va
     return BAY_OK;
 }
 
+/* Some write the scopes of a security requirement as a list, without the message around it. */
+static bay_err take_bare_list(normaliser *self, a2a_type type, json_val value,
+                              const a2a_place *place)
+{
+    const a2a_field *list = &a2a_fields_of(type).at[0];
+    outcome what;
+    self->is_normal = false;
+    put(self, STR("{"));
+    self->depth++;
+    size_t start = mark(self);
+    put_name(self, list, true);
+    bay_err err = take_array(self, list, value, place, &what);
+    if (err != BAY_OK) {
+        return err;
+    }
+    if (what != SET) {
+        back_to(self, start);
+    }
+    self->depth--;
+    put(self, STR("}"));
+    return BAY_OK;
+}
+
 static bay_err take_message(normaliser *self, a2a_type type, json_val value, const a2a_place *place)
 {
+    if (type == A2A_TYPE_STRING_LIST && json_is(value, JSON_ARRAY)) {
+        return take_bare_list(self, type, value, place);
+    }
     if (!json_is(value, JSON_OBJECT)) {
         return a2a_place_fault(place, self->fault, "must be an object");
     }

@@ -115,6 +115,8 @@ static const refused refused_texts[] = {
     {A2A_TYPE_AGENT_CARD, "{\"securitySchemes\":[]}", "securitySchemes: must be an object"},
     {A2A_TYPE_AGENT_CARD, "{\"securityRequirements\":[{\"schemes\":{\"k\":{},\"\\u006b\":{}}}]}",
      "securityRequirements[0].schemes: has a member twice"},
+    {A2A_TYPE_AGENT_CARD, "{\"securityRequirements\":[{\"schemes\":{\"k\":[\"x\",7]}}]}",
+     "securityRequirements[0].schemes[\"k\"][1]: must be a string"},
     {A2A_TYPE_AGENT_CARD, "{\"securityRequirements\":[{\"schemes\":{\"\\udc00\":{}}}]}",
      "securityRequirements[0].schemes[\"\\udc00\"]: is not valid Unicode"},
     {A2A_TYPE_AGENT_CARD,
@@ -352,6 +354,9 @@ static const taken taken_texts[] = {
     {A2A_TYPE_SECURITY_REQUIREMENT, "{\"schemes\":{}}", "{}"},
     {A2A_TYPE_SECURITY_REQUIREMENT, "{\"schemes\":{\"\":{},\"b\":{\"list\":[]}}}",
      "{\"schemes\":{\"\":{},\"b\":{}}}"},
+    {A2A_TYPE_SECURITY_REQUIREMENT,
+     "{\"schemes\":{\"a\":[\"x\",\"y\"],\"b\":[]}}", /* no message around */
+     "{\"schemes\":{\"a\":{\"list\":[\"x\",\"y\"]},\"b\":{}}}"},
     {A2A_TYPE_SECURITY_REQUIREMENT, "{\"schemes\":{\"\\u0061\":{\"list\":[\"x\"]}}}", NULL},
     {A2A_TYPE_CLIENT_CREDENTIALS_OAUTH_FLOW, "{\"tokenUrl\":\"u\"}",
      "{\"tokenUrl\":\"u\",\"scopes\":{}}"},
