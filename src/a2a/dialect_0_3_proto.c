@@ -586,19 +586,10 @@ static void put_config(dialect *self, json_val config, bay_str task, bay_str id)
     dialect_close_object(self);
 }
 
-static void read_create(dialect *self, json_val value)
+/* The configuration inside the request to make one; `id` may be empty. */
+static void read_created(dialect *self, json_val config, bay_str task, bay_str id)
 {
-    resource name;
-    json_val config = json_get(value, STR("config"));
     json_val inside = json_get(config, STR("pushNotificationConfig"));
-    const dialect_place here = {self->place, STR("config"), 0};
-    bay_str id = STR("");
-    json_val config_id = json_get(value, STR("configId"));
-    if (!read_name(self, value, STR("parent"), &name) ||
-        (dialect_is_there(config_id) && !dialect_text(self, config_id, &id))) {
-        return;
-    }
-    self->place = &here;
     resource inner = {{"", 0}, {"", 0}};
     if (!dialect_is_there(inside)) {
         dialect_refuse(self, STR("pushNotificationConfig"), "is required");
@@ -606,9 +597,22 @@ static void read_create(dialect *self, json_val value)
         (void)read_name(self, config, STR("name"), &inner);
     }
     if (self->err == BAY_OK) {
-        put_config(self, inside, name.task, id.len > 0 ? id : inner.config);
+        put_config(self, inside, task, id.len > 0 ? id : inner.config);
     }
-    self->place = here.outer;
+}
+
+static void read_create(dialect *self, json_val value)
+{
+    resource name;
+    const dialect_place here = {self->place, STR("config"), 0};
+    bay_str id = STR("");
+    json_val config_id = json_get(value, STR("configId"));
+    if (read_name(self, value, STR("parent"), &name) &&
+        (!dialect_is_there(config_id) || dialect_text(self, config_id, &id))) {
+        self->place = &here;
+        read_created(self, json_get(value, STR("config")), name.task, id);
+        self->place = here.outer;
+    }
 }
 
 static void write_config(dialect *self, json_val value)

@@ -187,8 +187,8 @@ static int play_defaults(bay_client *client, const char *context)
 
 static int play_reconnection(bay_client *client, const char *context)
 {
-    /* No list before it: whoever keeps a list listens for changes, and the suite takes any GET for the
-     * one that comes back. */
+    /* No list before it: whoever keeps a list listens for changes, and the suite takes any GET for
+     * the one that comes back. */
     (void)context;
     return call(client, "test_reconnection", "{}");
 }

@@ -7,106 +7,104 @@
 #define OLD_SEND(parts)                                                                            \
     "{'message':{'kind':'message','messageId':'m','role':'user','parts':[" parts "]}}"
 
+static const struct {
+    a2a_form form;
+    a2a_method method;
+    const char *params;
+    const char *text;
+} bad_params[] = {
+    {A2A_FORM_1_0, A2A_SEND_MESSAGE, "{}", "message: is required"},
+    {A2A_FORM_0_3, A2A_SEND_MESSAGE, "[]", "must be an object"},
+    {A2A_FORM_0_3, A2A_SEND_MESSAGE, "{}", "message: is required"},
+    {A2A_FORM_0_3, A2A_SEND_MESSAGE, "{'message':1}", "message: must be an object"},
+    {A2A_FORM_0_3, A2A_SEND_MESSAGE, "{'message':{'kind':'task'}}", "message.kind: "},
+    {A2A_FORM_0_3, A2A_SEND_MESSAGE, "{'message':{'role':'user','parts':[]}}",
+     "message.messageId: is required"},
+    {A2A_FORM_0_3, A2A_SEND_MESSAGE, "{'message':{'messageId':'m','role':'ROLE_USER'}}",
+     "message.role: must be user or agent"},
+    {A2A_FORM_0_3, A2A_SEND_MESSAGE, "{'message':{'messageId':'m','role':'user','parts':{}}}",
+     "message.parts: must be an array"},
+    {A2A_FORM_0_3, A2A_SEND_MESSAGE, OLD_SEND(""), "message.parts: "},
+    {A2A_FORM_0_3, A2A_SEND_MESSAGE, OLD_SEND("1"), "message.parts[0]: must be an object"},
+    {A2A_FORM_0_3, A2A_SEND_MESSAGE, OLD_SEND("{'kind':'text','text':'a'},{'kind':'picture'}"),
+     "message.parts[1].kind: must be text, file or data"},
+    {A2A_FORM_0_3, A2A_SEND_MESSAGE, OLD_SEND("{}"), "message.parts[0].kind: "},
+    {A2A_FORM_0_3, A2A_SEND_MESSAGE, OLD_SEND("{'kind':'text'}"),
+     "message.parts[0].text: is required"},
+    {A2A_FORM_0_3, A2A_SEND_MESSAGE, OLD_SEND("{'kind':'text','text':7}"),
+     "message.parts[0].text: must be a string"},
+    {A2A_FORM_0_3, A2A_SEND_MESSAGE, OLD_SEND("{'kind':'text','text':'a','text':'b'}"),
+     "message.parts[0].text: is given twice"},
+    {A2A_FORM_0_3, A2A_SEND_MESSAGE, OLD_SEND("{'kind':'file','file':{'name':'n'}}"),
+     "message.parts[0].file: has no bytes or uri"},
+    {A2A_FORM_0_3, A2A_SEND_MESSAGE, OLD_SEND("{'kind':'file','file':{'bytes':'aGk=','uri':'u'}}"),
+     "message.parts[0].file: has both bytes and uri"},
+    {A2A_FORM_0_3, A2A_SEND_MESSAGE, OLD_SEND("{'kind':'file','file':{'bytes':'!'}}"),
+     "message.parts[0].file.bytes: is not base64"},
+    {A2A_FORM_0_3, A2A_SEND_MESSAGE, OLD_SEND("{'kind':'data','data':[]}"),
+     "message.parts[0].data: must be an object"},
+    {A2A_FORM_0_3, A2A_SEND_MESSAGE, OLD_SEND("{'kind':'text','text':'','metadata':[]}"),
+     "message.parts[0].metadata: must be an object"},
+    {A2A_FORM_0_3, A2A_SEND_MESSAGE,
+     "{'message':{'messageId':'m','role':'user','parts':[{'text':'a'}]},"
+     "'configuration':{'blocking':'yes'}}",
+     "configuration.blocking: must be true or false"},
+    {A2A_FORM_0_3, A2A_SEND_MESSAGE,
+     "{'message':{'messageId':'m','role':'user','parts':[{'text':'a'}]},"
+     "'configuration':{'pushNotificationConfig':{}}}",
+     "configuration.pushNotificationConfig.url: is required"},
+    {A2A_FORM_0_3, A2A_SEND_MESSAGE,
+     "{'message':{'messageId':'m','role':'user','parts':[{'text':'a'}]},"
+     "'configuration':{'pushNotificationConfig':{'url':'','token':'k'}}}",
+     "configuration.pushNotificationConfig.url: must not be empty"},
+    {A2A_FORM_0_3, A2A_CREATE_PUSH_CONFIG,
+     "{'taskId':'t','pushNotificationConfig':{'url':'u','authentication':{'schemes':'s'}}}",
+     "pushNotificationConfig.authentication.schemes: must be an array"},
+    {A2A_FORM_0_3, A2A_CREATE_PUSH_CONFIG,
+     "{'taskId':'t','pushNotificationConfig':{'url':'u','authentication':{'credentials':'s'}}}",
+     "authentication.schemes: is required"},
+    {A2A_FORM_0_3, A2A_GET_TASK, "{'id':''}", "id: must not be empty"},
+    {A2A_FORM_0_3, A2A_GET_TASK, "{'id':'t','historyLength':1.5}", "historyLength: "},
+    {A2A_FORM_0_3_PROTO, A2A_SEND_MESSAGE, "{'message':{'role':1,'content':[{'text':'a'}]}}",
+     "message.messageId: is required"},
+    {A2A_FORM_0_3_PROTO, A2A_SEND_MESSAGE, "{'message':{'messageId':'m','role':1}}",
+     "message.content: is required"},
+    {A2A_FORM_0_3_PROTO, A2A_SEND_MESSAGE, "{'message':{'messageId':'m','role':1,'content':[{}]}}",
+     "message.content[0]: has none of"},
+    {A2A_FORM_0_3_PROTO, A2A_GET_TASK, "{'name':'t'}", "name: must be tasks/ID"},
+    {A2A_FORM_0_3_PROTO, A2A_GET_TASK, "{'name':'tasks/'}", "name: must be tasks/ID"},
+    {A2A_FORM_0_3_PROTO, A2A_CANCEL_TASK, "{}", "name: is required"},
+    {A2A_FORM_0_3_PROTO, A2A_CREATE_PUSH_CONFIG, "{'parent':'tasks/t','config':{}}",
+     "config.pushNotificationConfig: is required"},
+    {A2A_FORM_0_3_PROTO, A2A_CREATE_PUSH_CONFIG,
+     "{'parent':'tasks/t','config':{'pushNotificationConfig':{'id':'p'}}}",
+     "config.pushNotificationConfig.url: is required"},
+    {A2A_FORM_0_1, A2A_SEND_MESSAGE, "{'message':{'role':'user','parts':[{'text':'a'}]}}",
+     "id: is required"},
+    {A2A_FORM_0_1, A2A_SEND_MESSAGE, "{'id':'t'}", "message: is required"},
+    {A2A_FORM_0_1, A2A_SEND_MESSAGE, "{'id':'t','message':{'role':'user','parts':[{'type':'x'}]}}",
+     "message.parts[0].type: must be text, file or data"},
+    {A2A_FORM_0_1, A2A_SEND_MESSAGE,
+     "{'id':'t','metadata':1,'message':{'role':'user','parts':[{'text':'a'}]}}",
+     "metadata: must be an object"},
+    {A2A_FORM_0_1, A2A_SEND_MESSAGE,
+     "{'id':'t','pushNotification':{},'message':{'role':'user','parts':[{'text':'a'}]}}",
+     "pushNotification.url: is required"},
+};
+
 static void bad_params_are_refused_where_they_are_bad(void **state)
 {
     (void)state;
-    static const struct {
-        a2a_form form;
-        a2a_method method;
-        const char *params;
-        const char *text;
-    } cases[] = {
-        {A2A_FORM_1_0, A2A_SEND_MESSAGE, "{}", "message: is required"},
-        {A2A_FORM_0_3, A2A_SEND_MESSAGE, "[]", "must be an object"},
-        {A2A_FORM_0_3, A2A_SEND_MESSAGE, "{}", "message: is required"},
-        {A2A_FORM_0_3, A2A_SEND_MESSAGE, "{'message':1}", "message: must be an object"},
-        {A2A_FORM_0_3, A2A_SEND_MESSAGE, "{'message':{'kind':'task'}}", "message.kind: "},
-        {A2A_FORM_0_3, A2A_SEND_MESSAGE, "{'message':{'role':'user','parts':[]}}",
-         "message.messageId: is required"},
-        {A2A_FORM_0_3, A2A_SEND_MESSAGE, "{'message':{'messageId':'m','role':'ROLE_USER'}}",
-         "message.role: must be user or agent"},
-        {A2A_FORM_0_3, A2A_SEND_MESSAGE, "{'message':{'messageId':'m','role':'user','parts':{}}}",
-         "message.parts: must be an array"},
-        {A2A_FORM_0_3, A2A_SEND_MESSAGE, OLD_SEND(""), "message.parts: "},
-        {A2A_FORM_0_3, A2A_SEND_MESSAGE, OLD_SEND("1"), "message.parts[0]: must be an object"},
-        {A2A_FORM_0_3, A2A_SEND_MESSAGE, OLD_SEND("{'kind':'text','text':'a'},{'kind':'picture'}"),
-         "message.parts[1].kind: must be text, file or data"},
-        {A2A_FORM_0_3, A2A_SEND_MESSAGE, OLD_SEND("{}"), "message.parts[0].kind: "},
-        {A2A_FORM_0_3, A2A_SEND_MESSAGE, OLD_SEND("{'kind':'text'}"),
-         "message.parts[0].text: is required"},
-        {A2A_FORM_0_3, A2A_SEND_MESSAGE, OLD_SEND("{'kind':'text','text':7}"),
-         "message.parts[0].text: must be a string"},
-        {A2A_FORM_0_3, A2A_SEND_MESSAGE, OLD_SEND("{'kind':'text','text':'a','text':'b'}"),
-         "message.parts[0].text: is given twice"},
-        {A2A_FORM_0_3, A2A_SEND_MESSAGE, OLD_SEND("{'kind':'file','file':{'name':'n'}}"),
-         "message.parts[0].file: has no bytes or uri"},
-        {A2A_FORM_0_3, A2A_SEND_MESSAGE,
-         OLD_SEND("{'kind':'file','file':{'bytes':'aGk=','uri':'u'}}"),
-         "message.parts[0].file: has both bytes and uri"},
-        {A2A_FORM_0_3, A2A_SEND_MESSAGE, OLD_SEND("{'kind':'file','file':{'bytes':'!'}}"),
-         "message.parts[0].file.bytes: is not base64"},
-        {A2A_FORM_0_3, A2A_SEND_MESSAGE, OLD_SEND("{'kind':'data','data':[]}"),
-         "message.parts[0].data: must be an object"},
-        {A2A_FORM_0_3, A2A_SEND_MESSAGE, OLD_SEND("{'kind':'text','text':'','metadata':[]}"),
-         "message.parts[0].metadata: must be an object"},
-        {A2A_FORM_0_3, A2A_SEND_MESSAGE,
-         "{'message':{'messageId':'m','role':'user','parts':[{'text':'a'}]},"
-         "'configuration':{'blocking':'yes'}}",
-         "configuration.blocking: must be true or false"},
-        {A2A_FORM_0_3, A2A_SEND_MESSAGE,
-         "{'message':{'messageId':'m','role':'user','parts':[{'text':'a'}]},"
-         "'configuration':{'pushNotificationConfig':{}}}",
-         "configuration.pushNotificationConfig.url: is required"},
-        {A2A_FORM_0_3, A2A_SEND_MESSAGE,
-         "{'message':{'messageId':'m','role':'user','parts':[{'text':'a'}]},"
-         "'configuration':{'pushNotificationConfig':{'url':'','token':'k'}}}",
-         "configuration.pushNotificationConfig.url: must not be empty"},
-        {A2A_FORM_0_3, A2A_CREATE_PUSH_CONFIG,
-         "{'taskId':'t','pushNotificationConfig':{'url':'u','authentication':{'schemes':'s'}}}",
-         "pushNotificationConfig.authentication.schemes: must be an array"},
-        {A2A_FORM_0_3, A2A_CREATE_PUSH_CONFIG,
-         "{'taskId':'t','pushNotificationConfig':{'url':'u','authentication':{'credentials':'s'}}}",
-         "authentication.schemes: is required"},
-        {A2A_FORM_0_3, A2A_GET_TASK, "{'id':''}", "id: must not be empty"},
-        {A2A_FORM_0_3, A2A_GET_TASK, "{'id':'t','historyLength':1.5}", "historyLength: "},
-        {A2A_FORM_0_3_PROTO, A2A_SEND_MESSAGE, "{'message':{'role':1,'content':[{'text':'a'}]}}",
-         "message.messageId: is required"},
-        {A2A_FORM_0_3_PROTO, A2A_SEND_MESSAGE, "{'message':{'messageId':'m','role':1}}",
-         "message.content: is required"},
-        {A2A_FORM_0_3_PROTO, A2A_SEND_MESSAGE,
-         "{'message':{'messageId':'m','role':1,'content':[{}]}}",
-         "message.content[0]: has none of"},
-        {A2A_FORM_0_3_PROTO, A2A_GET_TASK, "{'name':'t'}", "name: must be tasks/ID"},
-        {A2A_FORM_0_3_PROTO, A2A_GET_TASK, "{'name':'tasks/'}", "name: must be tasks/ID"},
-        {A2A_FORM_0_3_PROTO, A2A_CANCEL_TASK, "{}", "name: is required"},
-        {A2A_FORM_0_3_PROTO, A2A_CREATE_PUSH_CONFIG, "{'parent':'tasks/t','config':{}}",
-         "config.pushNotificationConfig: is required"},
-        {A2A_FORM_0_3_PROTO, A2A_CREATE_PUSH_CONFIG,
-         "{'parent':'tasks/t','config':{'pushNotificationConfig':{'id':'p'}}}",
-         "config.pushNotificationConfig.url: is required"},
-        {A2A_FORM_0_1, A2A_SEND_MESSAGE, "{'message':{'role':'user','parts':[{'text':'a'}]}}",
-         "id: is required"},
-        {A2A_FORM_0_1, A2A_SEND_MESSAGE, "{'id':'t'}", "message: is required"},
-        {A2A_FORM_0_1, A2A_SEND_MESSAGE,
-         "{'id':'t','message':{'role':'user','parts':[{'type':'x'}]}}",
-         "message.parts[0].type: must be text, file or data"},
-        {A2A_FORM_0_1, A2A_SEND_MESSAGE,
-         "{'id':'t','metadata':1,'message':{'role':'user','parts':[{'text':'a'}]}}",
-         "metadata: must be an object"},
-        {A2A_FORM_0_1, A2A_SEND_MESSAGE,
-         "{'id':'t','pushNotification':{},'message':{'role':'user','parts':[{'text':'a'}]}}",
-         "pushNotification.url: is required"},
-    };
     fx self;
     fx_init(&self);
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(bad_params); i++) {
         fx_clear(&self);
-        bay_err err = a2a_params_read(cases[i].form, cases[i].method,
-                                      fx_json(&self, cases[i].params), &self.out, &self.fault);
-        fx_refused(&self, err, A2A_E_INVALID_PARAMS, cases[i].text);
+        bay_err err = a2a_params_read(bad_params[i].form, bad_params[i].method,
+                                      fx_json(&self, bad_params[i].params), &self.out, &self.fault);
+        fx_refused(&self, err, A2A_E_INVALID_PARAMS, bad_params[i].text);
         /* Nobody need listen. */
-        assert_int_equal(a2a_params_read(cases[i].form, cases[i].method,
-                                         fx_json(&self, cases[i].params), &self.out, NULL),
+        assert_int_equal(a2a_params_read(bad_params[i].form, bad_params[i].method,
+                                         fx_json(&self, bad_params[i].params), &self.out, NULL),
                          BAY_PROTOCOL);
     }
     fx_fini(&self);
