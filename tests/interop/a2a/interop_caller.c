@@ -543,8 +543,7 @@ static bool push_with(peer *self, bay_response **out, const char *token, const c
 
 static bool case_push(peer *self, bay_response **out)
 {
-    return push_with(self, out, "hook-token", NULL, NULL,
-                     "\r\nx-a2a-notification-token: hook-token\r\n");
+    return push_with(self, out, "hook-token", NULL, NULL, "a2a-notification-token: hook-token\r\n");
 }
 
 static bool case_push_credentials(peer *self, bay_response **out)
@@ -569,7 +568,7 @@ static bool case_push_late(peer *self, bay_response **out)
     is_good = is_good && release(self);
     bay_response_free(made);
     webhook_close(hook);
-    is_good = is_good && webhook_check(self, hook, "\r\nx-a2a-notification-token: late-token\r\n");
+    is_good = is_good && webhook_check(self, hook, "a2a-notification-token: late-token\r\n");
     free(hook);
     return is_good;
 }
