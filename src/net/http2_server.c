@@ -174,7 +174,9 @@ static bool spend(http2_connection *self, uint32_t *count, uint32_t most, const 
     if (++*count <= most) {
         return true;
     }
-    LOG(LOG_WARN, "http", "connection from %s ended: %s", self->connection->peer, what);
+    if (!self->is_failing) { /* one line a connection, however much came at once */
+        LOG(LOG_WARN, "http", "connection from %s ended: %s", self->connection->peer, what);
+    }
     fail(self, NGHTTP2_ENHANCE_YOUR_CALM);
     return false;
 }

@@ -2,6 +2,7 @@
  * Each ends with an error on the wire and nothing left behind. */
 #include "http2_rig.h"
 
+#include "base/log.h"
 #include "net/http2.h"
 
 /* Sends what `out` has until the server has had enough, and says why it had. */
@@ -230,6 +231,37 @@ static void test_too_many_streams(void **state)
     rig_fini(&on);
 }
 
+static void count_line(void *user, log_level level, const char *component, const char *text)
+{
+    (void)level;
+    (void)component;
+    (void)text;
+    ++*(size_t *)user;
+}
+
+/* Also when everything that the connection did wrong is found out at one time. */
+static void test_a_connection_that_is_ended_is_one_line_in_the_log(void **state)
+{
+    (void)state;
+    rig on;
+    raw client;
+    buf out;
+    size_t lines = 0;
+    http_server_limits limits = http_server_default_limits;
+    limits.streams = 10;
+    limits.resets = 20;
+    rig_init(&on, &limits);
+    hand_open(&client, &on, &out);
+    for (uint32_t i = 0; i < 200; i++) {
+        put_get(&out, 2 * i + 1);
+    }
+    log_set_sink(count_line, &lines, LOG_WARN);
+    assert_int_equal(until_goaway(&client, &on, &out), NGHTTP2_ENHANCE_YOUR_CALM);
+    log_set_sink(NULL, NULL, LOG_WARN);
+    assert_int_equal(lines, 1);
+    rig_fini(&on);
+}
+
 /* --- time ------------------------------------------------------------------------------------ */
 
 static void test_what_never_comes(void **state)
@@ -426,6 +458,7 @@ int main(void)
         cmocka_unit_test(test_heads_too_large),
         cmocka_unit_test(test_bodies_too_large),
         cmocka_unit_test(test_too_many_streams),
+        cmocka_unit_test(test_a_connection_that_is_ended_is_one_line_in_the_log),
         cmocka_unit_test(test_what_never_comes),
         cmocka_unit_test(test_streams_never_read),
         cmocka_unit_test(test_peer_that_went_silent),
