@@ -383,7 +383,7 @@ agent_reply *agent_reply_new(a2a_call *call, agent_task *task); /* NULL: failed 
 void agent_fail(a2a_call *call, a2a_error error, const char *format, ...) BAY_PRINTF(3, 4);
 void agent_fail_err(a2a_call *call, bay_err err);
 void agent_result(a2a_call *call, buf *out); /* or the failure that is in it */
-bay_err agent_history_length(json_val value, int64_t *out, a2a_fault *fault);
+bay_err agent_history_length(json_val value, const char *place, int64_t *out, a2a_fault *fault);
 void agent_reply_fail(agent_reply *self, const a2a_fault *fault);
 void agent_reply_fail_err(agent_reply *self, bay_err err);
 /* Joins those that wait for its task, or its subscribers. */

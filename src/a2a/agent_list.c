@@ -117,7 +117,7 @@ static bay_err listing_read(a2a_agent *agent, listing *self)
     }
     self->size = (size_t)size;
     self->with_artifacts = json_true(member[ARTIFACTS]);
-    err = agent_history_length(member[HISTORY], &self->history_length, fault);
+    err = agent_history_length(member[HISTORY], "historyLength", &self->history_length, fault);
     if (err == BAY_OK && read_text(self, member[STATUS], &text) == BAY_OK) {
         self->state = a2a_state_of(text);
     }

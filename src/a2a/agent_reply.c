@@ -46,11 +46,11 @@ void agent_result(a2a_call *call, buf *out)
 }
 
 /* a2a 1.0 section 3.2.4; unset: -1 */
-bay_err agent_history_length(json_val value, int64_t *out, a2a_fault *fault)
+bay_err agent_history_length(json_val value, const char *place, int64_t *out, a2a_fault *fault)
 {
     int64_t length = -1;
     if (json_kind_of(value) > JSON_NULL && (json_int64(value, &length) != BAY_OK || length < 0)) {
-        return a2a_fault_set(fault, A2A_E_INVALID_PARAMS, "historyLength: must not be negative");
+        return a2a_fault_set(fault, A2A_E_INVALID_PARAMS, "%s: must not be negative", place);
     }
     *out = length;
     return BAY_OK;

@@ -74,7 +74,8 @@ static bay_err sending_read(a2a_agent *agent, sending *self)
         self->returns_at_once = json_true(json_get(configuration, STR("returnImmediately")));
         self->config = json_get(configuration, STR("taskPushNotificationConfig"));
         err = agent_history_length(json_get(configuration, STR("historyLength")),
-                                   &self->history_length, &self->fault);
+                                   "configuration.historyLength", &self->history_length,
+                                   &self->fault);
     }
     if (err == BAY_OK && json_is(self->config, JSON_OBJECT) && !agent->card.can_push) {
         err = a2a_fault_set(&self->fault, A2A_E_PUSH_NOT_SUPPORTED,
@@ -348,8 +349,8 @@ void agent_get(a2a_agent *self, a2a_call *call)
 {
     int64_t length;
     a2a_fault fault;
-    if (agent_history_length(json_get(call->params, STR("historyLength")), &length, &fault) !=
-        BAY_OK) {
+    if (agent_history_length(json_get(call->params, STR("historyLength")), "historyLength", &length,
+                             &fault) != BAY_OK) {
         a2a_call_fail(call, &fault);
         return;
     }

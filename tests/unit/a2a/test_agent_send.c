@@ -18,6 +18,11 @@ static void refuses_what_is_not_allowed(void **state)
                    "{\"message\":{\"messageId\":\"1\",\"role\":\"ROLE_USER\",\"parts\":[]},"
                    "\"configuration\":{\"historyLength\":-1}}",
                    A2A_E_INVALID_PARAMS);
+    told *said = rig_ask(r, A2A_SEND_MESSAGE,
+                         "{\"message\":{\"messageId\":\"1\",\"role\":\"ROLE_USER\",\"parts\":[]},"
+                         "\"configuration\":{\"historyLength\":-1}}");
+    assert_string_equal(said->fault.text, "configuration.historyLength: must not be negative");
+    told_free(said);
     assert_refused(r, A2A_GET_TASK, "{\"id\":\"x\"}", A2A_E_TASK_NOT_FOUND);
     assert_refused(r, A2A_GET_TASK, "{\"id\":\"x\",\"historyLength\":-1}", A2A_E_INVALID_PARAMS);
     assert_refused(r, A2A_CANCEL_TASK, "{\"id\":\"x\"}", A2A_E_TASK_NOT_FOUND);
