@@ -104,26 +104,31 @@ agent_event *agent_event_after(const agent_task *self, uint64_t sequence)
     return link != head ? CONTAINER_OF(link, agent_event, in_task) : NULL;
 }
 
-static a2a_event *snapshot_new(const agent_task *self, int64_t history_length)
+static a2a_event *snapshot_new(const agent_task *self, int64_t history_length, bool is_last)
 {
     buf out = agent_buffer(self->of);
     buf_lit(&out, "{\"task\":");
     agent_write_task(self, history_length, true, &out);
     buf_char(&out, '}');
-    a2a_event *made = out.err == BAY_OK ? a2a_event_new(buf_view(&out), self->revision,
-                                                        a2a_state_is_terminal(self->state))
-                                        : NULL;
+    a2a_event *made =
+        out.err == BAY_OK ? a2a_event_new(buf_view(&out), self->revision, is_last) : NULL;
     agent_buffer_back(self->of, &out);
     return made;
 }
 
+a2a_event *agent_event_last_snapshot(agent_task *self, int64_t history_length)
+{
+    return snapshot_new(self, history_length, true);
+}
+
 a2a_event *agent_event_snapshot(agent_task *self, int64_t history_length)
 {
+    bool is_last = a2a_state_is_terminal(self->state);
     if (history_length >= 0 && history_length < self->history_count) {
-        return snapshot_new(self, history_length);
+        return snapshot_new(self, history_length, is_last);
     }
     if (self->snapshot == NULL || self->snapshot_at != self->revision) {
-        a2a_event *made = snapshot_new(self, -1);
+        a2a_event *made = snapshot_new(self, -1, is_last);
         if (made == NULL) {
             return NULL;
         }

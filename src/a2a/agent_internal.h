@@ -170,6 +170,7 @@ typedef struct agent_reply {
     uint32_t pass;
     bool is_stream;
     bool is_send; /* of a message: it may come again */
+    bool ends_with_first; /* it comes after the question, which is all there is to tell */
     bool is_blocked;
     bool is_awaiting_task; /* nothing to read before its turn has opened it */
     bool has_told;         /* the caller has had something */
@@ -358,6 +359,8 @@ agent_event *agent_event_after(const agent_task *self, uint64_t sequence);
 /* The task as it is, as the first event of a stream; shared by all that want the whole history, and
  * made once. The caller's reference. NULL: out of memory. */
 a2a_event *agent_event_snapshot(agent_task *self, int64_t history_length);
+/* One of its own, behind which streams end. */
+a2a_event *agent_event_last_snapshot(agent_task *self, int64_t history_length);
 void agent_event_forget_snapshot(agent_task *self);
 
 /* ---- agent_write.c */

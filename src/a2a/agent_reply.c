@@ -301,7 +301,9 @@ void agent_replies_fail_unkept(agent_task *task, const a2a_fault *fault)
 
 bay_err agent_stream_snapshot(agent_reply *self)
 {
-    a2a_event *snapshot = agent_event_snapshot(self->task, self->history_length);
+    a2a_event *snapshot = self->ends_with_first
+                              ? agent_event_last_snapshot(self->task, self->history_length)
+                              : agent_event_snapshot(self->task, self->history_length);
     if (snapshot == NULL) {
         return BAY_NOMEM;
     }

@@ -124,6 +124,7 @@ static bay_err new_task(a2a_agent *agent, const sending *self, agent_task **out)
         agent_make_id(agent, id);
         task_id = (bay_str){id, 36};
     }
+    map_warm(&agent->tasks, task_id);
     if (context_id.len == 0) {
         agent_make_id(agent, context);
         context_id = (bay_str){context, 36};
@@ -282,16 +283,23 @@ static bool send_again(a2a_agent *agent, sending *self)
     if (task == NULL || !str_eq(task->context->owner->name, self->call->principal)) {
         return false;
     }
+    bool is_stream = self->call->method == A2A_SEND_STREAMING_MESSAGE;
+    if (is_stream && task->subscriber_count >= agent->limits.subscribers) {
+        fail(self, BAY_BUSY);
+        return true;
+    }
     agent_reply *reply = reply_to(self, task, task->turn);
     if (reply == NULL) {
         return true;
     }
-    if (reply->is_stream && task->is_open) {
-        watch(task);
-        if (agent_stream_snapshot(reply) != BAY_OK) {
-            agent_reply_fail_err(reply, BAY_NOMEM);
-            return true;
-        }
+    if (is_stream) {
+        watch(task); /* also before it is open: the one before may not have wanted events */
+        reply->ends_with_first =
+            task->state == A2A_INPUT_REQUIRED && list_is_empty(&task->waiting); /* it must speak */
+    }
+    if (is_stream && task->is_open && agent_stream_snapshot(reply) != BAY_OK) {
+        agent_reply_fail_err(reply, BAY_NOMEM);
+        return true;
     }
     agent_seen_join(reply, seen);
     agent_reply_join(reply);

@@ -317,9 +317,76 @@ static void sends_again_to_a_stream(void **state)
     rig_free(r);
 }
 
+/* The same message again, now as a stream, after a call that nobody kept events for. */
+static void sends_again_as_a_stream(void **state)
+{
+    rig *r = rig_new();
+    (void)state;
+    r->turn = rig_hold;
+    told *first = rig_send(r, RIG_MESSAGE("m", ""));
+    rig_leave(first);
+    told *again = rig_stream(r, RIG_MESSAGE("m", ""));
+    assert_int_equal(r->turns, 1);
+    assert_int_equal(again->ended, 0);
+    assert_int_equal(rig_status(r->held, A2A_WORKING, NULL), BAY_OK);
+    assert_int_equal(again->event_count, 2);
+    assert_holds(again->events[0], "{\"task\":");
+    rig_complete(r, r->held);
+    assert_int_equal(again->event_count, 3);
+    assert_int_equal(again->ended, 1);
+    told_free(first);
+    told_free(again);
+    rig_free(r);
+}
+
+/* What was asked while nobody listened is told, and nothing comes behind it before it is answered.
+ */
+static void sends_again_after_a_question(void **state)
+{
+    rig *r = rig_new();
+    (void)state;
+    r->turn = rig_hold;
+    told *first = rig_stream(r, RIG_MESSAGE("m", ""));
+    rig_leave(first);
+    assert_int_equal(rig_status(r->held, A2A_INPUT_REQUIRED, "which?"), BAY_OK);
+    a2a_turn_end(r->held);
+    told *again = rig_stream(r, RIG_MESSAGE("m", ""));
+    assert_int_equal(r->turns, 1);
+    assert_int_equal(again->event_count, 1);
+    assert_holds(again->events[0], "which?");
+    assert_int_equal(again->ended, 1);
+    assert_int_equal(again->fault.error, A2A_NO_ERROR);
+    told_free(first);
+    told_free(again);
+    rig_free(r);
+}
+
+/* Streams of one task are bounded, however they come about. */
+static void sends_again_too_often(void **state)
+{
+    rig *r = rig_plain();
+    (void)state;
+    r->options.limits.subscribers = 1;
+    rig_open(r);
+    r->turn = rig_hold;
+    told *first = rig_stream(r, RIG_MESSAGE("m", ""));
+    told *again = rig_stream(r, RIG_MESSAGE("m", ""));
+    assert_failed(again, A2A_E_BUSY);
+    assert_int_equal(r->turns, 1);
+    assert_int_equal(first->ended, 0);
+    told_free(again);
+    rig_complete(r, r->held);
+    assert_int_equal(first->ended, 1);
+    told_free(first);
+    rig_free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sends_again_as_a_stream),
+        cmocka_unit_test(sends_again_after_a_question),
+        cmocka_unit_test(sends_again_too_often),
         cmocka_unit_test(tells_every_step),
         cmocka_unit_test(begins_with_as_much_history_as_was_asked_for),
         cmocka_unit_test(ends_where_the_client_must_speak),
