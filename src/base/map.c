@@ -34,6 +34,14 @@ static map_slot *map_slot_of(const map *self, bay_str key, uint64_t hash)
     }
 }
 
+void map_warm(const map *self, bay_str key)
+{
+    if (self->cap > 0) {
+        size_t at = (size_t)str_hash(key, self->seed) & (self->cap - 1);
+        __builtin_prefetch(&self->slots[at], 1);
+    }
+}
+
 void *map_get(const map *self, bay_str key)
 {
     if (self->len == 0) {

@@ -19,6 +19,8 @@ void map_init(map *self, size_t max_entries);
 void map_fini(map *self); /* frees the table, not the values */
 
 void *map_get(const map *self, bay_str key); /* NULL when absent */
+/* Begins to fetch what a later map_get or map_put of that key looks at: a large table is cold. */
+void map_warm(const map *self, bay_str key);
 
 /* Adds or replaces; the old value (or NULL) goes to `out_old` when that is not NULL.
  * BAY_LIMIT at the maximum, BAY_NOMEM. The value must not be NULL. */
