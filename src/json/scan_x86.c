@@ -10,34 +10,53 @@
 #if defined(__x86_64__)
 
 #include <immintrin.h>
+#include <stdbool.h>
 
 #include "json/utf8.h"
 
 typedef unsigned char byte;
 
-static const byte *string_sse2(const byte *at, const byte *end)
+static inline unsigned stops_sse2(const byte *at)
 {
     const __m128i quote = _mm_set1_epi8('"');
     const __m128i backslash = _mm_set1_epi8('\\');
     const __m128i last_control = _mm_set1_epi8(0x1f);
+    __m128i text = _mm_loadu_si128((const __m128i *)at);
+    __m128i found =
+        _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(text, quote), _mm_cmpeq_epi8(text, backslash)),
+                     _mm_cmpeq_epi8(_mm_min_epu8(text, last_control), text));
+    return (unsigned)_mm_movemask_epi8(found);
+}
+
+/* What is left of a text of 16 bytes or more is looked at together with bytes before it. */
+static const byte *string_sse2(const byte *at, const byte *end)
+{
+    bool is_long = end - at >= 16;
     while (end - at >= 16) {
-        __m128i text = _mm_loadu_si128((const __m128i *)at);
-        __m128i found =
-            _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(text, quote), _mm_cmpeq_epi8(text, backslash)),
-                         _mm_cmpeq_epi8(_mm_min_epu8(text, last_control), text));
-        unsigned mask = (unsigned)_mm_movemask_epi8(found);
+        unsigned mask = stops_sse2(at);
         if (mask != 0) {
             return at + __builtin_ctz(mask);
         }
         at += 16;
     }
+    if (is_long && stops_sse2(end - 16) == 0) {
+        return end;
+    }
     return json_scan_portable.string(at, end);
+}
+
+static inline bool is_ascii_sse2(const byte *at)
+{
+    return _mm_movemask_epi8(_mm_loadu_si128((const __m128i *)at)) == 0;
 }
 
 /* Text that begins with ASCII is often all ASCII; what is not is left to the portable loop. */
 static const byte *utf8_sse2(const byte *at, const byte *end)
 {
-    while (end - at >= 16 && _mm_movemask_epi8(_mm_loadu_si128((const __m128i *)at)) == 0) {
+    if (end - at >= 16 && end - at <= 32 && is_ascii_sse2(at) && is_ascii_sse2(end - 16)) {
+        return end;
+    }
+    while (end - at >= 16 && is_ascii_sse2(at)) {
         at += 16;
     }
     return json_utf8_skip(at, end);
@@ -57,6 +76,7 @@ AVX2 static inline __m256i stops_avx2(__m256i text)
 
 AVX2 static const byte *string_avx2(const byte *at, const byte *end)
 {
+    bool is_long = end - at >= 32;
     while (end - at >= 32) {
         __m256i found = stops_avx2(_mm256_loadu_si256((const __m256i *)at));
         unsigned mask = (unsigned)_mm256_movemask_epi8(found);
@@ -64,6 +84,12 @@ AVX2 static const byte *string_avx2(const byte *at, const byte *end)
             return at + __builtin_ctz(mask);
         }
         at += 32;
+    }
+    if (is_long) {
+        __m256i found = stops_avx2(_mm256_loadu_si256((const __m256i *)(end - 32)));
+        if (_mm256_testz_si256(found, found)) {
+            return end;
+        }
     }
     return string_sse2(at, end);
 }
@@ -145,6 +171,13 @@ static const byte *finish_utf8(const byte *begin, const byte *at, const byte *en
 AVX2 static const byte *utf8_avx2(const byte *at, const byte *end)
 {
     const byte *begin = at;
+    if (end - at >= 32 && end - at <= 64) { /* as ids are: the two halves overlap */
+        __m256i both = _mm256_or_si256(_mm256_loadu_si256((const __m256i *)at),
+                                       _mm256_loadu_si256((const __m256i *)(end - 32)));
+        if (_mm256_movemask_epi8(both) == 0) {
+            return end;
+        }
+    }
     __m256i before = _mm256_setzero_si256();
     while (end - at >= 64) {
         __m256i low = _mm256_loadu_si256((const __m256i *)at);
@@ -163,6 +196,9 @@ AVX2 static const byte *utf8_avx2(const byte *at, const byte *end)
         if (_mm256_movemask_epi8(_mm256_or_si256(text, before)) == 0) {
             at += 32;
         }
+    }
+    if (begin == at) {
+        return utf8_sse2(at, end);
     }
     return finish_utf8(begin, at, end);
 }
