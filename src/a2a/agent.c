@@ -75,15 +75,14 @@ void agent_make_id(a2a_agent *self, char out[37])
     unsigned char *bits = self->random + self->random_left;
     bits[6] = (unsigned char)((bits[6] & 0x0f) | 0x40);
     bits[8] = (unsigned char)((bits[8] & 0x3f) | 0x80);
-    char *at = out;
+    static const unsigned char places[16] = {0,  2,  4,  6,  9,  11, 14, 16,
+                                             19, 21, 24, 26, 28, 30, 32, 34};
     for (int i = 0; i < 16; i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10) {
-            *at++ = '-';
-        }
-        *at++ = digits[bits[i] >> 4];
-        *at++ = digits[bits[i] & 0x0f];
+        out[places[i]] = digits[bits[i] >> 4];
+        out[places[i] + 1] = digits[bits[i] & 0x0f];
     }
-    *at = '\0';
+    out[8] = out[13] = out[18] = out[23] = '-';
+    out[36] = '\0';
     memset(bits, 0, 16);
 }
 

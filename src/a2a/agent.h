@@ -135,6 +135,9 @@ bay_err a2a_turn_reply(a2a_turn *self, json_val message) BAY_MUST_CHECK;
 /* Moves the task; `message` (may be JSON_NONE) goes with the status and into the history. */
 bay_err a2a_turn_status(a2a_turn *self, a2a_state state, json_val message,
                         json_val metadata) BAY_MUST_CHECK;
+/* The same with a message, of one part, that is this text; invalid UTF-8 in it is replaced. */
+bay_err a2a_turn_reply_text(a2a_turn *self, bay_str text) BAY_MUST_CHECK;
+bay_err a2a_turn_status_text(a2a_turn *self, a2a_state state, bay_str text) BAY_MUST_CHECK;
 /* A chunk of an artifact: 1.0 Artifact (artifactId, parts, …). append false: replaces or begins;
  * true: BAY_INVALID when there is none of that id, BAY_STATE behind its last chunk. */
 bay_err a2a_turn_artifact(a2a_turn *self, json_val artifact, bool append,

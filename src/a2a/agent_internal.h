@@ -377,6 +377,9 @@ void agent_write_artifact_event(const agent_task *self, bay_str artifact, bool a
 /* A Message of the agent, from what its handler says of it. BAY_INVALID. */
 bay_err agent_write_message(a2a_agent *self, json_val message, bay_str task_id, bay_str context_id,
                             buf *out);
+/* The same, of one part: a text. BAY_INVALID when it is too long for a part. */
+bay_err agent_write_text(a2a_agent *self, bay_str text, bay_str task_id, bay_str context_id,
+                         buf *out);
 /* A Message of a client, with the ids that it has now. */
 void agent_write_received(json_val message, bay_str task_id, bay_str context_id, buf *out);
 

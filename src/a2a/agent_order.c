@@ -202,9 +202,13 @@ void agent_order_leave(agent_task *self)
     }
     agent_owner *owner = self->context->owner;
     agent_order_sort(owner);
-    size_t at = agent_order_seek(owner, self->order);
-    CHECK(at < owner->len && owner->entries[at].task == self);
-    owner->entries[at].task = NULL;
+    if (owner->entries[owner->len - 1].task == self) { /* nearly all that changes is new */
+        owner->len--;
+    } else {
+        size_t at = agent_order_seek(owner, self->order);
+        CHECK(at < owner->len && owner->entries[at].task == self);
+        owner->entries[at].task = NULL;
+    }
     owner->counts[self->placed_state]--;
     owner->live--;
     self->order = 0;

@@ -3,7 +3,6 @@
 #include "a2a/agent_internal.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "json/writer.h"
 
 enum { PUT_EVENTS = 64 }; /* without an allocation of their own */
 
@@ -117,16 +116,9 @@ static void try_later(agent_task *self)
 
 static agent_text *say(agent_task *self, const char *words)
 {
-    char id[37];
-    agent_make_id(self->of, id);
     buf out = agent_buffer(self->of);
-    buf_printf(&out, "{\"messageId\":\"%s\",\"contextId\":", id);
-    bay_str context = self->context->id;
-    json_quote(&out, context);
-    buf_lit(&out, ",\"taskId\":");
-    json_quote(&out, self->id);
-    buf_printf(&out, ",\"role\":\"ROLE_AGENT\",\"parts\":[{\"text\":\"%s\"}]}", words);
-    agent_text *text = out.err == BAY_OK ? agent_text_new(buf_view(&out)) : NULL;
+    bay_err err = agent_write_text(self->of, str_of(words), self->id, self->context->id, &out);
+    agent_text *text = err == BAY_OK ? agent_text_new(buf_view(&out)) : NULL;
     agent_buffer_back(self->of, &out);
     return text;
 }
@@ -167,6 +159,9 @@ static void begin_next(agent_task *self)
 
 static void drop_waiting(agent_task *self)
 {
+    if (list_is_empty(&self->waiting)) {
+        return;
+    }
     a2a_fault fault;
     err_ignore(a2a_fault_set(&fault, A2A_E_UNSUPPORTED_OPERATION,
                              "the task ended before this message was read"));

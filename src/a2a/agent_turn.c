@@ -248,13 +248,27 @@ static bay_err may_move(const a2a_turn *self)
                : BAY_OK;
 }
 
-static bay_err write_message(a2a_turn *self, json_val message, bool with_task, agent_text **out)
+/* What a handler says: a message, a text, or nothing. */
+typedef struct saying {
+    json_val message;
+    bay_str text; /* .at NULL: the message counts */
+} saying;
+
+static bool says_something(const saying *what)
 {
-    buf text = agent_buffer(self->of);
-    bay_err err = agent_write_message(
-        self->of, message, with_task ? self->task_id : (bay_str){"", 0}, self->context_id, &text);
-    agent_text *made = err == BAY_OK ? agent_text_new(buf_view(&text)) : NULL;
-    agent_buffer_back(self->of, &text);
+    return what->text.at != NULL || json_kind_of(what->message) > JSON_NULL;
+}
+
+static bay_err write_message(a2a_turn *self, const saying *what, bool with_task, agent_text **out)
+{
+    bay_str task_id = with_task ? self->task_id : (bay_str){"", 0};
+    buf written = agent_buffer(self->of);
+    bay_err err =
+        what->text.at != NULL
+            ? agent_write_text(self->of, what->text, task_id, self->context_id, &written)
+            : agent_write_message(self->of, what->message, task_id, self->context_id, &written);
+    agent_text *made = err == BAY_OK ? agent_text_new(buf_view(&written)) : NULL;
+    agent_buffer_back(self->of, &written);
     if (err == BAY_OK && made == NULL) {
         err = BAY_NOMEM;
     }
@@ -264,7 +278,7 @@ static bay_err write_message(a2a_turn *self, json_val message, bool with_task, a
     return err;
 }
 
-bay_err a2a_turn_reply(a2a_turn *self, json_val message)
+static bay_err answer(a2a_turn *self, const saying *what)
 {
     bay_err err = may_move(self);
     if (err != BAY_OK || self->task->is_open) {
@@ -272,7 +286,7 @@ bay_err a2a_turn_reply(a2a_turn *self, json_val message)
     }
     agent_enter(self->of);
     a2a_agent *of = self->of;
-    err = write_message(self, message, false, &self->task->answer);
+    err = write_message(self, what, false, &self->task->answer);
     if (err == BAY_OK) {
         agent_task_touch(self->task);
     }
@@ -280,10 +294,19 @@ bay_err a2a_turn_reply(a2a_turn *self, json_val message)
     return err;
 }
 
-static bay_err move_state(a2a_turn *self, a2a_state state, json_val message, json_val metadata)
+bay_err a2a_turn_reply(a2a_turn *self, json_val message)
+{
+    return answer(self, &(saying){.message = message});
+}
+
+bay_err a2a_turn_reply_text(a2a_turn *self, bay_str text)
+{
+    return answer(self, &(saying){.text = {text.len > 0 ? text.at : "", text.len}});
+}
+
+static bay_err move_state(a2a_turn *self, a2a_state state, const saying *what, json_val metadata)
 {
     agent_text *text = NULL;
-    bool has_message = json_kind_of(message) > JSON_NULL;
     bool has_metadata = json_kind_of(metadata) > JSON_NULL;
     if (has_metadata && !json_is(metadata, JSON_OBJECT)) {
         return BAY_INVALID;
@@ -292,7 +315,7 @@ static bay_err move_state(a2a_turn *self, a2a_state state, json_val message, jso
     if (!agent_state_may_follow(self->task->state, state)) {
         return BAY_STATE;
     }
-    bay_err err = has_message ? write_message(self, message, true, &text) : BAY_OK;
+    bay_err err = says_something(what) ? write_message(self, what, true, &text) : BAY_OK;
     if (err == BAY_OK) {
         err = agent_task_open(self->task);
         if (err != BAY_OK) {
@@ -305,7 +328,7 @@ static bay_err move_state(a2a_turn *self, a2a_state state, json_val message, jso
                : err;
 }
 
-bay_err a2a_turn_status(a2a_turn *self, a2a_state state, json_val message, json_val metadata)
+static bay_err move(a2a_turn *self, a2a_state state, const saying *what, json_val metadata)
 {
     bay_err err = may_move(self);
     if (err != BAY_OK) {
@@ -313,9 +336,19 @@ bay_err a2a_turn_status(a2a_turn *self, a2a_state state, json_val message, json_
     }
     a2a_agent *of = self->of;
     agent_enter(of);
-    err = move_state(self, state, message, metadata);
+    err = move_state(self, state, what, metadata);
     agent_leave(of);
     return err;
+}
+
+bay_err a2a_turn_status(a2a_turn *self, a2a_state state, json_val message, json_val metadata)
+{
+    return move(self, state, &(saying){.message = message}, metadata);
+}
+
+bay_err a2a_turn_status_text(a2a_turn *self, a2a_state state, bay_str text)
+{
+    return move(self, state, &(saying){.text = {text.len > 0 ? text.at : "", text.len}}, JSON_NONE);
 }
 
 bay_err a2a_turn_artifact(a2a_turn *self, json_val artifact, bool append, bool is_last_chunk)

@@ -285,19 +285,14 @@ static bool is_list_of_strings(json_val value)
     return json_kind_of(value) <= JSON_NULL || json_is(value, JSON_ARRAY);
 }
 
-bay_err agent_write_message(a2a_agent *self, json_val message, bay_str task_id, bay_str context_id,
-                            buf *out)
+/* All but what it says. `message_id` JSON_NONE: a new one. */
+static void write_head(a2a_agent *self, json_val message_id, bay_str task_id, bay_str context_id,
+                       buf *out)
 {
-    json_val member[MESSAGE_KEYS];
     char id[37];
-    if (json_pick(message, message_keys, MESSAGE_KEYS, member, NULL) != BAY_OK ||
-        !is_list_of_strings(member[EXTENSIONS]) || !is_list_of_strings(member[REFERENCES]) ||
-        (json_kind_of(member[METADATA]) > JSON_NULL && !json_is(member[METADATA], JSON_OBJECT))) {
-        return BAY_INVALID;
-    }
     buf_lit(out, "{\"messageId\":");
-    if (json_is(member[MESSAGE_ID], JSON_STRING)) {
-        buf_str(out, json_raw(member[MESSAGE_ID]));
+    if (json_is(message_id, JSON_STRING)) {
+        buf_str(out, json_raw(message_id));
     } else {
         agent_make_id(self, id);
         json_quote(out, (bay_str){id, 36});
@@ -309,6 +304,18 @@ bay_err agent_write_message(a2a_agent *self, json_val message, bay_str task_id, 
         json_quote(out, task_id);
     }
     buf_lit(out, ",\"role\":\"ROLE_AGENT\"");
+}
+
+bay_err agent_write_message(a2a_agent *self, json_val message, bay_str task_id, bay_str context_id,
+                            buf *out)
+{
+    json_val member[MESSAGE_KEYS];
+    if (json_pick(message, message_keys, MESSAGE_KEYS, member, NULL) != BAY_OK ||
+        !is_list_of_strings(member[EXTENSIONS]) || !is_list_of_strings(member[REFERENCES]) ||
+        (json_kind_of(member[METADATA]) > JSON_NULL && !json_is(member[METADATA], JSON_OBJECT))) {
+        return BAY_INVALID;
+    }
+    write_head(self, member[MESSAGE_ID], task_id, context_id, out);
     bay_err err = put_parts(member[PARTS], out);
     if (err != BAY_OK) {
         return err;
@@ -317,6 +324,19 @@ bay_err agent_write_message(a2a_agent *self, json_val message, bay_str task_id, 
     put_member(out, message_keys[EXTENSIONS], member[EXTENSIONS]);
     put_member(out, message_keys[REFERENCES], member[REFERENCES]);
     buf_char(out, '}');
+    return out->err;
+}
+
+bay_err agent_write_text(a2a_agent *self, bay_str text, bay_str task_id, bay_str context_id,
+                         buf *out)
+{
+    if (text.len > A2A_PART_BYTES) {
+        return BAY_INVALID;
+    }
+    write_head(self, JSON_NONE, task_id, context_id, out);
+    buf_lit(out, ",\"parts\":[{\"text\":");
+    json_quote(out, text);
+    buf_lit(out, "}]}");
     return out->err;
 }
 

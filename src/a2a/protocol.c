@@ -165,6 +165,9 @@ static size_t digits_at(bay_str text, size_t from)
 
 a2a_version a2a_version_of(bay_str text)
 {
+    if (str_eq(text, a2a_version_names[A2A_1_0])) { /* as nearly everybody writes it */
+        return A2A_1_0;
+    }
     bay_str name = str_trim(text);
     if (name.len == 0) {
         return A2A_0_3;

@@ -29,6 +29,10 @@ static bay_err make(bay_task *self, const move_request *move)
     if (move->kind == MOVE_REMEMBER) {
         return a2a_turn_remember(self->turn, move->json);
     }
+    if (move->is_text) {
+        return move->kind == MOVE_REPLY ? a2a_turn_reply_text(self->turn, move->json)
+                                        : a2a_turn_status_text(self->turn, move->state, move->json);
+    }
     json_val value;
     bay_err err = parse(self->serving, move->json, &value);
     if (err == BAY_OK) {
@@ -63,20 +67,14 @@ static void end_turn(bay_task *self)
 static void fail_turn(bay_task *self, bay_err why)
 {
     char text[256];
-    buf json = {.at = text, .cap = sizeof(text), .max = sizeof(text)};
-    buf_lit(&json, "{\"parts\":[{\"text\":\"the task cannot go on: ");
-    buf_str(&json, str_of(bay_err_text(why)));
-    buf_lit(&json, "\"}]}");
+    buf words = {.at = text, .cap = sizeof(text), .max = sizeof(text)};
+    buf_lit(&words, "the task cannot go on: ");
+    buf_str(&words, str_of(bay_err_text(why)));
     LOG(LOG_WARN, "agent", "task %.*s fails: %s", BAY_STR(a2a_turn_task_id(self->turn)),
         bay_err_text(why));
-    json_val message;
-    if (json.err != BAY_OK || parse(self->serving, buf_view(&json), &message) != BAY_OK) {
-        message = JSON_NONE;
-    }
-    if (a2a_turn_status(self->turn, A2A_FAILED, message, JSON_NONE) != BAY_OK) {
+    if (a2a_turn_status_text(self->turn, A2A_FAILED, buf_view(&words)) != BAY_OK) {
         (void)0; /* its end makes it fail all the same */
     }
-    arena_reset(sdk_agent_scratch(self->serving));
     pthread_mutex_lock(&self->lock);
     self->is_answered = true;
     pthread_mutex_unlock(&self->lock);
@@ -294,23 +292,15 @@ static bay_err move_with(bay_task *task, move_kind kind, a2a_state state, bool e
     return sdk_turn_move(task, &request);
 }
 
-/* {"parts":[{"text":…}]}, or nothing for no text. */
+/* Nothing is said without a text. */
 static bay_err move_text(bay_task *task, move_kind kind, a2a_state state, bool ends, bay_str text)
 {
-    char small[1024];
-    buf json = {.at = small, .cap = sizeof(small), .max = sizeof(small)};
-    buf large;
-    buf_init(&large, TASK_MOVE_BYTES);
-    buf *used = text.len * 6 + 64 < sizeof(small) ? &json : &large;
-    if (text.at != NULL) {
-        buf_lit(used, "{\"parts\":[");
-        sdk_part_text(used, text, STR(""), STR(""));
-        buf_lit(used, "]}");
-    }
-    bay_err err =
-        used->err != BAY_OK ? used->err : move_with(task, kind, state, ends, buf_view(used));
-    buf_fini(&large);
-    return err;
+    move_request request = {.kind = kind,
+                            .state = state,
+                            .ends = ends,
+                            .is_text = text.at != NULL,
+                            .json = text.at != NULL ? text : STR("")};
+    return sdk_turn_move(task, &request);
 }
 
 static bay_err move_message(bay_task *task, move_kind kind, a2a_state state, bool ends,

@@ -29,6 +29,7 @@ typedef struct move_request {
     bool is_append;
     bool is_last; /* chunk */
     bool ends;    /* the turn */
+    bool is_text; /* of MOVE_STATUS and MOVE_REPLY: it stands there instead of JSON */
     bay_str json;
 } move_request;
 
