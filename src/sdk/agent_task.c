@@ -163,12 +163,14 @@ static void handle(void *argument)
     bay_task_release(self);
 }
 
-/* Further messages go to this skill, whatever the handler remembers. */
+/* Further messages go to this skill, whatever the handler remembers. What it remembered before its
+ * process died stays. */
 static bay_err keep_skill(bay_task *self)
 {
     const bay_agent *agent = self->agent;
     bool has_choice = agent->ability_count > 1 || agent->handler != NULL;
-    bool is_needed = self->skill.len > 0 && a2a_turn_is_new(self->turn) && has_choice;
+    bool is_first = a2a_turn_is_new(self->turn) && a2a_turn_remembered(self->turn).len == 0;
+    bool is_needed = self->skill.len > 0 && is_first && has_choice;
     return is_needed ? bay_task_remember(self, "", 0) : BAY_OK;
 }
 
