@@ -110,16 +110,47 @@ static task_move *pop(bay_task *self)
     return move;
 }
 
-void sdk_turn_drain(bay_task *self)
+static void on_message(void *argument);
+
+/* Under the lock. */
+static void post(bay_task *self)
+{
+    if (!self->is_posted) {
+        self->message_to_loop = (loop_message){.function = on_message, .argument = self};
+        self->is_posted =
+            loop_post_message(sdk_agent_loop(self->serving), &self->message_to_loop) == BAY_OK;
+    }
+}
+
+/* At most so many bytes; none: nothing waits any more. */
+static void make_some(bay_task *self, size_t most)
+{
+    size_t bytes = 0;
+    task_move *move;
+    while (bytes < most && (move = pop(self)) != NULL) {
+        bytes += sizeof(*move) + move->request.json.len;
+        make_and_settle(self, &move->request);
+        mem_free(move);
+    }
+}
+
+/* What is left beyond `most` comes in a later turn of the loop, or, when that takes nothing more,
+ * now. */
+static void drain(bay_task *self, size_t most)
 {
     if (self->is_draining) {
         return; /* the one under way will see it */
     }
     self->is_draining = true;
-    task_move *move;
-    while ((move = pop(self)) != NULL) {
-        make_and_settle(self, &move->request);
-        mem_free(move);
+    bool is_done = false;
+    while (!is_done) {
+        make_some(self, most);
+        pthread_mutex_lock(&self->lock);
+        if (self->first != NULL) {
+            post(self);
+        }
+        is_done = self->first == NULL || self->is_posted;
+        pthread_mutex_unlock(&self->lock);
     }
     self->is_draining = false;
     pthread_mutex_lock(&self->lock);
@@ -134,26 +165,21 @@ void sdk_turn_drain(bay_task *self)
     }
 }
 
+void sdk_turn_drain(bay_task *self)
+{
+    drain(self, SIZE_MAX);
+}
+
 static void on_message(void *argument)
 {
     bay_task *self = argument;
     pthread_mutex_lock(&self->lock);
     self->is_posted = false;
     pthread_mutex_unlock(&self->lock);
-    sdk_turn_drain(self);
+    drain(self, TASK_DRAIN_BYTES);
 }
 
 /* ---- taking, on any thread ------------------------------------------------------------------- */
-
-/* Under the lock. */
-static void post(bay_task *self)
-{
-    if (!self->is_posted) {
-        self->message_to_loop = (loop_message){.function = on_message, .argument = self};
-        self->is_posted =
-            loop_post_message(sdk_agent_loop(self->serving), &self->message_to_loop) == BAY_OK;
-    }
-}
 
 static bay_err refusal(const bay_task *self, const move_request *request)
 {

@@ -85,6 +85,34 @@ static void wait_to_be_cancelled(bay_task *task, const bay_message *message, voi
     }
 }
 
+static atomic_int said;
+
+static void *never_stop(void *argument)
+{
+    bay_task *task = argument;
+    bay_err err = BAY_OK;
+    while (err == BAY_OK || err == BAY_LIMIT) { /* too many wait already */
+        err = bay_task_status(task, BAY_WORKING, "and on");
+        atomic_fetch_add(&said, err == BAY_OK);
+    }
+    bay_task_release(task);
+    return NULL;
+}
+
+/* Says more than can be told until somebody cancels it. */
+static void say_without_end(bay_task *task, const bay_message *message, void *user)
+{
+    (void)message;
+    (void)user;
+    pthread_t ids[EMITTERS];
+    for (int i = 0; i < EMITTERS; i++) {
+        assert_int_equal(pthread_create(&ids[i], NULL, never_stop, bay_task_keep(task)), 0);
+    }
+    for (int i = 0; i < EMITTERS; i++) {
+        pthread_join(ids[i], NULL);
+    }
+}
+
 static void be_quick(bay_task *task, const bay_message *message, void *user)
 {
     (void)message;
@@ -255,9 +283,31 @@ static void an_agent_is_freed_while_handlers_run(void **state)
     assert_true(atomic_load(&cancelled) > 0);
 }
 
+/* A task that has always more to say takes no more than its share of the loop. */
+static void a_task_that_never_stops_is_cancelled(void **state)
+{
+    (void)state;
+    char id[64];
+    char body[256];
+    wire_client client;
+    bay_agent *agent = serve(say_without_end, NULL);
+    agent_ask(agent, &client, "POST", "/", AGENT_JSON, SEND_NOW("m", "go"));
+    agent_find(&client, "id", id, sizeof(id));
+    wire_close(&client);
+    while (atomic_load(&said) < 5000) {
+        agent_expect(agent, "/tasks?historyLength=0", "A2A-Version: 1.0\r\n", NULL, 200, id);
+    }
+    snprintf(body, sizeof(body),
+             "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"CancelTask\",\"params\":{\"id\":\"%s\"}}",
+             id);
+    agent_expect(agent, "/", AGENT_JSON, body, 200, "TASK_STATE_CANCELED");
+    bay_agent_free(agent);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_task_that_never_stops_is_cancelled),
         cmocka_unit_test(many_tasks_run_at_once),
         cmocka_unit_test(threads_of_one_task_lose_no_chunk),
         cmocka_unit_test(a_task_may_be_finished_by_another_thread),
