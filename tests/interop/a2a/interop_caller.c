@@ -481,6 +481,19 @@ static bool case_resubscribe(peer *self, bay_response **out)
            is_complete(self, *out);
 }
 
+/* The stream is cut on the way, and the gate opened, by whoever runs this: it goes on, and nothing
+ * is told twice. */
+static bool case_cut(peer *self, bay_response **out)
+{
+    char text[ID_BYTES + 8];
+    const char *gate = getenv("INTEROP_GATE");
+    snprintf(text, sizeof(text), "hold %s", gate != NULL ? gate : "");
+    return follow(self, bay_operation_send_text(self->caller, text), out) &&
+           is_complete(self, *out) &&
+           (strcmp(self->chunks, result_text) == 0 ||
+            failed(self, "artifacts told: %s", self->chunks));
+}
+
 static bool go_on(peer *self, bay_response **out, bool is_stream)
 {
     if (bay_response_state(*out) != BAY_INPUT_REQUIRED ||
@@ -681,6 +694,7 @@ static const struct {
     {"list", case_list},
     {"cancel", case_cancel},
     {"resubscribe", case_resubscribe},
+    {"cut", case_cut},
     {"ask", case_ask},
     {"stream-ask", case_stream_ask},
     {"reject", case_reject},
@@ -732,6 +746,7 @@ int main(int argc, char **argv)
     bay_caller_options_trust(options, "*");
     bay_caller_options_interface(options, self->binding, self->version);
     bay_caller_options_timeout(options, 20000, 20000);
+    bay_caller_options_resume(options, 8, 50);
     int status = 0;
     if (bay_caller_connect(argv[1], options, &self->caller, &diag) != BAY_OK) {
         printf("not ok connect: %s\n", diag.text);
