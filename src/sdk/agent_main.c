@@ -1,47 +1,14 @@
-/* bay_agent_main: a program that is an agent. With bay_server_main the only place of the library
- * that prints, takes signals and ends the process. */
-#include <signal.h>
+/* bay_agent_main: a program that is an agent. */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/log.h"
 #include "base/str.h"
 #include "sdk/agent_parts.h"
+#include "sdk/program.h"
 
-enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
-
-static void stderr_sink(void *user, log_level level, const char *component, const char *text)
+static void stop(void *agent)
 {
-    static const char *const names[] = {"error", "warning", "info", "debug"};
-    (void)user;
-    fprintf(stderr, "%s: %s: %s\n", names[level], component, text);
-}
-
-/* The one agent of this process that signals stop. */
-static bay_agent *stopped_by_signal;
-
-static void on_signal(int number)
-{
-    (void)number;
-    bay_agent_stop(stopped_by_signal);
-}
-
-static void take_signals(bay_agent *agent)
-{
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    stopped_by_signal = agent;
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGINT, &action, NULL);
-}
-
-/* The agent goes, and with it what the handler would ring. */
-static void leave_signals(void)
-{
-    signal(SIGTERM, SIG_DFL);
-    signal(SIGINT, SIG_DFL);
-    stopped_by_signal = NULL;
+    bay_agent_stop(agent);
 }
 
 static int print_help(const bay_agent *agent, const char *program)
@@ -59,46 +26,29 @@ static int print_help(const bay_agent *agent, const char *program)
 
 static int serve(bay_agent *agent, const char *address)
 {
-    char full[256];
-    bool has_port = strrchr(address, ':') != NULL && address[strlen(address) - 1] != ']';
-    int len = snprintf(full, sizeof(full), "%s%s", address, has_port ? "" : ":8080");
-    if (address[0] == '\0' || address[0] == ':' || len < 0 || (size_t)len >= sizeof(full)) {
-        fprintf(stderr, "%.*s: cannot listen on \"%.80s\": ADDRESS[:PORT] is wanted\n",
-                BAY_STR(agent->name), address);
-        return EXIT_USAGE;
+    char full[PROGRAM_ADDRESS_BYTES];
+    if (!program_address(agent->name, address, full)) {
+        return PROGRAM_USAGE;
     }
     bay_diag diag = {.code = BAY_OK};
     if (bay_agent_listen(agent, full, &diag) != BAY_OK) {
         fprintf(stderr, "%.*s: cannot listen on %s: %s\n", BAY_STR(agent->name), full, diag.text);
-        return EXIT_FAILED;
+        return PROGRAM_FAILED;
     }
     int host_len = (int)(strrchr(full, ':') - full);
     fprintf(stderr, "%.*s: listening on %s://%.*s:%u%.*s\n", BAY_STR(agent->name),
             agent->certificate_file.len > 0 ? "https" : "http", host_len, full,
             bay_agent_port(agent), BAY_STR(agent->path));
-    take_signals(agent);
+    program_take_signals(stop, agent);
     bay_err err = bay_agent_run(agent, &diag);
-    leave_signals();
-    if (err == BAY_TIMEOUT) {
-        fprintf(stderr, "%.*s: %s; leaving without it\n", BAY_STR(agent->name), diag.text);
-        _exit(EXIT_FAILED); /* a thread still works on the agent's memory */
-    }
-    return err == BAY_OK ? 0 : EXIT_FAILED;
+    program_leave_signals();
+    return program_ended(agent->name, err, &diag);
 }
 
 static int print_errors(const bay_agent *agent, const bay_diag *diag)
 {
-    size_t told = agent != NULL ? agent->error_count : 0;
-    for (size_t i = 0; i < told && i < AGENT_ERRORS; i++) {
-        fprintf(stderr, "error: %s\n", agent->errors[i].text);
-    }
-    if (told > AGENT_ERRORS) {
-        fprintf(stderr, "error: and %zu more\n", told - AGENT_ERRORS);
-    }
-    if (told == 0 || agent->is_out_of_memory) {
-        fprintf(stderr, "error: %s\n", diag->text);
-    }
-    return EXIT_FAILED;
+    return program_print_errors(agent->errors, agent->error_count, AGENT_ERRORS,
+                                agent->is_out_of_memory, diag);
 }
 
 static int run(bay_agent *agent, int argc, char **argv)
@@ -124,7 +74,7 @@ static int run(bay_agent *agent, int argc, char **argv)
         } else {
             fprintf(stderr, "%.*s: unknown or incomplete option \"%s\"; see --help\n",
                     BAY_STR(agent->name), argv[i]);
-            return EXIT_USAGE;
+            return PROGRAM_USAGE;
         }
     }
     bay_diag diag = {.code = BAY_OK};
@@ -144,13 +94,12 @@ int bay_agent_main(bay_agent *agent, int argc, char **argv)
     int status;
     if (agent == NULL) {
         fprintf(stderr, "error: %s\n", bay_err_text(BAY_NOMEM));
-        return EXIT_FAILED;
+        return PROGRAM_FAILED;
     }
     if (bay_agent_check(agent, &diag) != BAY_OK) {
         status = print_errors(agent, &diag);
     } else {
-        signal(SIGPIPE, SIG_IGN);
-        log_set_sink(stderr_sink, NULL, LOG_WARN);
+        program_begin();
         status = run(agent, argc, argv);
     }
     bay_agent_free(agent);

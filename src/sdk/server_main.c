@@ -1,56 +1,22 @@
 /* bay_server_main: a program that is a server, on standard input and output unless --http asks for
- * an address. The only place of the library that prints, takes signals and ends the process. */
-#include <signal.h>
+ * an address. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "base/str.h"
+#include "sdk/program.h"
 #include "sdk/server_parts.h"
 
-enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
-
-static void stderr_sink(void *user, log_level level, const char *component, const char *text)
+static void stop(void *server)
 {
-    static const char *const names[] = {"error", "warning", "info", "debug"};
-    (void)user;
-    fprintf(stderr, "%s: %s: %s\n", names[level], component, text);
-}
-
-/* The one server of this process that signals stop. */
-static bay_server *stopped_by_signal;
-
-static void on_signal(int number)
-{
-    (void)number;
-    bay_server_stop(stopped_by_signal);
-}
-
-static void take_signals(bay_server *server)
-{
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    stopped_by_signal = server;
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGINT, &action, NULL);
-}
-
-/* The server goes, and with it what the handler would ring. */
-static void leave_signals(void)
-{
-    signal(SIGTERM, SIG_DFL);
-    signal(SIGINT, SIG_DFL);
-    stopped_by_signal = NULL;
+    bay_server_stop(server);
 }
 
 static bay_err listen_on(bay_server *server, const char *address)
 {
-    char full[256];
-    bool has_port = strrchr(address, ':') != NULL && address[strlen(address) - 1] != ']';
-    int len = snprintf(full, sizeof(full), "%s%s", address, has_port ? "" : ":8080");
-    if (address[0] == '\0' || address[0] == ':' || len < 0 || (size_t)len >= sizeof(full)) {
-        fprintf(stderr, "%s: cannot listen on \"%.80s\": ADDRESS[:PORT] is wanted\n", server->name,
-                address);
+    char full[PROGRAM_ADDRESS_BYTES];
+    if (!program_address(str_of(server->name), address, full)) {
         return BAY_INVALID;
     }
     bay_diag diag = {0};
@@ -79,16 +45,12 @@ static int serve(bay_server *server, const char *address)
         }
     }
     if (err != BAY_OK) {
-        return EXIT_FAILED;
+        return PROGRAM_FAILED;
     }
-    take_signals(server);
+    program_take_signals(stop, server);
     err = bay_server_run(server, &diag);
-    leave_signals();
-    if (err == BAY_TIMEOUT) {
-        fprintf(stderr, "%s: %s; leaving without it\n", server->name, diag.text);
-        _exit(EXIT_FAILED); /* a thread still works on the server's memory */
-    }
-    return err == BAY_OK ? 0 : EXIT_FAILED;
+    program_leave_signals();
+    return program_ended(str_of(server->name), err, &diag);
 }
 
 static void print_help(const bay_server *server, const char *program)
@@ -121,7 +83,7 @@ static int run(bay_server *server, int argc, char **argv)
         } else {
             fprintf(stderr, "%s: unknown or incomplete option \"%s\"; see --help\n", server->name,
                     argv[i]);
-            return EXIT_USAGE;
+            return PROGRAM_USAGE;
         }
     }
     return serve(server, address);
@@ -131,21 +93,15 @@ int bay_server_main(bay_server *server, int argc, char **argv)
 {
     bay_diag diag = {0};
     if (bay_server_check(server, &diag) != BAY_OK) {
-        size_t told = server != NULL ? server->error_count : 0;
-        for (size_t i = 0; i < told && i < SERVER_MAX_ERRORS; i++) {
-            fprintf(stderr, "error: %s\n", server->errors[i].text);
+        if (server == NULL) {
+            return program_print_errors(NULL, 0, 0, true, &diag);
         }
-        if (told > SERVER_MAX_ERRORS) {
-            fprintf(stderr, "error: and %zu more\n", told - SERVER_MAX_ERRORS);
-        }
-        if (told == 0 || server->is_out_of_memory) {
-            fprintf(stderr, "error: %s\n", diag.text);
-        }
+        program_print_errors(server->errors, server->error_count, SERVER_MAX_ERRORS,
+                             server->is_out_of_memory, &diag);
         bay_server_free(server);
-        return EXIT_FAILED;
+        return PROGRAM_FAILED;
     }
-    signal(SIGPIPE, SIG_IGN);
-    log_set_sink(stderr_sink, NULL, LOG_WARN);
+    program_begin();
     int status = run(server, argc, argv);
     bay_server_free(server);
     return status;

@@ -358,16 +358,18 @@ void http_reply_abort(http_reply *self)
     }
 }
 
-void http_owner_closed(http_exchange *exchange, bool is_complete)
+void http_owner_closed(void *face, http_exchange *exchange, bool is_complete)
 {
+    (void)face;
     const http_owner_ops **owner = http_exchange_user(exchange);
     if (owner != NULL) {
         (*owner)->closed(owner, exchange, is_complete);
     }
 }
 
-void http_owner_drained(http_exchange *exchange)
+void http_owner_drained(void *face, http_exchange *exchange)
 {
+    (void)face;
     const http_owner_ops **owner = http_exchange_user(exchange);
     if (owner != NULL) {
         (*owner)->drained(owner, exchange);

@@ -98,9 +98,9 @@ void http_reply_end(http_reply *self);
 /* Ends it by closing the connection; no `gone`. */
 void http_reply_abort(http_reply *self);
 
-/* For the http_handler's events: whoever looks after the exchange hears of it, if anybody does. */
-void http_owner_closed(http_exchange *exchange, bool is_complete);
-void http_owner_drained(http_exchange *exchange);
+/* An http_handler's events: whoever looks after the exchange hears of it, if anybody does. */
+void http_owner_closed(void *face, http_exchange *exchange, bool is_complete);
+void http_owner_drained(void *face, http_exchange *exchange);
 
 enum { HTTP_REPLY_FIELDS = 12 };
 /* What a browser of an allowed origin needs to see in any reply to `exchange`; nothing for others.

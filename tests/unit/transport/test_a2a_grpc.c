@@ -181,13 +181,13 @@ static void on_request(void *user, http_exchange *exchange)
 static void on_closed(void *user, http_exchange *exchange, bool is_complete)
 {
     (void)user;
-    http_owner_closed(exchange, is_complete);
+    http_owner_closed(NULL, exchange, is_complete);
 }
 
 static void on_drained(void *user, http_exchange *exchange)
 {
     (void)user;
-    http_owner_drained(exchange);
+    http_owner_drained(NULL, exchange);
 }
 
 static const http_handler handler = {

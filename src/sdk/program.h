@@ -1,0 +1,31 @@
+/* What bay_server_main and bay_agent_main do as a program: print, take signals, end the process. No
+ * other place of the library does. */
+#ifndef SDK_PROGRAM_H
+#define SDK_PROGRAM_H
+
+#include "patchbay/types.h"
+
+enum { PROGRAM_FAILED = 1, PROGRAM_USAGE = 2, PROGRAM_ADDRESS_BYTES = 256 };
+
+/* Warnings and errors go to standard error; a closed pipe is an error, not a signal. */
+void program_begin(void);
+
+/* SIGTERM and SIGINT call `stop`, which must be fit for signal handlers, until program_leave. One
+ * object of the process at a time. */
+void program_take_signals(void (*stop)(void *object), void *object);
+void program_leave_signals(void);
+
+/* ADDRESS[:PORT] with the port filled in (8080). False, and said on standard error, when it is
+ * none. */
+bool program_address(bay_str name, const char *address, char out[PROGRAM_ADDRESS_BYTES]);
+
+/* Errors of registration, of which `kept` at most are there; else `diag`'s text. Returns
+ * PROGRAM_FAILED. */
+int program_print_errors(const bay_diag *errors, size_t count, size_t kept, bool is_out_of_memory,
+                         const bay_diag *diag);
+
+/* What serving ended with, as an exit status. BAY_TIMEOUT: a thread still works on the object's
+ * memory, so the process ends here, at once. */
+int program_ended(bay_str name, bay_err err, const bay_diag *diag);
+
+#endif
