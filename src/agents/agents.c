@@ -176,7 +176,7 @@ static bay_err agent_new(agents *of, const agents_entry *entry, agent **out, bay
         err = agents_made_new(of->options.loop, &of->options.tools, entry->settings, entry->public,
                               &self->made, diag);
     } else {
-        err = agents_remote_new(of->options.loop, of->options.http, entry->settings, entry->public,
+        err = agents_remote_new(of->options.loop, entry->settings, entry->public,
                                 of->options.aliases, &self->remote, diag);
     }
     if (err != BAY_OK) {

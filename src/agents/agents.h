@@ -19,7 +19,6 @@ typedef struct agents agents;
 
 typedef struct agents_options {
     loop *loop;
-    http_client *http;    /* borrowed */
     const bay_str *hosts; /* as http_face_options */
     size_t host_count;
     const bay_str *origins;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "a2a/push.h"
 #include "agents/relay_params.h"
 #include "agents/remote_parts.h"
 #include "base/err.h"
@@ -239,6 +240,64 @@ static bool knows_skill(relayed *self)
     return false;
 }
 
+/* The webhook that the call registers; JSON_NONE: none. */
+static json_val webhook_of(const relayed *self)
+{
+    if (self->method == A2A_CREATE_PUSH_CONFIG) {
+        return self->call->params;
+    }
+    bool is_send = self->method == A2A_SEND_MESSAGE || self->method == A2A_SEND_STREAMING_MESSAGE;
+    return is_send ? json_get(json_get(self->call->params, STR("configuration")),
+                              STR("taskPushNotificationConfig"))
+                   : JSON_NONE;
+}
+
+/* The agent posts to it for somebody it does not know, so the gateway looks at where that is. */
+static bay_err check_webhook(const relayed *self, json_val webhook, a2a_fault *fault)
+{
+    agents_remote *remote = self->remote;
+    bay_str url = {"", 0};
+    address_class kind;
+    arena_reset(&remote->scratch);
+    bay_err err = a2a_push_config_check(webhook, fault);
+    if (err == BAY_OK) {
+        err = json_str(json_get(webhook, STR("url")), &remote->scratch, &url);
+    }
+    if (err == BAY_OK && !address_rules_permit_url(remote->public->webhooks, url, &kind)) {
+        err = a2a_fault_set(fault, A2A_E_INVALID_PARAMS,
+                            "url: the webhook is at %s, which this gateway passes on to nobody",
+                            address_class_text(kind));
+    }
+    return err;
+}
+
+/* The line it goes out on. */
+static bay_err choose_line(relayed *self, remote_line **out, a2a_fault *fault)
+{
+    agents_remote *remote = self->remote;
+    bool is_push = (a2a_methods[self->method].flags & A2A_METHOD_PUSH) != 0;
+    json_val webhook = webhook_of(self);
+    *out = remote->line;
+    if (!is_push && !json_is(webhook, JSON_OBJECT)) {
+        return BAY_OK;
+    }
+    bay_err err = json_is(webhook, JSON_OBJECT) ? check_webhook(self, webhook, fault) : BAY_OK;
+    if (err == BAY_OK) {
+        err = remote_line_of(remote, self->call->version, out);
+    }
+    if (err != BAY_OK || *out != NULL) {
+        return err;
+    }
+    *out = remote->line;
+    return json_is(webhook, JSON_OBJECT)
+               ? a2a_fault_set(fault, A2A_E_PUSH_NOT_SUPPORTED,
+                               "agent \"%.*s\" sends notifications in A2A %s alone: register the "
+                               "webhook in that version",
+                               BAY_STR(remote->settings->name),
+                               a2a_version_names[a2a_link_interface(remote->line->to)->version].at)
+               : BAY_OK;
+}
+
 /* The same trace, a span of ours. */
 static bay_str child_span(bay_str traceparent, char out[TRACEPARENT_BYTES])
 {
@@ -310,16 +369,26 @@ static void begin(relayed *self)
     if (!knows_skill(self)) {
         return;
     }
+    a2a_fault fault = {0};
+    remote_line *line = NULL;
+    bay_err err = choose_line(self, &line, &fault);
+    if (err != BAY_OK) {
+        if (fault.error != A2A_NO_ERROR) {
+            fail_call(self, &fault);
+        } else {
+            fail_with(self, A2A_E_BUSY, "out of memory");
+        }
+        return;
+    }
     http_field fields[MOST_FIELDS + OUR_FIELDS];
     char trace[TRACEPARENT_BYTES];
     buf params;
-    a2a_fault fault = {0};
     buf_init(&params, a2a_json_limits.max_bytes);
     list_remove(&self->link);
     list_push(&remote->calls, &self->link);
     remote->waiting_count--;
     remote->call_count++;
-    self->line = remote->line;
+    self->line = line;
     self->line->calls++;
     if (self->call->version != A2A_1_0 && a2a_link_interface(self->line->to)->version != A2A_0_1) {
         relay_alias_init(&self->alias, remote->aliases, remote->settings->name, self->call);
@@ -331,7 +400,7 @@ static void begin(relayed *self)
         .field_count = put_fields(self, trace, fields),
         .last_event_id = self->call->last_event_id,
     };
-    bay_err err = params.err;
+    err = params.err;
     if (err == BAY_OK) {
         err = a2a_link_start(self->line->to, &request, &link_events, self, &self->sent, &fault);
     }

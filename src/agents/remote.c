@@ -51,24 +51,24 @@ static bay_err load_keys(agents_remote *self, bay_diag *diag)
                           why.text[0] != '\0' ? why.text : bay_err_text(err));
 }
 
-static bay_err make_own_client(agents_remote *self, bay_diag *diag)
+static bay_err make_client(agents_remote *self, bay_diag *diag)
 {
     const agents_settings *settings = self->settings;
-    if (settings->tls_ca == NULL && settings->tls_certificate == NULL) {
-        return BAY_OK;
-    }
+    bool has_tls = settings->tls_ca != NULL || settings->tls_certificate != NULL;
+    bay_err err = agents_guard_init(&self->guard, settings, diag);
     tls_options options = {.certificate_file = settings->tls_certificate,
                            .key_file = settings->tls_key,
                            .ca_file = settings->tls_ca};
-    bay_err err = tls_client_new(&options, &self->tls, diag);
-    http_client_options client = {.limits = http_client_default_limits, .tls = self->tls};
+    if (err == BAY_OK && has_tls) {
+        err = tls_client_new(&options, &self->tls, diag);
+    }
+    http_client_options client = {.limits = http_client_default_limits,
+                                  .tls = self->tls,
+                                  .permit = agents_guard_permit,
+                                  .permit_user = &self->guard};
     client.limits.connect_timeout_ms = settings->connect_ms;
     client.limits.connections_per_origin = settings->connections;
-    err = err == BAY_OK ? http_client_new(self->loop, &client, &self->own_http) : err;
-    if (err == BAY_OK) {
-        self->http = self->own_http;
-    }
-    return err;
+    return err == BAY_OK ? http_client_new(self->loop, &client, &self->http) : err;
 }
 
 static void line_free(remote_line *self)
@@ -91,9 +91,8 @@ static void sweep_lines(void *argument)
     }
 }
 
-bay_err agents_remote_new(loop *on, http_client *http, const agents_settings *settings,
-                          const agents_public *public, agents_aliases *aliases, agents_remote **out,
-                          bay_diag *diag)
+bay_err agents_remote_new(loop *on, const agents_settings *settings, const agents_public *public,
+                          agents_aliases *aliases, agents_remote **out, bay_diag *diag)
 {
     agents_remote *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
@@ -101,7 +100,6 @@ bay_err agents_remote_new(loop *on, http_client *http, const agents_settings *se
     }
     self->service = remote_service;
     self->loop = on;
-    self->http = http;
     self->settings = settings;
     self->public = public;
     self->aliases = aliases;
@@ -116,7 +114,7 @@ bay_err agents_remote_new(loop *on, http_client *http, const agents_settings *se
     buf_init(&self->candidate, AGENTS_CARD_BYTES);
     arena_init(&self->scratch, SCRATCH_BYTES);
     bay_err err = load_keys(self, diag);
-    err = err == BAY_OK ? make_own_client(self, diag) : err;
+    err = err == BAY_OK ? make_client(self, diag) : err;
     if (err != BAY_OK) {
         agents_remote_free(self);
         return err;
@@ -146,7 +144,8 @@ void agents_remote_free(agents_remote *self)
     }
     agents_card_unref(self->card);
     jose_keys_free(self->keys);
-    http_client_free(self->own_http);
+    http_client_free(self->http);
+    agents_guard_fini(&self->guard);
     tls_free(self->tls);
     buf_fini(&self->url);
     buf_fini(&self->candidate);
@@ -260,6 +259,33 @@ static bay_err choose(agents_remote *self, json_val card, remote_line **out, con
         }
     }
     return BAY_VERSION;
+}
+
+/* Deliveries to webhooks of 0.2 and 0.3 are the same. */
+bay_err remote_line_of(agents_remote *self, a2a_version version, remote_line **out)
+{
+    a2a_interface found[INTERFACES];
+    size_t count = 0;
+    a2a_fault fault = {0};
+    *out = NULL;
+    if (is_family(a2a_link_interface(self->line->to)->version, version)) {
+        *out = self->line;
+        return BAY_OK;
+    }
+    arena_reset(&self->scratch);
+    bay_err err = a2a_interfaces_of(agents_card_source(self->card), &self->scratch, found,
+                                    INTERFACES, &count, &fault);
+    for (size_t i = 0; err == BAY_OK && *out == NULL && i < count; i++) {
+        if (!is_family(found[i].version, version) || !suits(self->settings, &found[i], false)) {
+            continue;
+        }
+        err = make_line(self, &found[i], out);
+        if (err == BAY_OK) {
+            list_push(&self->old_lines, &(*out)->link);
+        }
+        err = err == BAY_NOMEM ? err : BAY_OK; /* the next one, perhaps */
+    }
+    return err;
 }
 
 /* ---- the card -------------------------------------------------------------------------------- */

@@ -29,8 +29,8 @@ typedef struct agents_watch {
 /* Everything is borrowed and outlives it; `aliases` may be NULL. A key file that cannot be read is
  * BAY_INVALID with `diag`.
  */
-bay_err agents_remote_new(loop *loop, http_client *http, const agents_settings *settings,
-                          const agents_public *public, agents_aliases *aliases, agents_remote **out,
+bay_err agents_remote_new(loop *loop, const agents_settings *settings, const agents_public *public,
+                          agents_aliases *aliases, agents_remote **out,
                           bay_diag *diag) BAY_MUST_CHECK;
 /* What is open fails with A2A_E_UNAVAILABLE. NULL is fine. */
 void agents_remote_free(agents_remote *self);

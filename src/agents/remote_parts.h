@@ -3,6 +3,7 @@
 #define AGENTS_REMOTE_PARTS_H
 
 #include "agents/fetch.h"
+#include "agents/guard.h"
 #include "agents/remote.h"
 #include "transport/a2a_link.h"
 
@@ -19,9 +20,9 @@ enum { REMOTE_ERROR_BYTES = 240, REMOTE_SETS = 8 /* of keys that one card is ver
 struct agents_remote {
     a2a_service service; /* first */
     loop *loop;
-    http_client *http;     /* the loop's, or its own */
-    http_client *own_http; /* with TLS settings of its own; NULL */
-    tls_context *tls;
+    http_client *http; /* its own: behind its guard, with its TLS settings */
+    agents_guard guard;
+    tls_context *tls; /* NULL: the system's trust */
     const agents_settings *settings;
     const agents_public *public;
     agents_aliases *aliases; /* borrowed; NULL: ids of clients are not translated */
@@ -75,6 +76,10 @@ bay_err remote_take_card(agents_remote *self, bay_str text, bool is_verified,
                          const char **out_why) BAY_MUST_CHECK;
 void remote_tell_watches(agents_remote *self);
 void remote_line_drop(agents_remote *self, remote_line *line);
+/* The line for a webhook that is registered in `version`: agents deliver in the version that they
+ * were asked in. One of its own is swept when no call is on it. NULL: the agent has none; or
+ * BAY_NOMEM. */
+bay_err remote_line_of(agents_remote *self, a2a_version version, remote_line **out) BAY_MUST_CHECK;
 /* A call, or the card, did or did not get through. */
 void remote_reached(agents_remote *self);
 void remote_missed(agents_remote *self);

@@ -6,6 +6,7 @@
 #include "a2a/protocol.h"
 #include "auth/jose.h"
 #include "base/circuit.h"
+#include "net/address.h"
 #include "wire/field.h"
 
 enum {
@@ -32,6 +33,8 @@ typedef struct agents_settings {
     a2a_version version;
     bool has_binding;
     a2a_binding binding;
+    const bay_str *allow; /* rules of net/address: where its card may lead as well */
+    size_t allow_count;
     agents_verify verify;
     const char *tls_ca; /* files; NULL: none */
     const char *tls_certificate;
@@ -58,6 +61,7 @@ typedef struct agents_public {
     bay_str jku;         /* where its public half is; "" */
     bool is_hybrid_default;
     uint32_t card_max_age_s;
+    const address_rules *webhooks; /* where webhooks may be as well; NULL: public addresses only */
 } agents_public;
 
 #endif

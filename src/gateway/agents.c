@@ -16,6 +16,7 @@ typedef struct shared {
     uint32_t references;
     const config *config;
     jose_key *key;
+    address_rules *webhooks;
     agents_public public;
     char base[4096];
     char grpc[ADDRESS_BYTES];
@@ -33,6 +34,7 @@ static void shared_unref(shared *self)
 {
     if (self != NULL && --self->references == 0) {
         jose_key_free(self->key);
+        address_rules_free(self->webhooks);
         config_free(self->config);
         mem_free(self);
     }
@@ -123,6 +125,7 @@ static void write_public(const worker *self, shared *of)
         .jku = of->key != NULL ? buf_view(&jku) : (bay_str){"", 0},
         .is_hybrid_default = settings->hybrid,
         .card_max_age_s = settings->card_max_age_ms / 1000,
+        .webhooks = of->webhooks,
     };
 }
 
@@ -134,7 +137,11 @@ static bay_err shared_new(const worker *self, shared **out, bay_diag *diag)
     }
     made->references = 1;
     made->config = config_ref(self->config);
+    config_list webhooks = self->config->a2a.webhooks;
     bay_err err = read_key(made, diag);
+    if (err == BAY_OK && webhooks.count > 0) {
+        err = address_rules_new(webhooks.at, webhooks.count, &made->webhooks, diag);
+    }
     if (err != BAY_OK) {
         shared_unref(made);
         return err;
@@ -165,6 +172,8 @@ static void write_settings(const config *all, const config_agent *agent, hold *o
         .version = agent->version > 0 ? (a2a_version)(agent->version - 1) : A2A_1_0,
         .has_binding = agent->binding > 0,
         .binding = agent->binding > 0 ? (a2a_binding)(agent->binding - 1) : A2A_JSONRPC,
+        .allow = agent->allow.at,
+        .allow_count = agent->allow.count,
         .verify = {agent->verify.keys, agent->verify.jku.at, agent->verify.jku.count,
                    agent->verify.is_required},
         .tls_ca = file_of(agent->tls.ca),
@@ -197,7 +206,6 @@ bay_err worker_agents_init(worker *self, bay_diag *diag)
     uint32_t keep_alive_ms = settings->timeouts.keep_alive_ms;
     agents_options options = {
         .loop = self->loop,
-        .http = self->http,
         .hosts = settings->allowed_hosts.at,
         .host_count = settings->allowed_hosts.count,
         .origins = settings->allowed_origins.at,

@@ -233,6 +233,7 @@ typedef struct config_agent {
     config_map headers;
     unsigned version; /* config_agent_version */
     unsigned binding; /* 0: auto; then a2a_binding, one higher */
+    config_list allow; /* rules of net/address: where its card may lead as well */
     config_agent_verify verify;
     config_agent_expose expose;
     config_server_tls tls;
@@ -252,6 +253,7 @@ typedef struct config_a2a {
     bool hybrid;        /* the card for who names no version */
     bool lenient;
     uint32_t card_max_age_ms;
+    config_list webhooks; /* rules of net/address: where webhooks may be as well */
 } config_a2a;
 
 typedef struct config {

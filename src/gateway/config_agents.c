@@ -2,6 +2,7 @@
  * where their skills are tools of the catalog. */
 #include "base/mem.h"
 #include "gateway/config_internal.h"
+#include "net/address.h"
 #include "wire/uri.h"
 
 /* http or https with a host, and nothing secret in it; says what is wrong. */
@@ -37,6 +38,7 @@ static void check_made_of_tools(config_loader *loader, const config_node *node,
     const char *unused = agent->headers.count > 0          ? "headers"
                          : agent->version != 0             ? "version"
                          : agent->binding != 0             ? "binding"
+                         : agent->allow.count > 0          ? "allow"
                          : agent->verify.keys.len > 0      ? "verify"
                          : agent->verify.jku.count > 0     ? "verify"
                          : agent->verify.is_required       ? "verify"
@@ -48,6 +50,17 @@ static void check_made_of_tools(config_loader *loader, const config_node *node,
         config_warn(loader, config_line_of(node, unused),
                     "%s: %s has no effect on an agent made of tools", loader->path, unused);
     }
+}
+
+void config_check_rules(config_loader *loader, uint32_t line, const char *section, const char *key,
+                        config_list list)
+{
+    address_rules *rules = NULL;
+    bay_diag why = {0};
+    if (list.count > 0 && address_rules_new(list.at, list.count, &rules, &why) != BAY_OK) {
+        config_error(loader, line, "%s.%s: %s", section, key, why.text);
+    }
+    address_rules_free(rules);
 }
 
 static void check_elsewhere(config_loader *loader, const config_node *node,
@@ -65,6 +78,7 @@ static void check_elsewhere(config_loader *loader, const config_node *node,
             return;
         }
     }
+    config_check_rules(loader, config_line_of(node, "allow"), loader->path, "allow", agent->allow);
     for (size_t i = 0; i < agent->verify.jku.count; i++) {
         if (!check_address(loader, config_line_of(node, "verify"), "verify.jku",
                            agent->verify.jku.at[i], NULL)) {

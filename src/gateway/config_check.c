@@ -138,6 +138,7 @@ void config_check_top(config_loader *loader, const config_node *node, const conf
                      "a2a.publicUrl: write the address clients reach the gateway at, such as "
                      "https://gateway.example, without a slash at its end");
     }
+    config_check_rules(loader, config_line_of(node, "a2a"), "a2a", "webhooks", self->a2a.webhooks);
     if (self->limits.held_bytes > 0 && self->limits.body_bytes > self->limits.held_bytes) {
         config_error(loader, config_line_of(node, "limits"),
                      "limits: bodyBytes is larger than heldBytes: raise heldBytes");

@@ -180,6 +180,9 @@ void config_fit_name(config_loader *loader, const config_node *node, char *name)
 void config_check_names(config_loader *loader, const config *self);
 void config_check_profiles(config_loader *loader, const config *self);
 /* Also of what a file alone can be wrong about. */
+/* A list of rules of net/address. */
+void config_check_rules(config_loader *loader, uint32_t line, const char *section, const char *key,
+                        config_list list);
 void config_check_agent(config_loader *loader, const config_node *node, config_agent *agent);
 void config_check_agents(config_loader *loader, const config_node *node, const config *self);
 

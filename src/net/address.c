@@ -9,6 +9,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "wire/header.h"
+#include "wire/uri.h"
 
 typedef struct prefix {
     uint8_t bytes[16];
@@ -293,6 +295,32 @@ bool address_rules_permit(const address_rules *self, bay_str host, const net_add
         const address_rule *rule = self->rules[i];
         if (rule->is_name ? kind != ADDRESS_METADATA && name_matches(rule, host)
                           : is_within(address, rule->start.bytes, rule->bits)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool address_rules_permit_url(const address_rules *self, bay_str url, address_class *out_kind)
+{
+    uri parts;
+    net_address address;
+    *out_kind = ADDRESS_GLOBAL;
+    if (uri_parse(&parts, url) != BAY_OK) {
+        return true;
+    }
+    if (address_parse(parts.host, &address) == BAY_OK) {
+        *out_kind = address_class_of(&address);
+        return address_rules_permit(self, parts.host, &address);
+    }
+    if (!header_host_is_loopback(parts.host)) {
+        return true;
+    }
+    static const bay_str here[] = {STR_INIT("127.0.0.1"), STR_INIT("::1")};
+    *out_kind = ADDRESS_LOOPBACK;
+    for (size_t i = 0; i < ARRAY_LEN(here); i++) {
+        if (address_parse(here[i], &address) == BAY_OK &&
+            address_rules_permit(self, parts.host, &address)) {
             return true;
         }
     }

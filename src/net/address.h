@@ -54,4 +54,8 @@ void address_rules_free(address_rules *self); /* NULL is fine */
 /* `host`: as it was asked for; empty when only the address is known. `self` NULL: no rules. */
 bool address_rules_permit(const address_rules *self, bay_str host, const net_address *address);
 
+/* The same for a URL, as far as can be told before its host is looked up: false with `out_kind`
+ * where it names an address, or this machine, that may not be connected to. */
+bool address_rules_permit_url(const address_rules *self, bay_str url, address_class *out_kind);
+
 #endif

@@ -196,7 +196,7 @@ bay_err agent_push_url(void *user, bay_str url, a2a_fault *fault)
 {
     const agent_push *self = user;
     uri parts;
-    net_address address;
+    address_class kind;
     if (url.len > A2A_PUSH_URL_BYTES || uri_parse(&parts, url) != BAY_OK || parts.host.len == 0 ||
         parts.has_userinfo ||
         !(str_eq_nocase(parts.scheme, STR("https")) || str_eq_nocase(parts.scheme, STR("http")))) {
@@ -204,18 +204,9 @@ bay_err agent_push_url(void *user, bay_str url, a2a_fault *fault)
         return BAY_INVALID;
     }
     /* A name is looked up when it is connected to, each time anew. */
-    if (address_parse(parts.host, &address) == BAY_OK) {
-        return address_rules_permit(self->rules, parts.host, &address)
-                   ? BAY_OK
-                   : refuse(fault, address_class_text(address_class_of(&address)));
-    }
-    static const bay_str here[] = {STR_INIT("127.0.0.1"), STR_INIT("::1")};
-    bool may_be_here = !header_host_is_loopback(parts.host);
-    for (size_t i = 0; i < ARRAY_LEN(here) && !may_be_here; i++) {
-        may_be_here = address_parse(here[i], &address) == BAY_OK &&
-                      address_rules_permit(self->rules, parts.host, &address);
-    }
-    return may_be_here ? BAY_OK : refuse(fault, address_class_text(ADDRESS_LOOPBACK));
+    return address_rules_permit_url(self->rules, url, &kind)
+               ? BAY_OK
+               : refuse(fault, address_class_text(kind));
 }
 
 /* --- the public face ------------------------------------------------------------------------- */

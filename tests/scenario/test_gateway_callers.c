@@ -159,7 +159,8 @@ static void push_and_extended_card_are_passed_on(void **state)
     (void)snprintf(own, sizeof(own), "127.0.0.1:%u", peer.port);
     (void)snprintf(
         text, sizeof(text),
-        "{'agents':{'far':{'url':'http://%s','headers':{'X-Key':'s3cr3t'},"
+        "{'a2a':{'webhooks':['127.0.0.1']},'agents':{'far':{'url':'http://%s',"
+        "'headers':{'X-Key':'s3cr3t'},"
         "'expose':{'tools':false}},'poor':{'url':'http://%s','expose':{'tools':false}}}}",
         own, own);
     rig_open(&rig, text, 1);

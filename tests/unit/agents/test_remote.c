@@ -28,6 +28,7 @@ typedef struct script {
     const char *answer; /* to a POST: a whole JSON-RPC result */
     const char *stream; /* to a POST, in its place: events */
     const char *etag;
+    const char *older;  /* path of an interface of 0.3 in its card; NULL: none */
     bool lacks_current; /* no agent-card.json */
     int card_status;
     int cards;
@@ -53,6 +54,13 @@ static void answer_card(script *self, http_exchange *exchange)
     http_field fields[] = {{STR("Content-Type"), STR("application/json")},
                            {STR("Cache-Control"), STR("max-age=1")},
                            {STR("ETag"), str_of(self->etag != NULL ? self->etag : "\"1\"")}};
+    char older[160] = "";
+    if (self->older != NULL) {
+        (void)snprintf(older, sizeof(older),
+                       ",{\"url\":\"http://%s:%u%s\",\"protocolBinding\":\"JSONRPC\","
+                       "\"protocolVersion\":\"0.3\"}",
+                       self->host, self->port, self->older);
+    }
     self->cards++;
     if (self->lacks_current && !is_old) {
         http_exchange_reply(exchange, 404, NULL, 0, STR(""));
@@ -69,11 +77,11 @@ static void answer_card(script *self, http_exchange *exchange)
     (void)snprintf(text, sizeof(text),
                    "{\"name\":\"Far\",\"description\":\"d\",\"version\":\"1\","
                    "\"supportedInterfaces\":[{\"url\":\"http://%s:%u/rpc\",\"protocolBinding\":"
-                   "\"JSONRPC\",\"protocolVersion\":\"1.0\",\"tenant\":\"theirs\"}],"
+                   "\"JSONRPC\",\"protocolVersion\":\"1.0\",\"tenant\":\"theirs\"}%s],"
                    "\"capabilities\":{\"streaming\":true},\"defaultInputModes\":[\"text/plain\"],"
                    "\"defaultOutputModes\":[\"text/plain\"],\"skills\":[{\"id\":\"a\",\"name\":"
                    "\"A\",\"description\":\"d\",\"tags\":[\"t\"]}]}",
-                   self->host, self->port);
+                   self->host, self->port, older);
     http_exchange_reply(exchange, 200, fields, ARRAY_LEN(fields), str_of(text));
 }
 
@@ -205,7 +213,6 @@ static bool caller_init(caller *self, a2a_method method, const char *params)
 
 typedef struct rig {
     loop *loop;
-    http_client *http;
     script script;
     agents_settings settings;
     agents_public public;
@@ -224,11 +231,9 @@ static bay_err rig_open(rig *self)
                                        "\"text\":\"hi\"}]}}}"}};
     http_server_options server = {
         .limits = http_server_default_limits, .handler = &handler, .user = &self->script};
-    http_client_options client = {.limits = http_client_default_limits};
     bay_err err = loop_new(&self->loop);
     err = err == BAY_OK ? http_server_new(self->loop, &server, &self->script.server) : err;
     err = err == BAY_OK ? http_server_listen(self->script.server, STR("127.0.0.1:0"), &diag) : err;
-    err = err == BAY_OK ? http_client_new(self->loop, &client, &self->http) : err;
     if (err == BAY_OK) {
         self->script.port = http_server_port(self->script.server);
         (void)snprintf(self->url, sizeof(self->url), "http://127.0.0.1:%u", self->script.port);
@@ -237,13 +242,15 @@ static bay_err rig_open(rig *self)
                                            .url = str_of(self->url),
                                            .fields = &secret,
                                            .field_count = 1,
+                                           .connect_ms = 5000,
+                                           .connections = 16,
                                            .timeout_ms = 5000,
                                            .stream_idle_ms = 5000,
                                            .refresh_ms = 60000,
                                            .answer_bytes = 1 << 20,
                                            .circuit = {3, 60000, 100000}};
-        err = agents_remote_new(self->loop, self->http, &self->settings, &self->public, NULL,
-                                &self->remote, &diag);
+        err = agents_remote_new(self->loop, &self->settings, &self->public, NULL, &self->remote,
+                                &diag);
     }
     return err;
 }
@@ -251,9 +258,6 @@ static bay_err rig_open(rig *self)
 static void rig_close(rig *self)
 {
     agents_remote_free(self->remote);
-    if (self->http != NULL) {
-        http_client_free(self->http);
-    }
     if (self->script.server != NULL) {
         http_server_free(self->script.server);
     }
@@ -325,6 +329,91 @@ static void credentials_stay_with_the_host_they_are_for(void **state)
     assert_int_equal(self.script.posts, 1);
     assert_null(strstr(self.script.seen, "s3cr3t"));
     arena_fini(&one.memory);
+    rig_close(&self);
+}
+
+#define HOOK(url) "{\"taskId\":\"t\",\"url\":\"" url "\"}"
+#define SEND_WITH(url)                                                                             \
+    "{\"message\":{\"messageId\":\"m\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"x\"}]},"      \
+    "\"configuration\":{\"taskPushNotificationConfig\":{\"url\":\"" url "\"}}}"
+
+/* How a call of that version ends; A2A_NO_ERROR: it went out. */
+static a2a_error outcome(rig *self, a2a_method method, a2a_version version, const char *params)
+{
+    caller one;
+    int before = self->script.posts;
+    assert_true(caller_init(&one, method, params));
+    one.call.version = version;
+    begin(self, &one);
+    turn_until(self, &one.ended, 1);
+    arena_fini(&one.memory);
+    return self->script.posts > before ? A2A_NO_ERROR : one.fault.error;
+}
+
+/* The agent delivers to it for somebody that it does not know. */
+static void webhooks_are_public(void **state)
+{
+    (void)state;
+    static const bay_str allow[] = {STR_INIT("127.0.0.1")};
+    rig self;
+    bay_diag diag = {0};
+    address_rules *rules = NULL;
+    assert_int_equal(rig_open(&self), BAY_OK);
+    static const char *const refused[] = {HOOK("http://127.0.0.1:9/x"),
+                                          HOOK("http://localhost/"),
+                                          HOOK("http://10.0.0.1/"),
+                                          HOOK("http://[::1]/"),
+                                          HOOK("http://169.254.169.254/latest"),
+                                          HOOK("ftp://x/"),
+                                          HOOK("https://a:b@x.example/"),
+                                          HOOK("")};
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+        assert_int_equal(outcome(&self, A2A_CREATE_PUSH_CONFIG, A2A_1_0, refused[i]),
+                         A2A_E_INVALID_PARAMS);
+    }
+    assert_int_equal(
+        outcome(&self, A2A_SEND_MESSAGE, A2A_1_0, SEND_WITH("http://169.254.169.254/")),
+        A2A_E_INVALID_PARAMS);
+    assert_int_equal(outcome(&self, A2A_CREATE_PUSH_CONFIG, A2A_1_0, HOOK("https://x.example/h")),
+                     A2A_NO_ERROR);
+    assert_int_equal(outcome(&self, A2A_SEND_MESSAGE, A2A_1_0, SEND_WITH("https://x.example/")),
+                     A2A_NO_ERROR);
+    assert_int_equal(address_rules_new(allow, 1, &rules, &diag), BAY_OK);
+    self.public.webhooks = rules;
+    assert_int_equal(outcome(&self, A2A_CREATE_PUSH_CONFIG, A2A_1_0, HOOK("http://127.0.0.1:9/x")),
+                     A2A_NO_ERROR);
+    assert_int_equal(outcome(&self, A2A_CREATE_PUSH_CONFIG, A2A_1_0, HOOK("http://10.0.0.1/")),
+                     A2A_E_INVALID_PARAMS);
+    rig_close(&self);
+    address_rules_free(rules);
+}
+
+/* An agent delivers in the version in which it was asked, so it is asked in the caller's. */
+static void webhooks_are_registered_in_the_callers_version(void **state)
+{
+    (void)state;
+    rig self;
+    assert_int_equal(rig_open(&self), BAY_OK);
+    assert_int_equal(outcome(&self, A2A_CREATE_PUSH_CONFIG, A2A_0_3, HOOK("https://x.example/")),
+                     A2A_E_PUSH_NOT_SUPPORTED);
+    assert_int_equal(outcome(&self, A2A_SEND_MESSAGE, A2A_0_2, SEND_WITH("https://x.example/")),
+                     A2A_E_PUSH_NOT_SUPPORTED);
+    assert_int_equal(outcome(&self, A2A_SEND_MESSAGE, A2A_0_2, SEND), A2A_NO_ERROR);
+    rig_close(&self);
+
+    assert_int_equal(rig_open(&self), BAY_OK);
+    self.script.older = "/old";
+    assert_int_equal(outcome(&self, A2A_CREATE_PUSH_CONFIG, A2A_0_2, HOOK("https://x.example/")),
+                     A2A_NO_ERROR);
+    assert_non_null(strstr(self.script.seen, "\"tasks/pushNotificationConfig/set\""));
+    assert_int_equal(outcome(&self, A2A_SEND_MESSAGE, A2A_0_3, SEND_WITH("https://x.example/")),
+                     A2A_NO_ERROR);
+    assert_non_null(strstr(self.script.seen, "\"message/send\""));
+    assert_int_equal(outcome(&self, A2A_SEND_MESSAGE, A2A_0_3, SEND), A2A_NO_ERROR);
+    assert_non_null(strstr(self.script.seen, "\"SendMessage\""));
+    assert_int_equal(outcome(&self, A2A_CREATE_PUSH_CONFIG, A2A_1_0, HOOK("https://x.example/")),
+                     A2A_NO_ERROR);
+    assert_non_null(strstr(self.script.seen, "\"CreateTaskPushNotificationConfig\""));
     rig_close(&self);
 }
 
@@ -486,7 +575,7 @@ static void keys_that_cannot_be_read_are_said_at_once(void **state)
     assert_int_equal(rig_open(&self), BAY_OK);
     self.settings.verify.keys_file = STR("/nonexistent/keys.json");
     assert_int_equal(
-        agents_remote_new(self.loop, self.http, &self.settings, &self.public, NULL, &remote, &diag),
+        agents_remote_new(self.loop, &self.settings, &self.public, NULL, &remote, &diag),
         BAY_INVALID);
     assert_non_null(strstr(diag.text, "agents.far.verify.keys"));
     assert_null(remote);
@@ -525,6 +614,8 @@ int main(void)
         cmocka_unit_test(an_agent_that_cannot_be_had_is_left_alone),
         cmocka_unit_test(credentials_stay_with_the_host_they_are_for),
         cmocka_unit_test(a_call_waits_for_the_card_and_goes_out_as_it_says),
+        cmocka_unit_test(webhooks_are_public),
+        cmocka_unit_test(webhooks_are_registered_in_the_callers_version),
         cmocka_unit_test(the_older_path_of_a_card_is_tried),
         cmocka_unit_test(streams_go_through_and_slow_callers_hold_back_their_own),
         cmocka_unit_test(whoever_leaves_is_ended_at_once_and_once),

@@ -561,6 +561,7 @@ static void agents_differ_by_any_key(void **state)
         "agents: {a: {url: 'http://x', headers: {A: b}}}\n",
         "agents: {a: {url: 'http://x', version: '1.0'}}\n",
         "agents: {a: {url: 'http://x', verify: {keys: k}}}\n",
+        "agents: {a: {url: 'http://x', allow: [127.0.0.1]}}\n",
         "agents: {a: {url: 'http://x', expose: {tools: false}}}\n",
         "agents: {a: {url: 'http://x', failures: 1}}\n",
         "agents: {a: {tools: ['*']}}\n",

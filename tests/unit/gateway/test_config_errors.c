@@ -41,6 +41,8 @@ static const mistake mistakes[] = {
      "patchbay.yaml:2: agents.a.version needs one of auto, 0.1, 0.2, 0.3, 1.0"},
     {AGENT "{url: 'http://x/', binding: REST}\n",
      "patchbay.yaml:2: agents.a.binding needs one of auto, JSONRPC, HTTP+JSON, GRPC"},
+    {AGENT "{url: 'http://x/', allow: ['10.0.0.0/99']}\n", "patchbay.yaml:2: agents.a.allow: *"},
+    {"a2a: {webhooks: ['/']}\n", "patchbay.yaml:1: a2a.webhooks: *"},
     {AGENT "{url: 'http://x/', verify: {required: true}}\n",
      "patchbay.yaml:2: agents.a.verify: required needs keys *"},
     {AGENT "{url: 'http://x/', verify: {jku: [x]}}\n",

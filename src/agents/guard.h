@@ -1,0 +1,24 @@
+/* Where the card of a remote agent may lead. Whoever writes a card is a stranger to the gateway's
+ * network: one that comes from a public address leads to public addresses, and none leads to where
+ * clouds tell machines their secrets. What the configuration names itself may be anywhere. Asked
+ * for each address in the moment before it is connected to. */
+#ifndef AGENTS_GUARD_H
+#define AGENTS_GUARD_H
+
+#include "agents/settings.h"
+
+typedef struct agents_guard {
+    const agents_settings *settings;
+    address_rules *rules; /* NULL: none */
+    int reach;            /* how far away the agent itself was seen; 0: not yet */
+} agents_guard;
+
+/* `settings` is borrowed. Errors: BAY_SYNTAX with `diag` (one of `allow`), BAY_LIMIT, BAY_NOMEM. */
+bay_err agents_guard_init(agents_guard *self, const agents_settings *settings,
+                          bay_diag *diag) BAY_MUST_CHECK;
+void agents_guard_fini(agents_guard *self);
+
+/* A socket_permit; `user` is the guard. */
+bool agents_guard_permit(void *user, bay_str host, const net_address *address);
+
+#endif
