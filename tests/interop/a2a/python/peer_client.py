@@ -325,7 +325,7 @@ async def case_subscribe_terminal(peer):
     async def follow():
         return [one async for one in peer.subscribe(task.id)]
 
-    await refused(follow(), "UnsupportedOperation", "-32004", "has ended", "terminal", "400")
+    await refused(follow(), "UnsupportedOperation", "-32004", "has ended", "terminal", "400", "Resource not found")
 
 
 async def case_not_cancelable(peer):
