@@ -346,9 +346,13 @@ void agent_write_received(json_val message, bay_str task_id, bay_str context_id,
     json_quote(out, context_id);
     buf_lit(out, ",\"taskId\":");
     json_quote(out, task_id);
+    /* normal form has no member twice */
+    json_val sent_context = json_get(message, STR("contextId"));
+    json_val sent_task = json_get(message, STR("taskId"));
     json_iter it = json_iter_of(message);
     while (json_next(&it)) {
-        if (!json_str_eq(it.key, STR("contextId")) && !json_str_eq(it.key, STR("taskId"))) {
+        bool is_replaced = it.value.at == sent_context.at || it.value.at == sent_task.at;
+        if (!is_replaced) {
             buf_char(out, ',');
             buf_str(out, json_raw(it.key));
             buf_char(out, ':');

@@ -296,8 +296,14 @@ void json_quote(buf *out, bay_str text)
     const unsigned char *at =
         text.len > 0 ? (const unsigned char *)text.at : (const unsigned char *)"";
     const unsigned char *end = at + text.len;
-    if (text.len < SIZE_MAX - 2) {
-        buf_reserve(out, text.len + 2); /* most texts need no more */
+    /* Most texts need no more room than this, and no escapes. */
+    if (text.len < SIZE_MAX - 2 && buf_reserve(out, text.len + 2) && scan->utf8(at, end) == end &&
+        scan->string(at, end) == end) {
+        char *to = out->at + out->len;
+        to[0] = to[text.len + 1] = '"';
+        memcpy(to + 1, at, text.len);
+        out->len += text.len + 2;
+        return;
     }
     buf_char(out, '"');
     while (at < end) {
