@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -222,13 +223,50 @@ bay_err worker_agents_init(worker *self, bay_diag *diag)
                          : diag_set(diag, err, "agents could not be set up: %s", bay_err_text(err));
 }
 
-/* Those whose settings, and what all share, are as they were. */
-static bool is_kept(const worker *self, const config_agent *agent)
+/* ---- what changed ---------------------------------------------------------------------------- */
+
+/* Which version of the file it is; 0: none. */
+static uint64_t file_state(bay_str path, uint64_t seed)
+{
+    struct stat seen;
+    if (path.len == 0 || stat(path.at, &seen) != 0) {
+        return seed;
+    }
+    const uint64_t parts[] = {
+        (uint64_t)seen.st_dev,         (uint64_t)seen.st_ino,          (uint64_t)seen.st_size,
+        (uint64_t)seen.st_mtim.tv_sec, (uint64_t)seen.st_mtim.tv_nsec, seed,
+    };
+    return str_hash((bay_str){(const char *)parts, sizeof(parts)}, 0);
+}
+
+/* Keys are rotated in their files, which keep their names. */
+static uint64_t files_of(const config *all, const config_agent *agent)
+{
+    const bay_str paths[] = {agent->verify.keys, agent->tls.ca, agent->tls.certificate,
+                             agent->tls.key, all->a2a.key};
+    uint64_t state = 0;
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        state = file_state(paths[i], state + i);
+    }
+    return state;
+}
+
+bool worker_agent_stays(const worker *self, const config *next, bay_str name)
 {
     const config *old = self->agents_config;
-    const config_agent *known = old != NULL ? config_agent_find(old, agent->name) : NULL;
-    return known != NULL && !known->is_disabled && config_equal_agent(known, agent) &&
-           config_equal_a2a(&old->a2a, &self->config->a2a);
+    const config_agent *agent = config_agent_find(next, name);
+    const config_agent *known = old != NULL ? config_agent_find(old, name) : NULL;
+    return known != NULL && agent != NULL && !known->is_disabled && !agent->is_disabled &&
+           config_equal_agent(known, agent) && config_equal_a2a(&old->a2a, &next->a2a) &&
+           self->agents_files[known - old->agents] == files_of(next, agent);
+}
+
+void worker_agents_forget(worker *self)
+{
+    config_free(self->agents_config);
+    mem_free(self->agents_files);
+    self->agents_config = NULL;
+    self->agents_files = NULL;
 }
 
 bay_err worker_agents_set(worker *self, bay_diag *diag)
@@ -240,10 +278,14 @@ bay_err worker_agents_set(worker *self, bay_diag *diag)
     shared *of = NULL;
     bay_err err = shared_new(self, &of, diag);
     agents_entry *entries = mem_array(all->agent_count + 1, sizeof(*entries));
+    uint64_t *files = mem_array(all->agent_count + 1, sizeof(*files));
     size_t count = 0;
-    err = err == BAY_OK && entries == NULL ? diag_set(diag, BAY_NOMEM, "out of memory") : err;
+    err = err == BAY_OK && (entries == NULL || files == NULL)
+              ? diag_set(diag, BAY_NOMEM, "out of memory")
+              : err;
     for (size_t i = 0; err == BAY_OK && i < all->agent_count; i++) {
         const config_agent *agent = &all->agents[i];
+        files[i] = files_of(all, agent);
         if (agent->is_disabled) {
             continue;
         }
@@ -259,18 +301,21 @@ bay_err worker_agents_set(worker *self, bay_diag *diag)
                                           .public = &of->public,
                                           .hold = held,
                                           .release = release,
-                                          .is_kept = is_kept(self, agent)};
+                                          .is_kept = worker_agent_stays(self, all, agent->name)};
     }
     if (err == BAY_OK) {
         err = agents_set(self->agents, entries, count, diag);
-        config_free(self->agents_config);
+        worker_agents_forget(self);
         self->agents_config = config_ref(all);
+        self->agents_files = files;
+        files = NULL;
     } else {
         for (size_t i = 0; i < count; i++) {
             release(entries[i].hold);
         }
     }
     mem_free(entries);
+    mem_free(files);
     shared_unref(of);
     return err;
 }

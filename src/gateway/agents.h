@@ -10,6 +10,10 @@ bay_err worker_agents_init(worker *self, bay_diag *diag) BAY_MUST_CHECK;
 /* The agents of the worker's configuration; those that did not change stay. Called again when the
  * listener has its port. */
 bay_err worker_agents_set(worker *self, bay_diag *diag) BAY_MUST_CHECK;
+/* Whether the agent of that name is the same in `next` as in what was set last: its settings, what
+ * all agents share, and the files they name. */
+bool worker_agent_stays(const worker *self, const config *next, bay_str name);
+void worker_agents_forget(worker *self); /* the configuration that was set last; at the end */
 /* The engine of the tools of an agent, for an upstream in process. NULL: there is no such agent. */
 mcp_server *worker_agents_engine(void *user, bay_str name);
 

@@ -108,7 +108,8 @@ static void make_own(reload *self, worker *on)
             continue;
         }
         slot **to = &self->slots[on->index][i];
-        if (known != NULL && config_equal_server(upstream_config(known->upstream), server)) {
+        if (known != NULL && config_equal_server(upstream_config(known->upstream), server) &&
+            (server->agent.len == 0 || worker_agent_stays(on, self->next, server->agent))) {
             *to = known;
         } else if (is_own) {
             bay_err err = slot_new(on, self->next, server, NULL, NULL, to);
@@ -222,13 +223,13 @@ static void swap(reload *self, worker *on)
     size_t old_count = on->slot_count;
     const config *old_config = on->config;
     on->config = config_ref(self->next);
+    set_agents(self, on); /* before what stands for their skills begins */
     bay_err err = worker_set_slots(on, slots, count);
     if (err != BAY_OK) {
         atomic_fetch_add(&self->failures, 1);
         LOG(LOG_ERROR, "gateway", "the faces could not be rebuilt: %s", bay_err_text(err));
     }
     retire_old(self, on, old, old_count);
-    set_agents(self, on);
     mem_free(old);
     config_free(old_config);
 }

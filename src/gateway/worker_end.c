@@ -2,6 +2,7 @@
  * all workers before the next one, and no loop is freed before all of them hold nothing more. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "gateway/agents.h"
 #include "gateway/worker.h"
 
 enum { TURN_MS = 50, GRACE_MS = 1000, FLUSH_MS = 5000 };
@@ -164,6 +165,6 @@ void worker_fini(worker *self)
 {
     session_store_free(self->sessions);
     loop_free(self->loop);
-    config_free(self->agents_config);
+    worker_agents_forget(self);
     config_free(self->config);
 }

@@ -313,6 +313,10 @@ static void write_file(const char *path, const char *text, bool is_public)
     fclose(file);
 }
 
+static const char other_key[] = "{'kty':'EC','crv':'P-256','kid':'other',"
+                                "'x':'MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4',"
+                                "'y':'4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM'}";
+
 static void a_card_is_believed_by_its_signature(void **state)
 {
     (void)state;
@@ -329,12 +333,7 @@ static void a_card_is_believed_by_its_signature(void **state)
         bool is_good = round == 0;
         /* signed by the trusted key; by nobody; by the trusted key while another is trusted */
         baseline = rig_descriptors();
-        write_file(path,
-                   round < 2 ? trusted
-                             : "{'kty':'EC','crv':'P-256','kid':'other',"
-                               "'x':'MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4',"
-                               "'y':'4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM'}",
-                   round < 2);
+        write_file(path, round < 2 ? trusted : other_key, round < 2);
         assert_true(peer_open(&peer, 0, round != 1 ? key : NULL));
         (void)snprintf(text, sizeof(text),
                        "{'agents':{'far':{'url':'http://127.0.0.1:%u','verify':{'keys':'%s',"
@@ -359,6 +358,13 @@ static void a_card_is_believed_by_its_signature(void **state)
             client_close(&one);
             get(&rig, &one, "/readyz", "");
             assert_non_null(client_find(&one, "\"verified\":true"));
+            client_close(&one);
+            /* the file has other keys now, and its name is the same */
+            write_file(path, other_key, false);
+            rig_ask_reload(&rig);
+            wait_until(atomic_load(&rig.reloaded) == 1);
+            get(&rig, &one, "/a2a/far/.well-known/agent-card.json", V1);
+            assert_int_equal(client_status(&one), 502);
         } else {
             client_close(&one);
             EXPECT(&rig, "/a2a/far", V1, SEND("echo", "hello"), 502, "-32603",
@@ -524,6 +530,36 @@ static void skills_are_tools(void **state)
          "\"resource_link\"", "https://far.example/more", "\"structuredContent\":{\"n\":1.0}");
     CALL(&rig, "far.echo", "{}", "{}", "message");
     close_rig(&rig);
+}
+
+/* Its skills are tools of where it is now, in sessions that were there before, too. */
+static void a_reload_moves_an_agent(void **state)
+{
+    (void)state;
+    gateway_rig rig;
+    char text[900];
+    agent_peer other;
+    open_rig(&rig, "", 2);
+    wait_until(atomic_load(&rig.started) == 1);
+    CALL(&rig, "far.echo", "{'message':'hello'}", "{}", "\"text\":\"hello\"");
+    CALL(&rig, "far.echo", "{'message':'hello'}", "{}", "\"text\":\"hello\"");
+    assert_int_equal(atomic_load(&peer.begun), 2);
+    assert_true(peer_open(&other, 0, NULL));
+    (void)snprintf(text, sizeof(text),
+                   "{'agents':{'far':{'url':'http://127.0.0.1:%u'}},'timeouts':{'drain':1}}",
+                   other.port);
+    rig_configure(&rig, text);
+    rig_ask_reload(&rig);
+    wait_until(atomic_load(&rig.reloaded) == 1);
+    for (int i = 0; i < 6; i++) {
+        CALL(&rig, "far.echo", "{'message':'hello'}", "{}", "\"text\":\"hello\"");
+    }
+    assert_int_equal(atomic_load(&peer.begun), 2);
+    assert_int_equal(atomic_load(&other.begun), 6);
+    rig.descriptors = baseline;
+    peer_close(&other);
+    peer_close(&peer);
+    rig_close(&rig);
 }
 
 static void a_skill_that_asks_is_answered(void **state)
@@ -848,6 +884,7 @@ int main(void)
 #endif
         cmocka_unit_test(a_dead_agent_fails_alone_and_comes_back),
         cmocka_unit_test(a_reload_changes_agents),
+        cmocka_unit_test(a_reload_moves_an_agent),
         cmocka_unit_test(a_drain_ends_streams),
         cmocka_unit_test(callers_that_leave_leave_nothing_behind),
         cmocka_unit_test(skills_are_tools),
