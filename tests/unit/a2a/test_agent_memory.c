@@ -24,7 +24,7 @@ static told *say(day *self, a2a_method method, const char *params)
 
 static void hold_some(rig *r, a2a_turn *turn)
 {
-    bay_err err = rig_status(turn, A2A_WORKING, "working");
+    bay_err err = a2a_turn_status_text(turn, A2A_WORKING, STR("working"));
     if (err == BAY_OK) {
         err = rig_artifact(turn, "a", "x", false, false);
     }

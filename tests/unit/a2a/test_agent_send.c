@@ -219,6 +219,82 @@ static void move_strangely(rig *r, a2a_turn *turn)
     a2a_turn_end(turn);
 }
 
+static void say_badly(rig *r, a2a_turn *turn)
+{
+    char *large = calloc(1, A2A_PART_BYTES + 1);
+    bay_str too_long = {large, A2A_PART_BYTES + 1};
+    (void)r;
+    assert_non_null(large);
+    assert_int_equal(a2a_turn_status_text(turn, A2A_WORKING, too_long), BAY_INVALID);
+    assert_int_equal(a2a_turn_reply_text(turn, too_long), BAY_INVALID);
+    free(large);
+    assert_int_equal(a2a_turn_status_text(turn, A2A_STATES, STR("x")), BAY_STATE);
+    assert_int_equal(a2a_turn_status_text(turn, A2A_WORKING, STR("a\"\xff")), BAY_OK);
+    assert_int_equal(a2a_turn_reply_text(turn, STR("late")), BAY_STATE);
+    assert_int_equal(a2a_turn_status_text(turn, A2A_COMPLETED, (bay_str){NULL, 0}), BAY_OK);
+    a2a_turn_end(turn);
+    assert_int_equal(a2a_turn_status_text(turn, A2A_COMPLETED, STR("x")), BAY_STATE);
+    assert_int_equal(a2a_turn_reply_text(turn, STR("x")), BAY_STATE);
+}
+
+static void complete_by_text(rig *r, a2a_turn *turn)
+{
+    (void)r;
+    assert_int_equal(a2a_turn_status_text(turn, A2A_COMPLETED, STR("done")), BAY_OK);
+    a2a_turn_end(turn);
+}
+
+static void complete_by_message(rig *r, a2a_turn *turn)
+{
+    (void)r;
+    assert_int_equal(rig_status(turn, A2A_COMPLETED, "done"), BAY_OK);
+    a2a_turn_end(turn);
+}
+
+static void reply_by_text(rig *r, a2a_turn *turn)
+{
+    (void)r;
+    assert_int_equal(a2a_turn_reply_text(turn, STR("done")), BAY_OK);
+    a2a_turn_end(turn);
+}
+
+static void reply_by_message(rig *r, a2a_turn *turn)
+{
+    (void)r;
+    assert_int_equal(rig_reply(turn, "done"), BAY_OK);
+    a2a_turn_end(turn);
+}
+
+/* What it answers, in an agent of its own: ids and times are the same in each. */
+static told *answer_of(void (*turn)(rig *r, a2a_turn *turn))
+{
+    rig *r = rig_new();
+    r->turn = turn;
+    told *call = rig_send(r, RIG_MESSAGE("m", ""));
+    assert_answered(call);
+    rig_free(r);
+    return call;
+}
+
+static void takes_a_text_for_a_message(void **state)
+{
+    (void)state;
+    told *call = answer_of(say_badly);
+    assert_holds(call->result, "\"parts\":[{\"text\":\"a\\\"\xef\xbf\xbd\"}]");
+    assert_holds(call->result, "\"parts\":[{\"text\":\"\"}]");
+    told_free(call);
+    told *by_text = answer_of(complete_by_text);
+    told *by_message = answer_of(complete_by_message);
+    assert_string_equal(by_text->result, by_message->result);
+    told_free(by_text);
+    told_free(by_message);
+    by_text = answer_of(reply_by_text);
+    by_message = answer_of(reply_by_message);
+    assert_string_equal(by_text->result, by_message->result);
+    told_free(by_text);
+    told_free(by_message);
+}
+
 static void ends_what_its_handler_left(void **state)
 {
     rig *r = rig_new();
@@ -548,6 +624,7 @@ int main(void)
         cmocka_unit_test(hides_what_is_anothers),
         cmocka_unit_test(answers_with_the_completed_task),
         cmocka_unit_test(answers_with_a_message),
+        cmocka_unit_test(takes_a_text_for_a_message),
         cmocka_unit_test(ends_what_its_handler_left),
         cmocka_unit_test(waits_and_asks_back),
         cmocka_unit_test(returns_at_once),
