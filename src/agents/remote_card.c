@@ -165,6 +165,8 @@ static void verify(agents_remote *self)
         take(self, false);
     } else if (!is_signed && rules->is_required) {
         fail(self, "%s", "its card is not signed");
+    } else if (!is_signed && self->is_verified) { /* whoever changes a card can strip it, too */
+        fail(self, "%s", "its card is not signed any more");
     } else if (!is_signed) {
         take(self, false);
     } else {
@@ -238,7 +240,11 @@ static void on_fetched(void *user, bay_err err, const char *text)
     agents_remote *self = user;
     int status = self->fetch.status;
     if (err != BAY_OK) {
-        remote_missed(self);
+        if (err == BAY_LIMIT) {
+            remote_reached(self); /* it answers, only too much */
+        } else {
+            remote_missed(self);
+        }
         fail(self, "its card cannot be fetched: %s", text);
         return;
     }

@@ -7,12 +7,14 @@
 #include <stdint.h>
 
 #include "agents/remote.h" /* cmocka takes the word "fail" */
+#include "auth/card_signature.h"
 
 #include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/check.h"
 #include "net/http_server.h"
@@ -28,8 +30,9 @@ typedef struct script {
     const char *answer; /* to a POST: a whole JSON-RPC result */
     const char *stream; /* to a POST, in its place: events */
     const char *etag;
-    const char *older;  /* path of an interface of 0.3 in its card; NULL: none */
-    bool lacks_current; /* no agent-card.json */
+    const char *older;   /* path of an interface of 0.3 in its card; NULL: none */
+    const jose_key *key; /* that signs its card; NULL: none does */
+    bool lacks_current;  /* no agent-card.json */
     int card_status;
     int cards;
     int posts;
@@ -82,7 +85,21 @@ static void answer_card(script *self, http_exchange *exchange)
                    "\"defaultOutputModes\":[\"text/plain\"],\"skills\":[{\"id\":\"a\",\"name\":"
                    "\"A\",\"description\":\"d\",\"tags\":[\"t\"]}]}",
                    self->host, self->port, older);
-    http_exchange_reply(exchange, 200, fields, ARRAY_LEN(fields), str_of(text));
+    if (self->key == NULL) {
+        http_exchange_reply(exchange, 200, fields, ARRAY_LEN(fields), str_of(text));
+        return;
+    }
+    arena memory;
+    json_doc card;
+    buf out;
+    bay_diag diag = {0};
+    arena_init(&memory, 1 << 20);
+    buf_init(&out, 1 << 20);
+    assert_int_equal(json_parse(&card, str_of(text), NULL, &memory, &diag), BAY_OK);
+    assert_int_equal(card_sign(json_root(&card), self->key, STR(""), &out, &diag), BAY_OK);
+    http_exchange_reply(exchange, 200, fields, ARRAY_LEN(fields), buf_view(&out));
+    buf_fini(&out);
+    arena_fini(&memory);
 }
 
 static void on_request(void *user, http_exchange *exchange)
@@ -566,6 +583,69 @@ static void an_old_card_is_asked_for_again_and_may_be_the_same(void **state)
     rig_close(&self);
 }
 
+#ifndef BAY_NO_TLS
+static const char signing_key[] = "{\"kty\":\"EC\",\"crv\":\"P-256\",\"kid\":\"peer\","
+                                  "\"x\":\"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU\","
+                                  "\"y\":\"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0\","
+                                  "\"d\":\"jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI\"}";
+
+/* Looks at the card until it was fetched once more. */
+static void look_again(rig *self, const int *count)
+{
+    int before = *count;
+    for (int i = 0; i < MOST_TURNS && *count == before; i++) {
+        (void)agents_remote_learn(self->remote);
+        loop_turn(self->loop, TURN_MS);
+    }
+    assert_int_equal(*count, before + 1);
+}
+
+/* Whoever can change a card can leave its signature out, too. */
+static void a_card_that_was_signed_stays_signed(void **state)
+{
+    (void)state;
+    rig self;
+    int count = 0;
+    char path[] = "/tmp/remote.XXXXXX";
+    agents_watch watch = {.told = told, .user = &count};
+    jose_key *key = NULL;
+    buf set;
+    bay_diag diag = {0};
+    assert_int_equal(rig_open(&self), BAY_OK);
+    agents_remote_free(self.remote);
+    assert_int_equal(jose_key_new(str_of(signing_key), STR(""), &key, &diag), BAY_OK);
+    buf_init(&set, 1 << 16);
+    assert_int_equal(jose_key_public(key, &set), BAY_OK);
+    int file = mkstemp(path);
+    assert_true(file >= 0 && write(file, set.at, set.len) == (ssize_t)set.len);
+    close(file);
+    self.settings.verify.keys_file = str_of(path);
+    assert_int_equal(
+        agents_remote_new(self.loop, &self.settings, &self.public, NULL, &self.remote, &diag),
+        BAY_OK);
+    agents_remote_watch(self.remote, &watch);
+    look_again(&self, &count);
+    assert_false(agents_remote_state_of(self.remote).is_verified);
+    assert_non_null(agents_remote_card(self.remote)); /* not required: an unsigned one will do */
+    self.script.key = key;
+    self.script.etag = "\"2\"";
+    look_again(&self, &count);
+    assert_true(agents_remote_state_of(self.remote).is_verified);
+    agents_card *good = agents_remote_card(self.remote);
+    self.script.key = NULL;
+    self.script.etag = "\"3\"";
+    look_again(&self, &count);
+    assert_ptr_equal(agents_remote_card(self.remote), good);
+    assert_true(agents_remote_state_of(self.remote).is_verified);
+    assert_non_null(strstr(agents_remote_state_of(self.remote).error, "not signed any more"));
+    agents_remote_unwatch(&watch);
+    (void)unlink(path);
+    buf_fini(&set);
+    jose_key_free(key);
+    rig_close(&self);
+}
+#endif
+
 static void keys_that_cannot_be_read_are_said_at_once(void **state)
 {
     (void)state;
@@ -610,6 +690,9 @@ static void every_failing_allocation_ends_the_call_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+#ifndef BAY_NO_TLS
+        cmocka_unit_test(a_card_that_was_signed_stays_signed),
+#endif
         cmocka_unit_test(keys_that_cannot_be_read_are_said_at_once),
         cmocka_unit_test(an_agent_that_cannot_be_had_is_left_alone),
         cmocka_unit_test(credentials_stay_with_the_host_they_are_for),
