@@ -35,15 +35,24 @@ void a2a_face_reply(http_exchange *exchange, int status, const a2a_head *head, b
     http_exchange_reply(exchange, status, fields, count, body);
 }
 
+/* google.rpc.Status, as every error over HTTP; a2a 1.0.1 section 11.6 */
+static bay_str error_body(buf *body, int status, const char *text)
+{
+    const char *name = status == 403   ? "PERMISSION_DENIED"
+                       : status == 404 ? "NOT_FOUND"
+                                       : "UNIMPLEMENTED";
+    buf_printf(body, "{\"error\":{\"code\":%d,\"status\":\"%s\",\"message\":", status, name);
+    json_quote(body, str_of(text));
+    buf_lit(body, ",\"details\":[]}}");
+    return body->err == BAY_OK ? buf_view(body) : STR("");
+}
+
 void a2a_face_reply_error(http_exchange *exchange, int status, bay_str allow, const char *text)
 {
     char bytes[ERROR_BYTES];
     buf body = {.at = bytes, .cap = sizeof(bytes), .max = sizeof(bytes)};
-    buf_printf(&body, "{\"error\":{\"code\":%d,\"message\":", status);
-    json_quote(&body, str_of(text));
-    buf_lit(&body, "}}");
     a2a_face_reply(exchange, status, &(a2a_head){.media = STR("application/json"), .allow = allow},
-                   body.err == BAY_OK ? buf_view(&body) : STR(""));
+                   error_body(&body, status, text));
 }
 
 void a2a_face_reply_fault(a2a_face *self, http_exchange *exchange, const a2a_inbound *request,
@@ -113,8 +122,7 @@ static void refuse(http_exchange *exchange, const char *text)
     http_field fields[HTTP_REPLY_FIELDS] = {{STR("Content-Type"), STR("application/json")}};
     char bytes[ERROR_BYTES];
     buf body = {.at = bytes, .cap = sizeof(bytes), .max = sizeof(bytes)};
-    buf_printf(&body, "{\"error\":{\"code\":403,\"message\":\"%s\"}}", text);
-    http_exchange_reply(exchange, 403, fields, 1, body.err == BAY_OK ? buf_view(&body) : STR(""));
+    http_exchange_reply(exchange, 403, fields, 1, error_body(&body, 403, text));
 }
 
 /* BAY_OK, or refused and answered. */

@@ -271,7 +271,8 @@ static void foreign_names_and_origins_are_refused(void **state)
 {
     (void)state;
     static const answer_case cases[] = {
-        {"POST", "/", JSON_1 "Host: evil.example\r\n", GET_TASK("t"), 403, NULL, "\"code\":403"},
+        {"POST", "/", JSON_1 "Host: evil.example\r\n", GET_TASK("t"), 403, NULL,
+         "\"status\":\"PERMISSION_DENIED\""},
         {"POST", "/", JSON_1 "Origin: https://evil.example\r\n", GET_TASK("t"), 403, NULL, NULL},
         {"GET", "/.well-known/agent-card.json", "Host: evil.example\r\n", NULL, 403, NULL, NULL},
         {"OPTIONS", "/", "Origin: https://evil.example\r\n", NULL, 403, NULL, NULL},
@@ -287,8 +288,9 @@ static void paths_verbs_and_bodies_that_are_none_are_refused(void **state)
 {
     (void)state;
     static const answer_case cases[] = {
-        {"GET", "/nowhere", V1, NULL, 404, "application/json", "\"code\":404"},
-        {"GET", "/", V1, NULL, 405, "Allow: POST", "\"code\":405"},
+        {"GET", "/nowhere", V1, NULL, 404, "application/json",
+         "{\"error\":{\"code\":404,\"status\":\"NOT_FOUND\","},
+        {"GET", "/", V1, NULL, 405, "Allow: POST", "\"status\":\"UNIMPLEMENTED\""},
         {"DELETE", "/", V1, NULL, 405, "Allow: POST", NULL},
         {"POST", "/.well-known/agent-card.json", JSON_1, "{}", 405, "Allow: GET, HEAD", NULL},
         {"DELETE", "/tasks/t", V1, NULL, 405, "Allow: ", NULL},
