@@ -13,6 +13,11 @@ static void put_failed(agent_task *self, bay_err err)
     a2a_agent *of = self->of;
     a2a_fault fault;
     agent_fault_of(&fault, err);
+    if (fault.error == A2A_E_INTERNAL) {
+        err_ignore(a2a_fault_set(&fault, A2A_E_INTERNAL,
+                                 "the task cannot be stored just now (%s); try again later",
+                                 bay_err_text(err)));
+    }
     if (self->kept == 0) {
         agent_task_remove(self, &fault, true);
         return;

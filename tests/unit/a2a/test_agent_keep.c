@@ -72,6 +72,7 @@ static void fails_visibly(void **state)
     call = rig_stream(r, RIG_MESSAGE("2", ""));
     assert_int_equal(rig_status(r->held, A2A_WORKING, NULL), BAY_OK);
     assert_failed(call, A2A_E_INTERNAL);
+    assert_non_null(strstr(call->fault.text, "cannot be stored"));
     assert_int_equal(r->cancels, 1); /* nobody wants it any more */
     assert_int_equal(rig_status(r->held, A2A_WORKING, NULL), BAY_STATE);
     a2a_turn_end(r->held);
