@@ -421,10 +421,11 @@ static void write_again(json_val kept, json_val request, buf *out)
 
 /* ---- calling --------------------------------------------------------------------------------- */
 
-/* The trace that the message belongs to goes on in the call. */
+/* The trace that the message belongs to goes on in the call, in a span of ours. */
 static json_val trace_of(made_turn *self, json_doc *doc)
 {
-    bay_str trace = a2a_turn_traceparent(self->turn);
+    char span[RELAY_TRACE_BYTES];
+    bay_str trace = relay_child_span(a2a_turn_traceparent(self->turn), span);
     bay_str text;
     buf out;
     json_val meta = JSON_NONE;

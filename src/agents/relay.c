@@ -17,10 +17,9 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/rand.h"
 #include "json/writer.h"
 
-enum { MOST_FIELDS = 64, OUR_FIELDS = 4, TRACEPARENT_BYTES = 55, SPAN_AT = 36, SPAN_BYTES = 16 };
+enum { MOST_FIELDS = 64, OUR_FIELDS = 4 };
 
 typedef struct relayed {
     list_link link;
@@ -298,28 +297,7 @@ static bay_err choose_line(relayed *self, remote_line **out, a2a_fault *fault)
                : BAY_OK;
 }
 
-/* The same trace, a span of ours. */
-static bay_str child_span(bay_str traceparent, char out[TRACEPARENT_BYTES])
-{
-    static const char digits[] = "0123456789abcdef";
-    if (traceparent.len != TRACEPARENT_BYTES) {
-        return (bay_str){"", 0};
-    }
-    for (size_t i = 0; i < TRACEPARENT_BYTES; i++) { /* it becomes a header field */
-        char c = traceparent.at[i];
-        if (c != '-' && !(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'f')) {
-            return (bay_str){"", 0};
-        }
-    }
-    memcpy(out, traceparent.at, TRACEPARENT_BYTES);
-    uint64_t span = rand_u64() | 1; /* never all zeros */
-    for (size_t i = 0; i < SPAN_BYTES; i++) {
-        out[SPAN_AT + i] = digits[(span >> (60 - 4 * i)) & 15];
-    }
-    return (bay_str){out, TRACEPARENT_BYTES};
-}
-
-static size_t put_fields(const relayed *self, char trace[TRACEPARENT_BYTES], http_field *out)
+static size_t put_fields(const relayed *self, char trace[RELAY_TRACE_BYTES], http_field *out)
 {
     const agents_settings *settings = self->remote->settings;
     size_t count = 0;
@@ -327,7 +305,7 @@ static size_t put_fields(const relayed *self, char trace[TRACEPARENT_BYTES], htt
          i++) {
         out[count++] = settings->fields[i];
     }
-    bay_str parent = child_span(self->call->traceparent, trace);
+    bay_str parent = relay_child_span(self->call->traceparent, trace);
     if (parent.len > 0) {
         out[count++] = (http_field){STR("traceparent"), parent};
         bay_str state = a2a_call_field(self->call, STR("tracestate"));
@@ -381,7 +359,7 @@ static void begin(relayed *self)
         return;
     }
     http_field fields[MOST_FIELDS + OUR_FIELDS];
-    char trace[TRACEPARENT_BYTES];
+    char trace[RELAY_TRACE_BYTES];
     buf params;
     buf_init(&params, a2a_json_limits.max_bytes);
     list_remove(&self->link);

@@ -1,7 +1,10 @@
 #include "agents/relay_params.h"
 
+#include <string.h>
+
 #include "base/check.h"
 #include "base/mem.h"
+#include "base/rand.h"
 #include "json/writer.h"
 
 static bool is_send(a2a_method method)
@@ -179,4 +182,25 @@ json_val relay_skill_of(json_val params)
         }
     }
     return JSON_NONE;
+}
+
+bay_str relay_child_span(bay_str traceparent, char out[RELAY_TRACE_BYTES])
+{
+    enum { SPAN_AT = 36, SPAN_BYTES = 16 };
+    static const char digits[] = "0123456789abcdef";
+    if (traceparent.len != RELAY_TRACE_BYTES) {
+        return (bay_str){"", 0};
+    }
+    for (size_t i = 0; i < RELAY_TRACE_BYTES; i++) { /* it becomes a header field */
+        char c = traceparent.at[i];
+        if (c != '-' && !(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'f')) {
+            return (bay_str){"", 0};
+        }
+    }
+    memcpy(out, traceparent.at, RELAY_TRACE_BYTES);
+    uint64_t span = rand_u64() | 1; /* never all zeros */
+    for (size_t i = 0; i < SPAN_BYTES; i++) {
+        out[SPAN_AT + i] = digits[(span >> (60 - 4 * i)) & 15];
+    }
+    return (bay_str){out, RELAY_TRACE_BYTES};
 }

@@ -30,4 +30,8 @@ bay_str relay_alias_read(const relay_alias *self, bay_str json, arena *scratch, 
  * the metadata of the message, else of the request. JSON_NONE: it does not. */
 json_val relay_skill_of(json_val params);
 
+enum { RELAY_TRACE_BYTES = 55 };
+/* The same trace, a span of ours; empty: there is none, or it is not well formed. */
+bay_str relay_child_span(bay_str traceparent, char out[RELAY_TRACE_BYTES]);
+
 #endif
