@@ -23,6 +23,9 @@ static bay_str query_value(bay_str query, bay_str name)
 bay_str a2a_face_version(const http_exchange *exchange)
 {
     bay_str version = http_exchange_field(exchange, STR("A2A-Version"));
+    if (http_exchange_field_count(exchange, STR("A2A-Version")) > 1) {
+        return STR("said twice"); /* whoever reads it might take either: no version at all */
+    }
     return version.at != NULL ? version
                               : query_value(http_exchange_query(exchange), STR("A2A-Version"));
 }

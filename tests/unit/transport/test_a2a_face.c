@@ -299,6 +299,8 @@ static void paths_verbs_and_bodies_that_are_none_are_refused(void **state)
         {"POST", "/", "Content-Type: text/plain\r\n" V1, GET_TASK("t"), 200, NULL, "-32005"},
         {"POST", "/message:send", "Content-Type: text/plain\r\n" V1, "{}", 400, NULL,
          "CONTENT_TYPE_NOT_SUPPORTED"},
+        {"POST", "/", JSON_1 "A2A-Version: 0.3\r\n", GET_TASK("t"), 200, NULL, "-32009"},
+        {"GET", "/tasks/t", V1 "A2A-Version: 0.3\r\n", NULL, 400, NULL, "VERSION_NOT_SUPPORTED"},
         {"POST", "/", "Content-Type: application/json\r\nA2A-Version: 9.0\r\n", GET_TASK("t"), 200,
          NULL, "-32009"},
         {"POST", "/?A2A-Version=9.0", "Content-Type: application/json\r\n", GET_TASK("t"), 200,
