@@ -230,6 +230,16 @@ static bay_err make_line(agents_remote *self, const a2a_interface *at, remote_li
     return BAY_OK;
 }
 
+/* One of this very gateway, whose agents could then be made of each other without end. */
+static bool is_our_own(const agents_public *public, const a2a_interface *at)
+{
+    if (at->binding == A2A_GRPC) {
+        return public->grpc.len > 0 && str_eq(at->url, public->grpc);
+    }
+    return str_starts(at->url, public->base) &&
+           str_starts(str_from(at->url, public->base.len), STR("/a2a/"));
+}
+
 /* The first interface that suits and that this build can speak. */
 static bay_err choose(agents_remote *self, json_val card, remote_line **out, const char **out_why)
 {
@@ -246,6 +256,10 @@ static bay_err choose(agents_remote *self, json_val card, remote_line **out, con
         for (size_t i = 0; i < count; i++) {
             a2a_interface at = found[i];
             if (!suits(self->settings, &at, look > 0)) {
+                continue;
+            }
+            if (is_our_own(self->public, &at)) {
+                *out_why = "its card leads back to this gateway";
                 continue;
             }
             if (self->line != NULL && is_same_interface(a2a_link_interface(self->line->to), &at)) {
@@ -276,7 +290,8 @@ bay_err remote_line_of(agents_remote *self, a2a_version version, remote_line **o
     bay_err err = a2a_interfaces_of(agents_card_source(self->card), &self->scratch, found,
                                     INTERFACES, &count, &fault);
     for (size_t i = 0; err == BAY_OK && *out == NULL && i < count; i++) {
-        if (!is_family(found[i].version, version) || !suits(self->settings, &found[i], false)) {
+        if (!is_family(found[i].version, version) || !suits(self->settings, &found[i], false) ||
+            is_our_own(self->public, &found[i])) {
             continue;
         }
         err = make_line(self, &found[i], out);

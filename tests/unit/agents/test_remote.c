@@ -31,6 +31,7 @@ typedef struct script {
     const char *stream; /* to a POST, in its place: events */
     const char *etag;
     const char *older;   /* path of an interface of 0.3 in its card; NULL: none */
+    const char *path;    /* of the interface in its card; NULL: rpc */
     const jose_key *key; /* that signs its card; NULL: none does */
     bool lacks_current;  /* no agent-card.json */
     int card_status;
@@ -79,12 +80,12 @@ static void answer_card(script *self, http_exchange *exchange)
     }
     (void)snprintf(text, sizeof(text),
                    "{\"name\":\"Far\",\"description\":\"d\",\"version\":\"1\","
-                   "\"supportedInterfaces\":[{\"url\":\"http://%s:%u/rpc\",\"protocolBinding\":"
+                   "\"supportedInterfaces\":[{\"url\":\"http://%s:%u/%s\",\"protocolBinding\":"
                    "\"JSONRPC\",\"protocolVersion\":\"1.0\",\"tenant\":\"theirs\"}%s],"
                    "\"capabilities\":{\"streaming\":true},\"defaultInputModes\":[\"text/plain\"],"
                    "\"defaultOutputModes\":[\"text/plain\"],\"skills\":[{\"id\":\"a\",\"name\":"
                    "\"A\",\"description\":\"d\",\"tags\":[\"t\"]}]}",
-                   self->host, self->port, older);
+                   self->host, self->port, self->path != NULL ? self->path : "rpc", older);
     if (self->key == NULL) {
         http_exchange_reply(exchange, 200, fields, ARRAY_LEN(fields), str_of(text));
         return;
@@ -434,6 +435,25 @@ static void webhooks_are_registered_in_the_callers_version(void **state)
     rig_close(&self);
 }
 
+/* Its skills would be tools of agents made of its skills, without end. */
+static void a_card_that_leads_back_is_refused(void **state)
+{
+    (void)state;
+    rig self;
+    caller one;
+    assert_int_equal(rig_open(&self), BAY_OK);
+    self.public.base = str_of(self.url);
+    self.script.path = "a2a/other";
+    assert_true(caller_init(&one, A2A_SEND_MESSAGE, SEND));
+    begin(&self, &one);
+    turn_until(&self, &one.ended, 1);
+    assert_int_equal(one.fault.error, A2A_E_UNAVAILABLE);
+    assert_int_equal(self.script.posts, 0);
+    assert_non_null(strstr(agents_remote_state_of(self.remote).error, "leads back"));
+    arena_fini(&one.memory);
+    rig_close(&self);
+}
+
 static void the_older_path_of_a_card_is_tried(void **state)
 {
     (void)state;
@@ -697,6 +717,7 @@ int main(void)
         cmocka_unit_test(an_agent_that_cannot_be_had_is_left_alone),
         cmocka_unit_test(credentials_stay_with_the_host_they_are_for),
         cmocka_unit_test(a_call_waits_for_the_card_and_goes_out_as_it_says),
+        cmocka_unit_test(a_card_that_leads_back_is_refused),
         cmocka_unit_test(webhooks_are_public),
         cmocka_unit_test(webhooks_are_registered_in_the_callers_version),
         cmocka_unit_test(the_older_path_of_a_card_is_tried),
