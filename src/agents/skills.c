@@ -35,6 +35,15 @@ static void put_string(json_writer *writer, bay_str key, json_val value)
     }
 }
 
+/* What is escaped in JSON (quotes, control characters) is no name of a tool: hosts show names to
+ * people and models. */
+static bool is_tool_name(json_val id)
+{
+    bay_str raw = json_raw(id);
+    return json_is(id, JSON_STRING) && raw.len > 2 && raw.len <= SKILL_NAME_BYTES + 2 &&
+           str_find(raw, '\\') == raw.len;
+}
+
 static void write_tools(const agents_card *card, buf *out)
 {
     json_writer writer;
@@ -46,7 +55,7 @@ static void write_tools(const agents_card *card, buf *out)
     json_iter at = json_iter_of(json_get(agents_card_source(card), STR("skills")));
     while (json_next(&at) && count < AGENTS_SKILLS) {
         json_val id = json_get(at.value, STR("id"));
-        if (!json_is(id, JSON_STRING) || json_raw(id).len > SKILL_NAME_BYTES + 2) {
+        if (!is_tool_name(id)) {
             continue;
         }
         count++;

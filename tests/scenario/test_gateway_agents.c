@@ -520,6 +520,7 @@ static void skills_are_tools(void **state)
     assert_non_null(client_find(&one, "\"far.echo\""));
     assert_non_null(client_find(&one, "\"far.files\""));
     assert_null(client_find(&one, "\"far.trace\""));
+    assert_null(client_find(&one, "far.odd")); /* no name for a tool */
     client_close(&one);
     CALL(&rig, "far.echo", "{'message':'hello'}", "{}", "\"text\":\"hello\"", "heard 5 bytes",
          "\"taskId\"");

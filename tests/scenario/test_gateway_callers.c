@@ -83,7 +83,7 @@ static void every_interface_of_the_card_leads_to_the_agent(void **state)
         int chunks = 0;
         print_message("%s %s\n", rows[i].binding, rows[i].version);
         bay_caller *caller = connect_to(&rig, "far", rows[i].binding, rows[i].version);
-        assert_int_equal(bay_caller_skill_count(caller), 8);
+        assert_int_equal(bay_caller_skill_count(caller), 9);
         send_to(caller, "echo", "hello", BAY_COMPLETED, "heard 5 bytes");
         send_to(caller, "ask", "paint", BAY_INPUT_REQUIRED, "which colour?");
         send_to(caller, "fail", "x", BAY_FAILED, "no luck");

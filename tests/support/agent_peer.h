@@ -127,8 +127,9 @@ static inline bool peer_open(agent_peer *self, uint16_t port, const char *key)
         const char *id;
         bay_task_handler handler;
     } skills[] = {
-        {"echo", peer_echo}, {"reply", peer_reply}, {"ask", peer_ask},   {"chunks", peer_chunks},
-        {"fail", peer_fail}, {"trace", peer_trace}, {"wait", peer_wait}, {"files", peer_files},
+        {"echo", peer_echo},     {"reply", peer_reply}, {"ask", peer_ask},
+        {"chunks", peer_chunks}, {"fail", peer_fail},   {"trace", peer_trace},
+        {"wait", peer_wait},     {"files", peer_files}, {"odd\nid", peer_echo},
     };
     bay_diag diag = {0};
     char address[32];

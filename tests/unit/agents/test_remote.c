@@ -683,14 +683,14 @@ static void keys_that_cannot_be_read_are_said_at_once(void **state)
 }
 
 /* Whatever allocation fails: the call ends exactly once, and everything is given back. */
-static void every_failing_allocation_ends_the_call_once(void **state)
+static void sweep(a2a_method method, a2a_version version, const char *params)
 {
-    (void)state;
     for (size_t at = 0; failing_memory_start(at); at++) {
         rig self;
         caller one;
-        if (rig_open(&self) == BAY_OK &&
-            caller_init(&one, at % 2 == 0 ? A2A_SEND_MESSAGE : A2A_SEND_STREAMING_MESSAGE, SEND)) {
+        if (rig_open(&self) == BAY_OK && caller_init(&one, method, params)) {
+            self.script.older = version != A2A_1_0 ? "/old" : NULL;
+            one.call.version = version;
             begin(&self, &one);
             for (int i = 0; i < 50 && one.ended == 0; i++) {
                 loop_turn(self.loop, TURN_MS);
@@ -705,6 +705,16 @@ static void every_failing_allocation_ends_the_call_once(void **state)
         rig_close(&self);
         failing_memory_check();
     }
+}
+
+static void every_failing_allocation_ends_the_call_once(void **state)
+{
+    (void)state;
+    sweep(A2A_SEND_MESSAGE, A2A_1_0, SEND);
+    sweep(A2A_SEND_STREAMING_MESSAGE, A2A_1_0, SEND);
+    /* on a line of its own */
+    sweep(A2A_CREATE_PUSH_CONFIG, A2A_0_3, HOOK("https://x.example/"));
+    sweep(A2A_SEND_MESSAGE, A2A_0_3, SEND_WITH("https://x.example/"));
 }
 
 int main(void)
