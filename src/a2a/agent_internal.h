@@ -169,7 +169,7 @@ typedef struct agent_reply {
     uint64_t sent; /* sequence */
     uint32_t pass;
     bool is_stream;
-    bool is_send; /* of a message: it may come again */
+    bool is_send;         /* of a message: it may come again */
     bool ends_with_first; /* it comes after the question, which is all there is to tell */
     bool is_blocked;
     bool is_awaiting_task; /* nothing to read before its turn has opened it */

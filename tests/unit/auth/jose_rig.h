@@ -128,7 +128,9 @@ static inline char *rig_pem(EVP_PKEY *key)
     assert_int_equal(PEM_write_bio_PKCS8PrivateKey(bio, key, NULL, NULL, 0, NULL, NULL), 1);
     char *at = NULL;
     long len = BIO_get_mem_data(bio, &at);
-    char *copy = strndup(at, (size_t)len);
+    char *copy = calloc(1, (size_t)len + 1); /* it ends in no NUL */
+    assert_non_null(copy);
+    memcpy(copy, at, (size_t)len);
     BIO_free(bio);
     EVP_PKEY_free(key);
     return copy;
