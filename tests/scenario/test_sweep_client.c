@@ -363,7 +363,7 @@ static void replay_starved(const recording *of, bool is_single, size_t at, int *
     player *server = player_start(of, &whole, true);
     memset(&told, 0, sizeof(told));
     bay_client_options *options = sweep_options(&told, of->revision);
-    bay_client_options_timeout(options, 150, 900); /* long enough for a machine with other work */
+    bay_client_options_timeout(options, 80, 600); /* long enough for a machine with other work */
     bay_client_options_reconnect(options, 1, 1);
     bay_client *client = options != NULL ? connect_to(server, options) : NULL;
     if (client != NULL) {
