@@ -38,7 +38,8 @@ struct a2a_call {
     bay_str traceparent;    /* W3C, checked; "" */
     uint64_t last_event_id; /* of a client that comes back to a stream; 0: none */
     arena *memory;          /* lives as long as the views */
-    bool is_gone;           /* the peer has left: nothing reaches it any more */
+    bool takes_result; /* a stream that may as well be one result, where there are no streams */
+    bool is_gone;      /* the peer has left: nothing reaches it any more */
     /* For the service. */
     void *user;
 };

@@ -340,12 +340,22 @@ static bay_str write_params(const relayed *self, json_val params, buf *out)
     return buf_view(out);
 }
 
+static bool has_streams(const agents_remote *self)
+{
+    json_val capabilities = json_get(agents_card_source(self->card), STR("capabilities"));
+    return json_true(json_get(capabilities, STR("streaming")));
+}
+
 /* The agent is known: `self` is in `calls` from now on, or ended. */
 static void begin(relayed *self)
 {
     agents_remote *remote = self->remote;
     if (!knows_skill(self)) {
         return;
+    }
+    if (self->method == A2A_SEND_STREAMING_MESSAGE && self->call->takes_result &&
+        !has_streams(remote)) {
+        self->method = A2A_SEND_MESSAGE;
     }
     a2a_fault fault = {0};
     remote_line *line = NULL;

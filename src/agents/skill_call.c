@@ -598,14 +598,6 @@ static void write_params(const skill_call *self, json_val text, json_val data, j
     json_close_object(&writer);
 }
 
-static bool streams(agents_remote *remote)
-{
-    const agents_card *card = agents_remote_card(remote);
-    json_val capabilities =
-        card != NULL ? json_get(agents_card_source(card), STR("capabilities")) : JSON_NONE;
-    return json_true(json_get(capabilities, STR("streaming")));
-}
-
 bay_err skill_call_build(skill_call *self, json_val text, json_val data, json_val task,
                          json_val context)
 {
@@ -637,9 +629,9 @@ void skill_call_send(skill_call *self)
         .ops = &call_ops,
         .method = self->mode == SKILL_GET      ? A2A_GET_TASK
                   : self->mode == SKILL_CANCEL ? A2A_CANCEL_TASK
-                  : self->mode == SKILL_CALL && streams(self->skills->remote)
-                      ? A2A_SEND_STREAMING_MESSAGE
-                      : A2A_SEND_MESSAGE,
+                  : self->mode == SKILL_CALL   ? A2A_SEND_STREAMING_MESSAGE
+                                               : A2A_SEND_MESSAGE,
+        .takes_result = true, /* whether there are streams says the card, which may not be here */
         .version = A2A_1_0,
         .binding = A2A_JSONRPC,
         .params = json_root(&self->params),

@@ -33,7 +33,8 @@ typedef struct script {
     const char *older;   /* path of an interface of 0.3 in its card; NULL: none */
     const char *path;    /* of the interface in its card; NULL: rpc */
     const jose_key *key; /* that signs its card; NULL: none does */
-    bool lacks_current;  /* no agent-card.json */
+    bool lacks_streams;
+    bool lacks_current; /* no agent-card.json */
     int card_status;
     int cards;
     int posts;
@@ -82,10 +83,11 @@ static void answer_card(script *self, http_exchange *exchange)
                    "{\"name\":\"Far\",\"description\":\"d\",\"version\":\"1\","
                    "\"supportedInterfaces\":[{\"url\":\"http://%s:%u/%s\",\"protocolBinding\":"
                    "\"JSONRPC\",\"protocolVersion\":\"1.0\",\"tenant\":\"theirs\"}%s],"
-                   "\"capabilities\":{\"streaming\":true},\"defaultInputModes\":[\"text/plain\"],"
+                   "\"capabilities\":{\"streaming\":%s},\"defaultInputModes\":[\"text/plain\"],"
                    "\"defaultOutputModes\":[\"text/plain\"],\"skills\":[{\"id\":\"a\",\"name\":"
                    "\"A\",\"description\":\"d\",\"tags\":[\"t\"]}]}",
-                   self->host, self->port, self->path != NULL ? self->path : "rpc", older);
+                   self->host, self->port, self->path != NULL ? self->path : "rpc", older,
+                   self->lacks_streams ? "false" : "true");
     if (self->key == NULL) {
         http_exchange_reply(exchange, 200, fields, ARRAY_LEN(fields), str_of(text));
         return;
@@ -454,6 +456,27 @@ static void a_card_that_leads_back_is_refused(void **state)
     rig_close(&self);
 }
 
+/* Whether there are streams is known when the card has come. */
+static void a_stream_may_be_a_result(void **state)
+{
+    (void)state;
+    for (int lacks = 0; lacks < 2; lacks++) {
+        rig self;
+        caller one;
+        assert_int_equal(rig_open(&self), BAY_OK);
+        self.script.lacks_streams = lacks == 1;
+        assert_true(caller_init(&one, A2A_SEND_STREAMING_MESSAGE, SEND));
+        one.call.takes_result = true;
+        begin(&self, &one);
+        turn_until(&self, &one.ended, 1);
+        assert_non_null(
+            strstr(self.script.seen, lacks == 1 ? "\"SendMessage\"" : "\"SendStreamingMessage\""));
+        assert_true(lacks == 0 || strstr(one.result, "hi") != NULL);
+        arena_fini(&one.memory);
+        rig_close(&self);
+    }
+}
+
 static void the_older_path_of_a_card_is_tried(void **state)
 {
     (void)state;
@@ -728,6 +751,7 @@ int main(void)
         cmocka_unit_test(credentials_stay_with_the_host_they_are_for),
         cmocka_unit_test(a_call_waits_for_the_card_and_goes_out_as_it_says),
         cmocka_unit_test(a_card_that_leads_back_is_refused),
+        cmocka_unit_test(a_stream_may_be_a_result),
         cmocka_unit_test(webhooks_are_public),
         cmocka_unit_test(webhooks_are_registered_in_the_callers_version),
         cmocka_unit_test(the_older_path_of_a_card_is_tried),
