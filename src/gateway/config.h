@@ -231,8 +231,8 @@ typedef struct config_agent {
     bay_str title;     /* of an agent made of tools */
     bay_str description;
     config_map headers;
-    unsigned version; /* config_agent_version */
-    unsigned binding; /* 0: auto; then a2a_binding, one higher */
+    unsigned version;  /* config_agent_version */
+    unsigned binding;  /* 0: auto; then a2a_binding, one higher */
     config_list allow; /* rules of net/address: where its card may lead as well */
     config_agent_verify verify;
     config_agent_expose expose;

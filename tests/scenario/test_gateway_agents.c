@@ -533,79 +533,6 @@ static void skills_are_tools(void **state)
     close_rig(&rig);
 }
 
-/* From a message to an agent made of tools, through a tool that is a skill, to the agent it is of;
- * and from a call of the tool. */
-static void a_trace_goes_on_over_both_bridges(void **state)
-{
-    (void)state;
-    gateway_rig rig;
-    client one;
-    char text[600];
-    baseline = rig_descriptors();
-    assert_true(peer_open(&peer, 0, NULL));
-    (void)snprintf(text, sizeof(text),
-                   "{'agents':{'far':{'url':'http://127.0.0.1:%u'},"
-                   "'made':{'tools':['far.trace']}}}",
-                   peer.port);
-    rig_open(&rig, text, 1);
-    wait_until(atomic_load(&rig.started) == 1);
-    client_open(&one, &rig);
-    client_post(&one, "/a2a/made",
-                V1 "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n",
-                "{'jsonrpc':'2.0','id':1,'method':'SendMessage','params':{'message':{'messageId':"
-                "'m','role':'ROLE_USER','parts':[{'data':{'tool':'far.trace','arguments':"
-                "{'message':'x'}}}]}}}");
-    assert_int_equal(client_reply(&one), 200);
-    assert_non_null(client_find(&one, "trace=00-0af7651916cd43dd8448eb211c80319c-"));
-    assert_null(client_find(&one, "b7ad6b7169203331"));
-    client_close(&one);
-    client_open(&one, &rig);
-    client_post(&one, "/mcp",
-                "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\n"
-                "Mcp-Name: far.trace\r\n",
-                "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'far.trace',"
-                "'arguments':{'message':'x'},'_meta':{'traceparent':"
-                "'00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',"
-                "'io.modelcontextprotocol/protocolVersion':'2026-07-28',"
-                "'io.modelcontextprotocol/clientInfo':{'name':'c','version':'1'},"
-                "'io.modelcontextprotocol/clientCapabilities':{}}}}");
-    assert_int_equal(client_reply(&one), 200);
-    assert_non_null(client_find(&one, "trace=00-0af7651916cd43dd8448eb211c80319c-"));
-    assert_null(client_find(&one, "b7ad6b7169203331"));
-    client_close(&one);
-    close_rig(&rig);
-}
-
-/* Its skills are tools of where it is now, in sessions that were there before, too. */
-static void a_reload_moves_an_agent(void **state)
-{
-    (void)state;
-    gateway_rig rig;
-    char text[900];
-    agent_peer other;
-    open_rig(&rig, "", 2);
-    wait_until(atomic_load(&rig.started) == 1);
-    CALL(&rig, "far.echo", "{'message':'hello'}", "{}", "\"text\":\"hello\"");
-    CALL(&rig, "far.echo", "{'message':'hello'}", "{}", "\"text\":\"hello\"");
-    assert_int_equal(atomic_load(&peer.begun), 2);
-    assert_true(peer_open(&other, 0, NULL));
-    (void)snprintf(text, sizeof(text),
-                   "{'agents':{'far':{'url':'http://127.0.0.1:%u'}},'timeouts':{'drain':1}}",
-                   other.port);
-    rig_configure(&rig, text);
-    rig_ask_reload(&rig);
-    wait_until(atomic_load(&rig.reloaded) == 1);
-    for (int i = 0; i < 6; i++) {
-        CALL(&rig, "far.echo", "{'message':'hello'}", "{}", "\"text\":\"hello\"");
-    }
-    assert_int_equal(atomic_load(&peer.begun), 2);
-    assert_int_equal(atomic_load(&other.begun), 6);
-    rig.descriptors = baseline;
-    peer_close(&other);
-    peer_close(&peer);
-    rig_close(&rig);
-}
-
 static void a_skill_that_asks_is_answered(void **state)
 {
     (void)state;
@@ -928,8 +855,6 @@ int main(void)
 #endif
         cmocka_unit_test(a_dead_agent_fails_alone_and_comes_back),
         cmocka_unit_test(a_reload_changes_agents),
-        cmocka_unit_test(a_trace_goes_on_over_both_bridges),
-        cmocka_unit_test(a_reload_moves_an_agent),
         cmocka_unit_test(a_drain_ends_streams),
         cmocka_unit_test(callers_that_leave_leave_nothing_behind),
         cmocka_unit_test(skills_are_tools),

@@ -203,6 +203,100 @@ static void push_and_extended_card_are_passed_on(void **state)
     rig_close(&rig);
 }
 
+static void call_echo(gateway_rig *rig)
+{
+    client one;
+    client_open(&one, rig);
+    client_post(&one, "/mcp",
+                "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\n"
+                "Mcp-Name: far.echo\r\n",
+                "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'far.echo',"
+                "'arguments':{'message':'hello'}," RIG_META "}}}");
+    assert_int_equal(client_reply(&one), 200);
+    assert_non_null(client_find(&one, "\"text\":\"hello\""));
+    client_close(&one);
+}
+
+/* From a message to an agent made of tools, through a tool that is a skill, to the agent it is of;
+ * and from a call of the tool. */
+static void a_trace_goes_on_over_both_bridges(void **state)
+{
+    (void)state;
+    gateway_rig rig;
+    client one;
+    char text[600];
+    baseline = rig_descriptors();
+    assert_true(peer_open(&peer, 0, NULL));
+    (void)snprintf(text, sizeof(text),
+                   "{'agents':{'far':{'url':'http://127.0.0.1:%u'},"
+                   "'made':{'tools':['far.trace']}}}",
+                   peer.port);
+    rig_open(&rig, text, 1);
+    wait_until(atomic_load(&rig.started) == 1);
+    client_open(&one, &rig);
+    client_post(&one, "/a2a/made",
+                "A2A-Version: 1.0\r\ntraceparent: "
+                "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n",
+                "{'jsonrpc':'2.0','id':1,'method':'SendMessage','params':{'message':{'messageId':"
+                "'m','role':'ROLE_USER','parts':[{'data':{'tool':'far.trace','arguments':"
+                "{'message':'x'}}}]}}}");
+    assert_int_equal(client_reply(&one), 200);
+    assert_non_null(client_find(&one, "trace=00-0af7651916cd43dd8448eb211c80319c-"));
+    assert_null(client_find(&one, "b7ad6b7169203331"));
+    client_close(&one);
+    client_open(&one, &rig);
+    client_post(&one, "/mcp",
+                "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\n"
+                "Mcp-Name: far.trace\r\n",
+                "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'far.trace',"
+                "'arguments':{'message':'x'},'_meta':{'traceparent':"
+                "'00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',"
+                "'io.modelcontextprotocol/protocolVersion':'2026-07-28',"
+                "'io.modelcontextprotocol/clientInfo':{'name':'c','version':'1'},"
+                "'io.modelcontextprotocol/clientCapabilities':{}}}}");
+    assert_int_equal(client_reply(&one), 200);
+    assert_non_null(client_find(&one, "trace=00-0af7651916cd43dd8448eb211c80319c-"));
+    assert_null(client_find(&one, "b7ad6b7169203331"));
+    client_close(&one);
+    rig.descriptors = baseline;
+    peer_close(&peer);
+    rig_close(&rig);
+}
+
+/* Its skills are tools of where it is now, in sessions that were there before, too. */
+static void a_reload_moves_an_agent(void **state)
+{
+    (void)state;
+    gateway_rig rig;
+    char text[900];
+    agent_peer other;
+    baseline = rig_descriptors();
+    assert_true(peer_open(&peer, 0, NULL));
+    (void)snprintf(text, sizeof(text), "{'agents':{'far':{'url':'http://127.0.0.1:%u'}}}",
+                   peer.port);
+    rig_open(&rig, text, 2);
+    wait_until(atomic_load(&rig.started) == 1);
+    call_echo(&rig);
+    call_echo(&rig);
+    assert_int_equal(atomic_load(&peer.begun), 2);
+    assert_true(peer_open(&other, 0, NULL));
+    (void)snprintf(text, sizeof(text),
+                   "{'agents':{'far':{'url':'http://127.0.0.1:%u'}},'timeouts':{'drain':1}}",
+                   other.port);
+    rig_configure(&rig, text);
+    rig_ask_reload(&rig);
+    wait_until(atomic_load(&rig.reloaded) == 1);
+    for (int i = 0; i < 6; i++) {
+        call_echo(&rig);
+    }
+    assert_int_equal(atomic_load(&peer.begun), 2);
+    assert_int_equal(atomic_load(&other.begun), 6);
+    rig.descriptors = baseline;
+    peer_close(&other);
+    peer_close(&peer);
+    rig_close(&rig);
+}
+
 static int warm_up(void **state)
 {
     (void)state;
@@ -221,6 +315,8 @@ int main(void)
         cmocka_unit_test(every_interface_of_the_card_leads_to_the_agent),
         cmocka_unit_test(tools_are_an_agent_for_it_too),
         cmocka_unit_test(push_and_extended_card_are_passed_on),
+        cmocka_unit_test(a_trace_goes_on_over_both_bridges),
+        cmocka_unit_test(a_reload_moves_an_agent),
     };
     return cmocka_run_group_tests(tests, warm_up, NULL);
 }
