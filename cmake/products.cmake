@@ -11,7 +11,7 @@ foreach(room ${bay_library_rooms})
         list(APPEND bay_library_objects $<TARGET_OBJECTS:room_${room}>)
     endif()
 endforeach()
-set(bay_library_links PkgConfig::UV ${bay_tls_links} ${bay_http2_links} ${bay_jose_links}
+set(bay_library_links PkgConfig::UV ${bay_tls_links} ${bay_http2_links}
     ${bay_pattern_links} ${bay_sqlite_links} Threads::Threads)
 
 # libpatchbay.so: hidden visibility leaves only BAY_API to its users, the map gives each a version.

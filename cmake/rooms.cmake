@@ -6,7 +6,7 @@
 # is not there; the same goes for tests.
 set(bay_absent)
 if(NOT BAY_TLS)
-    list(APPEND bay_absent "<openssl/" "<jose/" "\"auth/jose_primitive\\.h\"" "\"net/tls_session\\.h\"")
+    list(APPEND bay_absent "<openssl/" "\"auth/jose_primitive\\.h\"" "\"net/tls_session\\.h\"")
 endif()
 if(NOT BAY_HTTP2)
     list(APPEND bay_absent "<nghttp2/" "\"net/http2\\.h\"")
@@ -100,7 +100,7 @@ bay_room(net room_base room_wire PkgConfig::UV ${bay_tls_links} ${bay_http2_link
 bay_room(schema room_base room_json ${bay_pattern_links})
 bay_room(rpc room_base room_json)
 bay_room(store room_base room_json room_net ${bay_sqlite_links})
-bay_room(auth room_base room_json room_net ${bay_tls_links} ${bay_jose_links})
+bay_room(auth room_base room_json room_net ${bay_tls_links})
 bay_room(mcp room_base room_json room_wire room_schema room_rpc)
 bay_room(a2a room_base room_json room_wire room_rpc)
 bay_room(transport room_mcp room_a2a room_net room_wire room_rpc room_json room_base)

@@ -1,5 +1,5 @@
 /* Policy: which keys count, which headers are understood, what a token must say. What a peer wrote
- * is read by our own strict JSON and base64 and checked here; libjose (jose_primitive.c) gets
+ * is read by our own strict JSON and base64 and checked here; OpenSSL (jose_primitive.c) gets
  * members that are base64url and headers that were read.
  *
  * A signature is tried with keys of the algorithm its header names only, and a key has one
@@ -596,7 +596,7 @@ bay_err jose_verify_encoded(const jose_keys *keys, const jose_header *header, ba
 {
     unsigned char first = 0;
     unsigned char last = 0;
-    /* Whatever is no base64url never gets to libjose, which takes it for a lack of memory. */
+    /* Whatever is no base64url goes no further. */
     if (!signature_is_whole(signature, header->algorithm) ||
         (payload.len > 0 && decoded(payload, &first, &last) == 0)) {
         return BAY_DENIED;

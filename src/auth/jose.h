@@ -1,4 +1,4 @@
-/* JSON Object Signing, by libjose: keys, key sets, detached JWS, JWT. ES256 and RS256, nothing else
+/* JSON Object Signing, on OpenSSL: keys, key sets, detached JWS, JWT. ES256 and RS256, nothing else
  * ("none" and symmetric algorithms are refused wherever they come from). In a library without
  * OpenSSL every function answers BAY_UNSUPPORTED. */
 #ifndef AUTH_JOSE_H

@@ -1,6 +1,5 @@
-/* What libjose and OpenSSL do for auth/jose: keys out of their members, a signature over given
- * bytes, nothing of policy. Apart from it because jansson and our own JSON share names.
- * Private to auth/. */
+/* What OpenSSL does for auth/jose: keys out of their members, a signature over given bytes, nothing
+ * of policy. Private to auth/. */
 #ifndef AUTH_JOSE_PRIMITIVE_H
 #define AUTH_JOSE_PRIMITIVE_H
 
@@ -17,8 +16,7 @@ enum {
     JOSE_DIGEST_BYTES = 32,
 };
 
-/* A key as libjose holds it: only the members that make it, never a `use`, `key_ops` or `alg` of a
- * peer's but the algorithm it is for. Used by one thread at a time. */
+/* A key for one algorithm. Any thread, also several at once. */
 typedef struct jose_raw jose_raw;
 
 typedef struct jose_member {

@@ -77,7 +77,7 @@ static void write_token(bay_str header, bay_str payload, buf *out)
     buf_char(out, '.');
     buf_str(out, buf_view(&parts[1]));
     buf_char(out, '.');
-    /* libjose signs under headers that name its key's algorithm only. */
+    /* Our headers name their key's algorithm. */
     (void)!jose_raw_sign(signer(), buf_view(&parts[0]), buf_view(&parts[1]), out);
     buf_fini(&parts[0]);
     buf_fini(&parts[1]);

@@ -3,7 +3,7 @@
 # often come from elsewhere.
 
 DEPS_RUN=(gcc libc6-dev cmake ninja-build pkg-config
-    libuv1-dev libssl-dev libjose-dev libnghttp2-dev libpcre2-dev libyaml-dev libsqlite3-dev ca-certificates)
+    libuv1-dev libssl-dev libnghttp2-dev libpcre2-dev libyaml-dev libsqlite3-dev ca-certificates)
 DEPS_TEST=(clang clang-format cppcheck libclang-rt-14-dev libcmocka-dev libglib2.0-dev libhttp-parser-dev
     json-schema-test-suite g++ git curl openssl make dpkg-dev fakeroot file man-db bubblewrap:bwrap python3:python3 nodejs:node npm:npm)
 
