@@ -43,7 +43,7 @@ struct worker {
     mcp_stdio *stdio;
     agents *agents;              /* NULL: nothing is listened on */
     const config *agents_config; /* of which these agents are; NULL: there were none yet */
-    uint64_t *agents_files; /* of each agent in it: what the files it names were */
+    uint64_t *agents_files;      /* of each agent in it: what the files it names were */
     face *all;
     face **profiles; /* "/mcp/@NAME", in the order of the configuration */
     size_t profile_count;
