@@ -239,21 +239,9 @@ static void on_request(void *user, http_exchange *exchange)
     a2a_grpc_request(*(a2a_grpc **)user, exchange);
 }
 
-static void on_closed(void *user, http_exchange *exchange, bool is_complete)
-{
-    (void)user;
-    http_owner_closed(exchange, is_complete);
-}
-
-static void on_drained(void *user, http_exchange *exchange)
-{
-    (void)user;
-    http_owner_drained(exchange);
-}
-
 static void serve_ours(int tell)
 {
-    static const http_handler handler = {on_request, on_closed, on_drained};
+    static const http_handler handler = {on_request, http_owner_closed, http_owner_drained};
     static const a2a_face_options face = {.agent = find_agent};
     loop *own = NULL;
     a2a_grpc *grpc = NULL;

@@ -178,20 +178,8 @@ static void on_request(void *user, http_exchange *exchange)
     }
 }
 
-static void on_closed(void *user, http_exchange *exchange, bool is_complete)
-{
-    (void)user;
-    http_owner_closed(NULL, exchange, is_complete);
-}
-
-static void on_drained(void *user, http_exchange *exchange)
-{
-    (void)user;
-    http_owner_drained(NULL, exchange);
-}
-
 static const http_handler handler = {
-    .request = on_request, .closed = on_closed, .drained = on_drained};
+    .request = on_request, .closed = http_owner_closed, .drained = http_owner_drained};
 
 static bay_err rig_begin(rig *self)
 {
