@@ -1,11 +1,16 @@
 """Builds programs on the SDKs of other languages, for bench/peers and tests/interop/sdks. Each method
 returns the command of what it built; it raises `missing` with the reason where the toolchain or its
-registry is not there. Everything is written below `into`."""
+registry is not there, and Broken where both are and our program does not build. Everything is written
+below `into`."""
 import os
 import shutil
 import subprocess
 
 BUILD_SECONDS = 900
+
+
+class Broken(Exception):
+    pass
 
 
 def run_tool(missing, what, command, **options):
@@ -33,8 +38,9 @@ class Toolchains:
         """The package in source/go."""
         self.needs("go")
         out = os.path.join(self.into, "go", name)
-        run_tool(self.missing, "go build", ["go", "build", "-o", out, "."],
-                 cwd=os.path.join(self.source, "go"))
+        folder = os.path.join(self.source, "go")
+        run_tool(self.missing, "go mod download", ["go", "mod", "download"], cwd=folder)
+        run_tool(Broken, "go build", ["go", "build", "-o", out, "."], cwd=folder)
         return [out]
 
     def rust(self, name):
@@ -44,9 +50,9 @@ class Toolchains:
         into = os.path.join(self.into, "rust")
         package = os.path.join(into, "package")
         shutil.copytree(os.path.join(self.source, "rust"), package, dirs_exist_ok=True)
-        run_tool(self.missing, "cargo build",
-                 ["cargo", "build", "--release", "--target-dir", into, "--manifest-path",
-                  os.path.join(package, "Cargo.toml")])
+        manifest = ["--manifest-path", os.path.join(package, "Cargo.toml")]
+        run_tool(self.missing, "cargo fetch", ["cargo", "fetch", *manifest])
+        run_tool(Broken, "cargo build", ["cargo", "build", "--offline", "--release", "--target-dir", into, *manifest])
         return [os.path.join(into, "release", name)]
 
     def python(self, script):
