@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "support/skipped.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -315,6 +317,10 @@ static void a_task_that_is_canceled(void **state)
     everybody_gets_the_same(cancel, "TASK_STATE_CANCELED");
 }
 
+#ifdef BAY_NO_HTTP2
+SKIPPED(all_of_it_by_grpc, "this build has no HTTP/2, which gRPC is")
+#endif
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -323,6 +329,9 @@ int main(void)
         cmocka_unit_test(a_question_and_its_answer),
         cmocka_unit_test(a_refusal),
         cmocka_unit_test(a_task_that_is_canceled),
+#ifdef BAY_NO_HTTP2
+        cmocka_unit_test(all_of_it_by_grpc),
+#endif
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

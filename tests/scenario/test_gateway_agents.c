@@ -5,6 +5,7 @@
 
 #include "auth/card_signature.h"
 #include "support/agent_peer.h"
+#include "support/skipped.h"
 #include "json/json.h"
 
 #define V1 "A2A-Version: 1.0\r\n"
@@ -378,6 +379,9 @@ static void a_card_is_believed_by_its_signature(void **state)
     (void)unlink(path);
     (void)unlink("/tmp/agents.signs.json");
 }
+#else
+SKIPPED(a_card_is_believed_by_its_signature,
+        "this build has no TLS, and with it nothing that signs")
 #endif
 
 /* ---- what does not answer ---------------------------------------------------------------------
@@ -675,6 +679,8 @@ static void long_skills_are_tasks(void **state)
     wait_for_task(&rig, id, "painted red");
     close_rig(&rig);
 }
+#else
+SKIPPED(long_skills_are_tasks, "this build has no TLS, so nothing seals ids and states")
 #endif
 
 static void tools_make_an_agent(void **state)
@@ -801,6 +807,9 @@ static void a_tool_that_asks_has_a_task_wait_for_input(void **state)
     EXPECT(&rig, "/a2a/made", V1, body, 200, id, "TASK_STATE_COMPLETED", "\"good\"");
     rig_close(&rig);
 }
+#else
+SKIPPED(a_tool_that_asks_has_a_task_wait_for_input,
+        "this build has no TLS, so nothing seals ids and states")
 #endif
 
 static void cancelling_a_task_cancels_its_call(void **state)
@@ -839,6 +848,10 @@ static void a_tool_that_fails_fails_its_task(void **state)
     rig_close(&rig);
 }
 
+#ifdef BAY_NO_HTTP2
+SKIPPED(all_of_it_by_grpc, "this build has no HTTP/2, which gRPC is")
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -850,9 +863,7 @@ int main(void)
         cmocka_unit_test(an_unknown_skill_never_becomes_a_task),
         cmocka_unit_test(a_trace_goes_on_in_a_span_of_the_gateway),
         cmocka_unit_test(cards_are_the_gateways),
-#ifndef BAY_NO_TLS
         cmocka_unit_test(a_card_is_believed_by_its_signature),
-#endif
         cmocka_unit_test(a_dead_agent_fails_alone_and_comes_back),
         cmocka_unit_test(a_reload_changes_agents),
         cmocka_unit_test(a_drain_ends_streams),
@@ -860,16 +871,15 @@ int main(void)
         cmocka_unit_test(skills_are_tools),
         cmocka_unit_test(a_skill_that_asks_is_answered),
         cmocka_unit_test(a_cancelled_call_cancels_its_task),
-#ifndef BAY_NO_TLS
         cmocka_unit_test(long_skills_are_tasks),
-#endif
         cmocka_unit_test(tools_make_an_agent),
         cmocka_unit_test(tasks_of_tools_are_one_for_all_workers),
-#ifndef BAY_NO_TLS
         cmocka_unit_test(a_tool_that_asks_has_a_task_wait_for_input),
-#endif
         cmocka_unit_test(cancelling_a_task_cancels_its_call),
         cmocka_unit_test(a_tool_that_fails_fails_its_task),
+#ifdef BAY_NO_HTTP2
+        cmocka_unit_test(all_of_it_by_grpc),
+#endif
     };
     return cmocka_run_group_tests(tests, warm_up, NULL);
 }

@@ -5,6 +5,7 @@
 
 #include "patchbay/a2a_client.h"
 #include "support/agent_peer.h"
+#include "support/skipped.h"
 
 static agent_peer peer;
 static int baseline;
@@ -309,6 +310,10 @@ static int warm_up(void **state)
     return 0;
 }
 
+#ifdef BAY_NO_HTTP2
+SKIPPED(all_of_it_by_grpc, "this build has no HTTP/2, which gRPC is")
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +322,9 @@ int main(void)
         cmocka_unit_test(push_and_extended_card_are_passed_on),
         cmocka_unit_test(a_trace_goes_on_over_both_bridges),
         cmocka_unit_test(a_reload_moves_an_agent),
+#ifdef BAY_NO_HTTP2
+        cmocka_unit_test(all_of_it_by_grpc),
+#endif
     };
     return cmocka_run_group_tests(tests, warm_up, NULL);
 }

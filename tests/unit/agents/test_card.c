@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "support/failing_memory.h"
+#include "support/skipped.h"
 #include <stdlib.h>
 
 #ifndef BAY_NO_TLS
@@ -189,6 +190,11 @@ static void a_card_that_cannot_be_signed_is_shown_all_the_same(void **state)
     jose_key_free(key);
     arena_fini(&memory);
 }
+#else
+SKIPPED(every_form_is_signed_by_the_gateway,
+        "this build has no TLS, and with it nothing that signs")
+SKIPPED(a_card_that_cannot_be_signed_is_shown_all_the_same,
+        "this build has no TLS, and with it nothing that signs")
 #endif
 
 static void skills_are_found_by_id(void **state)
@@ -266,10 +272,8 @@ int main(void)
         cmocka_unit_test(patterns_match_names),
         cmocka_unit_test(the_gateway_stands_in_every_interface),
         cmocka_unit_test(older_clients_find_the_gateway_too),
-#ifndef BAY_NO_TLS
         cmocka_unit_test(every_form_is_signed_by_the_gateway),
         cmocka_unit_test(a_card_that_cannot_be_signed_is_shown_all_the_same),
-#endif
         cmocka_unit_test(skills_are_found_by_id),
         cmocka_unit_test(every_failing_allocation_is_survived),
     };
