@@ -367,7 +367,6 @@ void agent_event_forget_snapshot(agent_task *self);
 
 void agent_write_time(buf *out, uint64_t ms);
 bool agent_read_time(bay_str text, uint64_t *out_ms);
-void agent_write_status(const agent_task *self, buf *out);
 /* history_length < 0: all. */
 void agent_write_task(const agent_task *self, int64_t history_length, bool with_artifacts,
                       buf *out);
@@ -398,13 +397,11 @@ void agent_reply_join(agent_reply *self);
 void agent_reply_with_task(agent_reply *self);
 /* `out` (cleared), as soon as all that it waits for is kept. */
 void agent_reply_hold(agent_reply *self, buf *out, agent_wait *waits, size_t count);
-void agent_reply_go_on(agent_reply *self);
 /* Its first event is the task as it is now. BAY_NOMEM. */
 bay_err agent_stream_snapshot(agent_reply *self);
 /* The task was just opened: who wants less of the history than others gets a first event of its
  * own. */
 void agent_stream_opened(agent_task *task);
-void agent_stream_end(agent_reply *self);
 void agent_stream_deliver(agent_task *task);
 void agent_reply_gone(a2a_agent *self, a2a_call *call);
 void agent_reply_drained(a2a_agent *self, a2a_call *call);

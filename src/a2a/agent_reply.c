@@ -115,7 +115,7 @@ void agent_reply_fail_err(agent_reply *self, bay_err err)
     agent_fail_err(detach(self, true), err);
 }
 
-void agent_stream_end(agent_reply *self)
+static void agent_stream_end(agent_reply *self)
 {
     a2a_call_end(detach(self, self->has_told));
 }
@@ -163,21 +163,8 @@ void agent_reply_with_task(agent_reply *self)
     agent_buffer_back(of, &out);
 }
 
-void agent_reply_hold(agent_reply *self, buf *out, agent_wait *waits, size_t count)
-{
-    bay_str text = buf_view(out);
-    self->held = out->err == BAY_OK ? mem_dup(text.at, text.len) : NULL;
-    if (self->held == NULL) {
-        agent_reply_fail_err(self, out->err != BAY_OK ? out->err : BAY_NOMEM);
-        return;
-    }
-    self->held_len = text.len;
-    self->waits = waits;
-    self->wait_count = count;
-    agent_reply_go_on(self);
-}
-
-void agent_reply_go_on(agent_reply *self)
+/* What is held goes out when nothing more is waited for. */
+static void agent_reply_go_on(agent_reply *self)
 {
     a2a_agent *of = self->task->of;
     for (; self->wait_count > 0; self->wait_count--) {
@@ -195,6 +182,20 @@ void agent_reply_go_on(agent_reply *self)
     self->held = NULL;
     a2a_call_result(detach(self, true), (bay_str){held, len});
     mem_free(held);
+}
+
+void agent_reply_hold(agent_reply *self, buf *out, agent_wait *waits, size_t count)
+{
+    bay_str text = buf_view(out);
+    self->held = out->err == BAY_OK ? mem_dup(text.at, text.len) : NULL;
+    if (self->held == NULL) {
+        agent_reply_fail_err(self, out->err != BAY_OK ? out->err : BAY_NOMEM);
+        return;
+    }
+    self->held_len = text.len;
+    self->waits = waits;
+    self->wait_count = count;
+    agent_reply_go_on(self);
 }
 
 /* ---- what a turn's caller is told */

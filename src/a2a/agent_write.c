@@ -134,7 +134,7 @@ static void write_ids(const agent_task *self, buf *out)
     json_quote(out, self->context->id);
 }
 
-void agent_write_status(const agent_task *self, buf *out)
+static void agent_write_status(const agent_task *self, buf *out)
 {
     buf_lit(out, "{\"state\":\"");
     buf_str(out, a2a_state_names[self->state]);

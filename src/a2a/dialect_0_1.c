@@ -78,15 +78,7 @@ static void write_message(dialect *self, json_val value)
     dialect_write_object(self, &message_shape, value);
 }
 
-static void read_messages(dialect *self, json_val value)
-{
-    dialect_each(self, value, read_message);
-}
-
-static void write_messages(dialect *self, json_val value)
-{
-    dialect_each(self, value, write_message);
-}
+DIALECT_ARRAY(messages, message)
 
 /* ---- artifacts ---------------------------------------------------------------------------------
  */
@@ -174,15 +166,7 @@ static void write_artifact(dialect *self, json_val value)
     dialect_close_object(self);
 }
 
-static void read_artifacts(dialect *self, json_val value)
-{
-    dialect_each(self, value, read_artifact);
-}
-
-static void write_artifacts(dialect *self, json_val value)
-{
-    dialect_each(self, value, write_artifact);
-}
+DIALECT_ARRAY(artifacts, artifact)
 
 /* ---- status ------------------------------------------------------------------------------------
  */
@@ -263,15 +247,7 @@ static const dialect_kept task_kept[] = {
 };
 static const dialect_shape task_shape = DIALECT_SHAPE_KEEPING(task_rows, task_kept, keep_state);
 
-static void read_task(dialect *self, json_val value)
-{
-    dialect_read_object(self, &task_shape, value);
-}
-
-static void write_task(dialect *self, json_val value)
-{
-    dialect_write_object(self, &task_shape, value);
-}
+DIALECT_OBJECT(task, task_shape)
 
 /* Members of the task that stands for a message. */
 static void write_message_as_task(dialect *self, json_val message)

@@ -59,15 +59,7 @@ static void write_message(dialect *self, json_val value)
     dialect_close_object(self);
 }
 
-static void read_messages(dialect *self, json_val value)
-{
-    dialect_each(self, value, read_message);
-}
-
-static void write_messages(dialect *self, json_val value)
-{
-    dialect_each(self, value, write_message);
-}
+DIALECT_ARRAY(messages, message)
 
 static const dialect_row artifact_rows[] = {
     DUE("artifactId", JSON_STRING, NULL, NULL),
@@ -79,25 +71,9 @@ static const dialect_row artifact_rows[] = {
 };
 static const dialect_shape artifact_shape = DIALECT_SHAPE(artifact_rows);
 
-static void read_artifact(dialect *self, json_val value)
-{
-    dialect_read_object(self, &artifact_shape, value);
-}
+DIALECT_OBJECT(artifact, artifact_shape)
 
-static void write_artifact(dialect *self, json_val value)
-{
-    dialect_write_object(self, &artifact_shape, value);
-}
-
-static void read_artifacts(dialect *self, json_val value)
-{
-    dialect_each(self, value, read_artifact);
-}
-
-static void write_artifacts(dialect *self, json_val value)
-{
-    dialect_each(self, value, write_artifact);
-}
+DIALECT_ARRAY(artifacts, artifact)
 
 static void read_state(dialect *self, json_val value)
 {
@@ -116,15 +92,7 @@ static const dialect_row status_rows[] = {
 };
 static const dialect_shape status_shape = DIALECT_SHAPE(status_rows);
 
-static void read_status(dialect *self, json_val value)
-{
-    dialect_read_object(self, &status_shape, value);
-}
-
-static void write_status(dialect *self, json_val value)
-{
-    dialect_write_object(self, &status_shape, value);
-}
+DIALECT_OBJECT(status, status_shape)
 
 static const dialect_row task_rows[] = {
     DUE("id", JSON_STRING, NULL, NULL),
@@ -376,15 +344,7 @@ void dialect_write_id(dialect *self, json_val value)
     dialect_write_object(self, &task_id_shape, value);
 }
 
-static void read_push_list(dialect *self, json_val value)
-{
-    dialect_read_object(self, &push_list_shape, value);
-}
-
-static void write_push_list(dialect *self, json_val value)
-{
-    dialect_write_object(self, &push_list_shape, value);
-}
+DIALECT_OBJECT(push_list, push_list_shape)
 
 static void read_push_name(dialect *self, json_val value)
 {

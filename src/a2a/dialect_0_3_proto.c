@@ -197,25 +197,9 @@ static const dialect_kept message_kept[] = {
 static const dialect_shape message_shape =
     DIALECT_SHAPE_KEEPING(message_rows, message_kept, keep_parts);
 
-static void read_message(dialect *self, json_val value)
-{
-    dialect_read_object(self, &message_shape, value);
-}
+DIALECT_OBJECT(message, message_shape)
 
-static void write_message(dialect *self, json_val value)
-{
-    dialect_write_object(self, &message_shape, value);
-}
-
-static void read_messages(dialect *self, json_val value)
-{
-    dialect_each(self, value, read_message);
-}
-
-static void write_messages(dialect *self, json_val value)
-{
-    dialect_each(self, value, write_message);
-}
+DIALECT_ARRAY(messages, message)
 
 static const dialect_row artifact_rows[] = {
     {STR_INIT("artifactId"), STR_INIT("artifactId"), JSON_STRING, DIALECT_DUE, NULL, NULL},
@@ -230,25 +214,9 @@ static const dialect_kept artifact_kept[] = {
 static const dialect_shape artifact_shape =
     DIALECT_SHAPE_KEEPING(artifact_rows, artifact_kept, keep_parts);
 
-static void read_artifact(dialect *self, json_val value)
-{
-    dialect_read_object(self, &artifact_shape, value);
-}
+DIALECT_OBJECT(artifact, artifact_shape)
 
-static void write_artifact(dialect *self, json_val value)
-{
-    dialect_write_object(self, &artifact_shape, value);
-}
-
-static void read_artifacts(dialect *self, json_val value)
-{
-    dialect_each(self, value, read_artifact);
-}
-
-static void write_artifacts(dialect *self, json_val value)
-{
-    dialect_each(self, value, write_artifact);
-}
+DIALECT_ARRAY(artifacts, artifact)
 
 static void turn_state(dialect *self, json_val value, bay_str from, bay_str to)
 {
@@ -276,15 +244,7 @@ static const dialect_row status_rows[] = {
 };
 static const dialect_shape status_shape = DIALECT_SHAPE(status_rows);
 
-static void read_status(dialect *self, json_val value)
-{
-    dialect_read_object(self, &status_shape, value);
-}
-
-static void write_status(dialect *self, json_val value)
-{
-    dialect_write_object(self, &status_shape, value);
-}
+DIALECT_OBJECT(status, status_shape)
 
 static const dialect_row task_rows[] = {
     {STR_INIT("id"), STR_INIT("id"), JSON_STRING, DIALECT_DUE, NULL, NULL},
@@ -296,15 +256,7 @@ static const dialect_row task_rows[] = {
 };
 static const dialect_shape task_shape = DIALECT_SHAPE(task_rows);
 
-static void read_task(dialect *self, json_val value)
-{
-    dialect_read_object(self, &task_shape, value);
-}
-
-static void write_task(dialect *self, json_val value)
-{
-    dialect_write_object(self, &task_shape, value);
-}
+DIALECT_OBJECT(task, task_shape)
 
 /* ---- events ------------------------------------------------------------------------------------
  */
@@ -350,15 +302,7 @@ static void write_status_update(dialect *self, json_val value)
     dialect_close_object(self);
 }
 
-static void read_artifact_update(dialect *self, json_val value)
-{
-    dialect_read_object(self, &artifact_update_shape, value);
-}
-
-static void write_artifact_update(dialect *self, json_val value)
-{
-    dialect_write_object(self, &artifact_update_shape, value);
-}
+DIALECT_OBJECT(artifact_update, artifact_update_shape)
 
 static const dialect_row event_rows[] = {
     BOTH("task", read_task, write_task),
@@ -368,15 +312,7 @@ static const dialect_row event_rows[] = {
 };
 static const dialect_shape event_shape = DIALECT_SHAPE(event_rows);
 
-static void read_event(dialect *self, json_val value)
-{
-    dialect_read_object(self, &event_shape, value);
-}
-
-static void write_event(dialect *self, json_val value)
-{
-    dialect_write_object(self, &event_shape, value);
-}
+DIALECT_OBJECT(event, event_shape)
 
 /* ---- names -------------------------------------------------------------------------------------
  */

@@ -141,15 +141,7 @@ static void write_requirement(dialect *self, json_val value)
     dialect_close_object(self);
 }
 
-static void read_requirements(dialect *self, json_val value)
-{
-    dialect_each(self, value, read_requirement);
-}
-
-static void write_requirements(dialect *self, json_val value)
-{
-    dialect_each(self, value, write_requirement);
-}
+DIALECT_ARRAY(requirements, requirement)
 
 /* 0.1 names schemes only: {"authentication":{"schemes":["Bearer"]}}. Any of them will do. */
 static void read_authentication(dialect *self, json_val schemes)

@@ -345,8 +345,3 @@ void dialect_null(dialect *self, json_val value)
     (void)value;
     json_put_null(&self->to);
 }
-
-void dialect_as_is(dialect *self, json_val value)
-{
-    json_put_val(&self->to, value);
-}

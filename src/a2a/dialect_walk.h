@@ -79,6 +79,26 @@ void dialect_read_object(dialect *self, const dialect_shape *shape, json_val the
 void dialect_write_object(dialect *self, const dialect_shape *shape, json_val ours);
 void dialect_each(dialect *self, json_val array, dialect_turn *turn);
 
+/* read_NAME and write_NAME of something that is its shape and no more, and of an array of such. */
+#define DIALECT_OBJECT(name, shape)                                                                \
+    static void read_##name(dialect *self, json_val value)                                         \
+    {                                                                                              \
+        dialect_read_object(self, &shape, value);                                                  \
+    }                                                                                              \
+    static void write_##name(dialect *self, json_val value)                                        \
+    {                                                                                              \
+        dialect_write_object(self, &shape, value);                                                 \
+    }
+#define DIALECT_ARRAY(name, each)                                                                  \
+    static void read_##name(dialect *self, json_val value)                                         \
+    {                                                                                              \
+        dialect_each(self, value, read_##each);                                                    \
+    }                                                                                              \
+    static void write_##name(dialect *self, json_val value)                                        \
+    {                                                                                              \
+        dialect_each(self, value, write_##each);                                                   \
+    }
+
 /* Opens metadata when that was not done yet and writes the key; a value must follow. */
 void dialect_keep(dialect_keeper *keeper, bay_str key);
 dialect *dialect_of(dialect_keeper *keeper);
@@ -135,7 +155,6 @@ extern const dialect_forms dialect_forms_0_1;
 
 void dialect_nothing(dialect *self, json_val value); /* {} whatever it was */
 void dialect_null(dialect *self, json_val value);
-void dialect_as_is(dialect *self, json_val value);
 
 void dialect_read_role(dialect *self, json_val value); /* "user" */
 void dialect_write_role(dialect *self, json_val value);

@@ -315,24 +315,3 @@ bool a2a_security_is_open(const a2a_security *self)
 {
     return is_optional(&self->card);
 }
-
-static bool needs_kind(const a2a_security *self, const requirement *needs, a2a_scheme_kind kind)
-{
-    for (size_t i = 0; i < needs->count; i++) {
-        for (size_t j = 0; j < needs->any_of[i].count; j++) {
-            if (self->schemes[needs->any_of[i].all_of[j].scheme].kind == kind) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-bool a2a_security_needs(const a2a_security *self, a2a_scheme_kind kind)
-{
-    bool is_needed = needs_kind(self, &self->card, kind);
-    for (size_t i = 0; i < self->skill_count && !is_needed; i++) {
-        is_needed = needs_kind(self, &self->skills[i].needs, kind);
-    }
-    return is_needed;
-}

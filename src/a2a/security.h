@@ -54,8 +54,6 @@ bay_err a2a_security_new(json_val card, a2a_security **out, a2a_fault *fault) BA
 void a2a_security_free(a2a_security *self);
 /* Nothing is required of all requests: there are no requirements, or one of them is empty. */
 bool a2a_security_is_open(const a2a_security *self);
-/* Does a requirement (the card's or a skill's) name a scheme of that kind? */
-bool a2a_security_needs(const a2a_security *self, a2a_scheme_kind kind);
 
 /* One requirement of the list must hold whole (its schemes all, with their scopes). `skill`: whose
  * own requirements hold as well; "": none known. BAY_OK with the principal; BAY_DENIED with `fault`

@@ -51,7 +51,6 @@ typedef struct a2a_fields {
 enum { A2A_FIELDS_MAX = 32, A2A_NO_FIELD = 32 };
 
 a2a_fields a2a_fields_of(a2a_type type);
-bay_str a2a_type_name(a2a_type type);
 
 /* The index of the field that `key` names, or A2A_NO_FIELD. `expected`: where to look first, since
  * members mostly come in order. *out_is_json: it was written in lowerCamel, without escapes. */

@@ -47,14 +47,6 @@ static const uint16_t first_of[A2A_TYPES + 1] = {0
                                                  ,
                                                  FIELDS};
 
-static const bay_str names[A2A_TYPES] = {STR_INIT("")
-#define A2A_TYPE(symbol, name) , STR_INIT(name)
-#define A2A_FIELD(...)
-#include "a2a/types.def"
-#undef A2A_FIELD
-#undef A2A_TYPE
-};
-
 /* One sum for each type of the bits of its fields that have the flag. */
 #define BIT(symbol, number, flags, flag)                                                           \
     | ((((flags) & (flag)) != 0 ? 1U : 0U) << (FIELD_##symbol##_##number - FIRST_##symbol))
@@ -94,11 +86,6 @@ a2a_fields a2a_fields_of(a2a_type type)
         .oneof = oneof_of[type],
         .due = due_of[type],
     };
-}
-
-bay_str a2a_type_name(a2a_type type)
-{
-    return names[type];
 }
 
 uint32_t a2a_field_named(const a2a_fields *self, json_val key, uint32_t expected, bool *out_is_json)

@@ -11,7 +11,6 @@ enum { SHOWN_SKILLS = 8, ETAG_BYTES = 24 };
 typedef enum rendering { PURE, HYBRID, OLD, RENDERINGS } rendering;
 
 struct agents_card {
-    uint32_t references;
     arena memory;
     json_doc source;
     char *texts[RENDERINGS];
@@ -159,7 +158,6 @@ bay_err agents_card_new(bay_str name, bay_str text, const agents_public *public,
     if (self == NULL) {
         return BAY_NOMEM;
     }
-    self->references = 1;
     arena_init(&self->memory, 64 << 20);
     arena memory; /* of the rewritten card, while it is rendered */
     json_doc doc;
@@ -183,22 +181,16 @@ bay_err agents_card_new(bay_str name, bay_str text, const agents_public *public,
     arena_fini(&memory);
     buf_fini(&rewritten);
     if (err != BAY_OK) {
-        agents_card_unref(self);
+        agents_card_free(self);
         return err;
     }
     *out = self;
     return BAY_OK;
 }
 
-agents_card *agents_card_ref(agents_card *self)
+void agents_card_free(agents_card *self)
 {
-    self->references++;
-    return self;
-}
-
-void agents_card_unref(agents_card *self)
-{
-    if (self == NULL || --self->references > 0) {
+    if (self == NULL) {
         return;
     }
     for (size_t i = 0; i < RENDERINGS; i++) {

@@ -17,8 +17,7 @@ typedef struct agents_card agents_card;
  * Units: none. Threads: one. Source: A2A 1.0.1 sections 4.4.1 and 8. */
 bay_err agents_card_new(bay_str name, bay_str text, const agents_public *public,
                         agents_card **out) BAY_MUST_CHECK;
-agents_card *agents_card_ref(agents_card *self);
-void agents_card_unref(agents_card *self); /* NULL is fine */
+void agents_card_free(agents_card *self); /* NULL is fine */
 
 /* The agent's own card. */
 json_val agents_card_source(const agents_card *self);

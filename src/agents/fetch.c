@@ -84,7 +84,7 @@ void agents_fetch_init(agents_fetch *self, loop *on, size_t max_bytes)
     buf_init(&self->body, max_bytes);
 }
 
-void agents_fetch_cancel(agents_fetch *self)
+static void agents_fetch_cancel(agents_fetch *self)
 {
     if (self->call != NULL) {
         http_call_cancel(self->call);

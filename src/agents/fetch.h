@@ -9,7 +9,7 @@ enum { AGENTS_ETAG_BYTES = 128, AGENTS_FETCH_MS = 15000 };
 
 typedef struct agents_fetch agents_fetch;
 
-/* Said exactly once, unless agents_fetch_cancel ended it first; may begin the next one. `err`
+/* Said exactly once, unless agents_fetch_fini ended it first; may begin the next one. `err`
  * BAY_OK: an answer came, of whatever status. `text` says why not, for a person. */
 typedef void (*agents_fetch_done)(void *user, bay_err err, const char *text);
 
@@ -35,6 +35,5 @@ void agents_fetch_fini(agents_fetch *self); /* cancels */
 bay_err agents_fetch_start(agents_fetch *self, http_client *http, bay_str url,
                            const http_field *fields, size_t count, agents_fetch_done done,
                            void *user, bay_diag *diag) BAY_MUST_CHECK;
-void agents_fetch_cancel(agents_fetch *self); /* without `done` */
 
 #endif

@@ -123,9 +123,9 @@ static void take_list(agents_made *self)
     if (err != BAY_OK) {
         LOG(LOG_WARN, "agents", "the card of \"%.*s\" could not be made: %s",
             BAY_STR(self->settings->name), bay_err_text(err));
-        agents_card_unref(card);
+        agents_card_free(card);
     } else {
-        agents_card_unref(self->card);
+        agents_card_free(self->card);
         self->card = card;
         self->skill_count = self->found;
         made_turns_begin(self);
@@ -374,7 +374,7 @@ void agents_made_free(agents_made *self)
         mcp_call_cancel(self->listing, STR("the agent ends"));
     }
     mcp_link_free(self->link);
-    agents_card_unref(self->card);
+    agents_card_free(self->card);
     buf_fini(&self->skills);
     arena_fini(&self->scratch);
     mem_free(self);

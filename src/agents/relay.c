@@ -491,15 +491,3 @@ void relay_fail_all(agents_remote *self)
         fail_with(made, A2A_E_UNAVAILABLE, "it leaves the gateway");
     }
 }
-
-void agents_remote_close_streams(agents_remote *self)
-{
-    LIST_EACH(at, &self->calls)
-    {
-        relayed *made = CONTAINER_OF(at, relayed, link);
-        if ((a2a_methods[made->method].flags & A2A_METHOD_STREAM) != 0 && made->sent != NULL) {
-            a2a_link_cancel(made->sent);
-            a2a_call_end(release(made));
-        }
-    }
-}

@@ -142,7 +142,7 @@ void agents_remote_free(agents_remote *self)
     {
         list_remove(at);
     }
-    agents_card_unref(self->card);
+    agents_card_free(self->card);
     jose_keys_free(self->keys);
     http_client_free(self->http);
     agents_guard_fini(&self->guard);
@@ -162,7 +162,8 @@ void remote_line_drop(agents_remote *self, remote_line *line)
     }
 }
 
-bool remote_is_own_host(const agents_remote *self, bay_str url)
+/* Of one host with what was configured. */
+static bool remote_is_own_host(const agents_remote *self, bay_str url)
 {
     uri own, other;
     if (uri_parse(&own, self->settings->url) != BAY_OK) {
@@ -315,7 +316,7 @@ bay_err remote_take_card(agents_remote *self, bay_str text, bool is_verified, co
         err = choose(self, agents_card_source(card), &line, out_why);
     }
     if (err != BAY_OK) {
-        agents_card_unref(card);
+        agents_card_free(card);
         return err;
     }
     remote_line *old = self->line;
@@ -324,7 +325,7 @@ bay_err remote_take_card(agents_remote *self, bay_str text, bool is_verified, co
         list_push(&self->old_lines, &old->link);
         loop_defer(self->loop, &self->sweep);
     }
-    agents_card_unref(self->card);
+    agents_card_free(self->card);
     self->card = card;
     self->is_verified = is_verified;
     return BAY_OK;

@@ -46,8 +46,6 @@ void agents_remote_watch(agents_remote *self, agents_watch *watch);
 void agents_remote_unwatch(agents_watch *watch); /* harmless when it is gone */
 
 size_t agents_remote_calls(const agents_remote *self); /* open and waiting */
-/* Open streams end; clients come back (before a drain). */
-void agents_remote_close_streams(agents_remote *self);
 
 typedef struct agents_remote_state {
     const char *state; /* "unknown", "ready", "failed", "open" */

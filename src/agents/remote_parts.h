@@ -83,7 +83,5 @@ bay_err remote_line_of(agents_remote *self, a2a_version version, remote_line **o
 /* A call, or the card, did or did not get through. */
 void remote_reached(agents_remote *self);
 void remote_missed(agents_remote *self);
-/* Of one host with what was configured. */
-bool remote_is_own_host(const agents_remote *self, bay_str url);
 
 #endif

@@ -139,7 +139,6 @@ typedef struct http2_stream {
 
 /* http2_server.c */
 http2_stream *http2_stream_new(http2_connection *http2, int32_t id);
-void http2_stream_forget(http2_stream *self); /* out of the books; its memory goes soon */
 uint64_t http2_now(const http2_connection *self);
 
 /* http2_request.c: callbacks of nghttp2 that read a request. */

@@ -97,7 +97,8 @@ http2_stream *http2_stream_new(http2_connection *http2, int32_t id)
     return self;
 }
 
-void http2_stream_forget(http2_stream *self)
+/* Out of the books; its memory goes soon. */
+static void http2_stream_forget(http2_stream *self)
 {
     http2_connection *http2 = self->connection->http2;
     if (self->state != HTTP_DEAD) {

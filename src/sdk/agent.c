@@ -14,15 +14,10 @@
 
 void sdk_agent_error(bay_agent *self, const char *format, ...)
 {
-    if (self->error_count < AGENT_ERRORS) {
-        bay_diag *diag = &self->errors[self->error_count];
-        *diag = (bay_diag){.code = BAY_INVALID};
-        va_list arguments;
-        va_start(arguments, format);
-        vsnprintf(diag->text, sizeof(diag->text), format, arguments);
-        va_end(arguments);
-    }
-    self->error_count++;
+    va_list arguments;
+    va_start(arguments, format);
+    registration_error(&self->errors, format, arguments);
+    va_end(arguments);
 }
 
 bay_str sdk_agent_keep(bay_agent *self, const char *text)
@@ -293,7 +288,7 @@ void bay_agent_handler(bay_agent *agent, bay_task_handler handler, void *user)
 
 static void check_whole(bay_agent *self)
 {
-    if (self->ability_count == 0 && self->error_count == 0) {
+    if (self->ability_count == 0 && self->errors.count == 0) {
         sdk_agent_error(self, "an agent needs a skill: bay_agent_skill");
     }
     if (self->requires_any && self->schemes == NULL) {
@@ -322,17 +317,17 @@ bay_err bay_agent_check(bay_agent *agent, bay_diag *diag)
     if (agent == NULL || agent->is_out_of_memory) {
         return diag_set(diag, BAY_NOMEM, "%s", bay_err_text(BAY_NOMEM));
     }
-    if (agent->error_count == 0) {
+    if (agent->errors.count == 0) {
         check_whole(agent);
     }
-    if (agent->error_count == 0 && agent->serving == NULL) {
+    if (agent->errors.count == 0 && agent->serving == NULL) {
         bay_err err = sdk_agent_render(agent, STR("http://127.0.0.1"), diag);
         if (err != BAY_OK) {
             return err;
         }
     }
-    if (agent->error_count > 0) {
-        return diag_set(diag, BAY_INVALID, "%s", agent->errors[0].text);
+    if (agent->errors.count > 0) {
+        return diag_set(diag, BAY_INVALID, "%s", agent->errors.kept[0].text);
     }
     return BAY_OK;
 }

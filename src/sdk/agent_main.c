@@ -45,12 +45,6 @@ static int serve(bay_agent *agent, const char *address)
     return program_ended(agent->name, err, &diag);
 }
 
-static int print_errors(const bay_agent *agent, const bay_diag *diag)
-{
-    return program_print_errors(agent->errors, agent->error_count, AGENT_ERRORS,
-                                agent->is_out_of_memory, diag);
-}
-
 static int run(bay_agent *agent, int argc, char **argv)
 {
     const char *address = "127.0.0.1";
@@ -79,7 +73,7 @@ static int run(bay_agent *agent, int argc, char **argv)
     }
     bay_diag diag = {.code = BAY_OK};
     if (bay_agent_check(agent, &diag) != BAY_OK) {
-        return print_errors(agent, &diag);
+        return program_print_errors(&agent->errors, agent->is_out_of_memory, &diag);
     }
     if (is_card) {
         printf("%.*s\n", BAY_STR(bay_agent_card(agent)));
@@ -97,7 +91,7 @@ int bay_agent_main(bay_agent *agent, int argc, char **argv)
         return PROGRAM_FAILED;
     }
     if (bay_agent_check(agent, &diag) != BAY_OK) {
-        status = print_errors(agent, &diag);
+        status = program_print_errors(&agent->errors, agent->is_out_of_memory, &diag);
     } else {
         program_begin();
         status = run(agent, argc, argv);

@@ -165,7 +165,8 @@ static void drain(bay_task *self, size_t most)
     }
 }
 
-void sdk_turn_drain(bay_task *self)
+/* Loop only: makes what waits; frees the task when nobody holds it. */
+static void sdk_turn_drain(bay_task *self)
 {
     drain(self, SIZE_MAX);
 }
@@ -250,7 +251,8 @@ bay_err sdk_turn_kick(bay_task *self)
     return BAY_OK;
 }
 
-bay_err sdk_turn_move(bay_task *self, const move_request *request)
+/* Takes a move, and makes it at once on the loop's thread. */
+static bay_err sdk_turn_move(bay_task *self, const move_request *request)
 {
     if (self == NULL) {
         return BAY_NOMEM;

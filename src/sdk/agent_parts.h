@@ -23,12 +23,12 @@
 #include "net/loop.h"
 #include "patchbay/agent.h"
 #include "sdk/message_parts.h"
+#include "sdk/registration.h"
 #include "store/store.h"
 #include "transport/a2a_face.h"
 
 enum {
     AGENT_SETTINGS = 24,           /* room for bay_agent_setting */
-    AGENT_ERRORS = 16,             /* of registration that are kept */
     AGENT_ABILITIES = 1000,        /* of one agent */
     AGENT_SCHEMES = 32,            /* of one agent */
     AGENT_KEYS = 10000,            /* of one API key scheme */
@@ -147,9 +147,8 @@ struct bay_agent {
     bool has_push;
     bool requires_any; /* bay_agent_require or bay_ability_require was said */
     bool is_out_of_memory;
-    bay_diag errors[AGENT_ERRORS];
-    size_t error_count; /* may exceed what is kept */
-    log_target log;     /* no sink: the process's */
+    registration_errors errors;
+    log_target log; /* no sink: the process's */
     agent_cards cards;
     agent_serving *serving; /* NULL: not being served */
     bell stop;
@@ -182,9 +181,6 @@ const bay_ability *sdk_agent_ability(const bay_agent *self, bay_str id);
 agent_scheme *sdk_agent_scheme_find(const bay_agent *self, bay_str name);
 /* {"schemes":{NAME:{"list":[…]}}}, one more element. */
 void sdk_agent_requirement(bay_agent *self, buf *among, const char *scheme, const char *scopes);
-/* a2a_verify; `user`: the agent. */
-bay_err sdk_agent_verify(void *user, a2a_scheme_kind kind, bay_str name, bay_str credential,
-                         arena *memory, bay_str *out_principal, bay_str *out_scopes);
 /* For a2a_face_options: `user` is an agent. */
 bay_err sdk_agent_identify(bay_agent *self, http_exchange *exchange, a2a_face_identity *out,
                            a2a_fault *fault);

@@ -354,8 +354,9 @@ static bay_err verify_token(const agent_scheme *self, bay_str credential, bay_gr
     return err == BAY_NOMEM ? err : err == BAY_OK ? BAY_OK : BAY_DENIED;
 }
 
-bay_err sdk_agent_verify(void *user, a2a_scheme_kind kind, bay_str name, bay_str credential,
-                         arena *memory, bay_str *out_principal, bay_str *out_scopes)
+/* a2a_verify; `user`: the agent. */
+static bay_err sdk_agent_verify(void *user, a2a_scheme_kind kind, bay_str name, bay_str credential,
+                                arena *memory, bay_str *out_principal, bay_str *out_scopes)
 {
     const bay_agent *agent = user;
     const agent_scheme *scheme = sdk_agent_scheme_find(agent, name);

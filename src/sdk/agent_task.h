@@ -94,14 +94,11 @@ struct bay_task {
     atomic_bool is_cancelled;
 };
 
-/* agent_move.c: takes a move, and makes it at once on the loop's thread. */
-bay_err sdk_turn_move(bay_task *self, const move_request *request);
-/* The same under the lock, without making it; BAY_OK: sdk_turn_kick comes after the unlocking. */
+/* agent_move.c: takes a move, under the lock, without making it; BAY_OK: sdk_turn_kick comes after
+ * the unlocking. */
 bay_err sdk_turn_queue(bay_task *self, const move_request *request);
 /* Sees to it that what waits is made. Returns what came of it where that is known. */
 bay_err sdk_turn_kick(bay_task *self);
-/* Loop only: makes what waits; frees the task when nobody holds it. */
-void sdk_turn_drain(bay_task *self);
 
 /* agent_artifact.c, under the lock: what is held goes out, as the last chunk of its artifact. */
 bay_err sdk_artifacts_close(bay_task *self);

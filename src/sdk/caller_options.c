@@ -91,7 +91,7 @@ static void options_add(bay_caller_options *self, caller_settings *to, const cha
 
 /* ---- making and copying ---------------------------------------------------------------------- */
 
-void sdk_caller_options_init(bay_caller_options *self)
+static void sdk_caller_options_init(bay_caller_options *self)
 {
     *self = (bay_caller_options){
         .binding = -1,

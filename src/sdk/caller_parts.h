@@ -83,7 +83,6 @@ struct bay_caller_options {
 
 bay_err sdk_caller_options_copy(bay_caller_options *self, const bay_caller_options *from,
                                 bay_diag *diag) BAY_MUST_CHECK;
-void sdk_caller_options_init(bay_caller_options *self);
 void sdk_caller_options_fini(bay_caller_options *self);
 bay_err sdk_settings_add(caller_settings *self, const char *name, const char *value) BAY_MUST_CHECK;
 void sdk_settings_fini(caller_settings *self);

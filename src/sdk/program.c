@@ -60,14 +60,15 @@ bool program_address(bay_str name, const char *address, char out[PROGRAM_ADDRESS
     return false;
 }
 
-int program_print_errors(const bay_diag *errors, size_t count, size_t kept, bool is_out_of_memory,
+int program_print_errors(const registration_errors *errors, bool is_out_of_memory,
                          const bay_diag *diag)
 {
-    for (size_t i = 0; i < count && i < kept; i++) {
-        fprintf(stderr, "error: %s\n", errors[i].text);
+    size_t count = errors != NULL ? errors->count : 0;
+    for (size_t i = 0; i < count && i < REGISTRATION_ERRORS; i++) {
+        fprintf(stderr, "error: %s\n", errors->kept[i].text);
     }
-    if (count > kept) {
-        fprintf(stderr, "error: and %zu more\n", count - kept);
+    if (count > REGISTRATION_ERRORS) {
+        fprintf(stderr, "error: and %zu more\n", count - REGISTRATION_ERRORS);
     }
     if (count == 0 || is_out_of_memory) {
         fprintf(stderr, "error: %s\n", diag->text);

@@ -3,7 +3,7 @@
 #ifndef SDK_PROGRAM_H
 #define SDK_PROGRAM_H
 
-#include "patchbay/types.h"
+#include "sdk/registration.h"
 
 enum { PROGRAM_FAILED = 1, PROGRAM_USAGE = 2, PROGRAM_ADDRESS_BYTES = 256 };
 
@@ -19,9 +19,9 @@ void program_leave_signals(void);
  * none. */
 bool program_address(bay_str name, const char *address, char out[PROGRAM_ADDRESS_BYTES]);
 
-/* Errors of registration, of which `kept` at most are there; else `diag`'s text. Returns
- * PROGRAM_FAILED. */
-int program_print_errors(const bay_diag *errors, size_t count, size_t kept, bool is_out_of_memory,
+/* Says on standard error what went wrong at registration; `errors` NULL or without any: `diag`'s
+ * text. Returns PROGRAM_FAILED. */
+int program_print_errors(const registration_errors *errors, bool is_out_of_memory,
                          const bay_diag *diag);
 
 /* What serving ended with, as an exit status. BAY_TIMEOUT: a thread still works on the object's

@@ -17,15 +17,10 @@ static const char *const entry_nouns[ENTRY_KINDS] = {
 
 void sdk_server_error(bay_server *self, const char *format, ...)
 {
-    if (self->error_count < SERVER_MAX_ERRORS) {
-        bay_diag *diag = &self->errors[self->error_count];
-        *diag = (bay_diag){.code = BAY_INVALID};
-        va_list arguments;
-        va_start(arguments, format);
-        vsnprintf(diag->text, sizeof(diag->text), format, arguments);
-        va_end(arguments);
-    }
-    self->error_count++;
+    va_list arguments;
+    va_start(arguments, format);
+    registration_error(&self->errors, format, arguments);
+    va_end(arguments);
 }
 
 bay_str sdk_server_keep(bay_server *self, const char *text)
@@ -410,8 +405,8 @@ bay_err bay_server_check(bay_server *self, bay_diag *diag)
     if (self == NULL || self->is_out_of_memory) {
         return diag_set(diag, BAY_NOMEM, "out of memory while the server was set up");
     }
-    if (self->error_count > 0) {
-        return diag_set(diag, BAY_INVALID, "%s", self->errors[0].text);
+    if (self->errors.count > 0) {
+        return diag_set(diag, BAY_INVALID, "%s", self->errors.kept[0].text);
     }
     return BAY_OK;
 }

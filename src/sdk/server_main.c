@@ -93,11 +93,8 @@ int bay_server_main(bay_server *server, int argc, char **argv)
 {
     bay_diag diag = {0};
     if (bay_server_check(server, &diag) != BAY_OK) {
-        if (server == NULL) {
-            return program_print_errors(NULL, 0, 0, true, &diag);
-        }
-        program_print_errors(server->errors, server->error_count, SERVER_MAX_ERRORS,
-                             server->is_out_of_memory, &diag);
+        program_print_errors(server != NULL ? &server->errors : NULL,
+                             server == NULL || server->is_out_of_memory, &diag);
         bay_server_free(server);
         return PROGRAM_FAILED;
     }

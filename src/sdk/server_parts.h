@@ -16,6 +16,7 @@
 #include "patchbay/server.h"
 #include "schema/schema.h"
 #include "sdk/call_parts.h"
+#include "sdk/registration.h"
 #include "store/store.h"
 #include "transport/mcp_http_face.h"
 #include "json/writer.h"
@@ -24,7 +25,6 @@ enum {
     SERVER_MAX_ENTRIES = 100000, /* of each kind */
     SERVER_MAX_SCHEMA = 1 << 20, /* bytes of one schema */
     SERVER_MAX_RESULT = 64 << 20,
-    SERVER_MAX_ERRORS = 16,        /* registration errors kept */
     SERVER_DRAIN_MS = 10000,       /* for what is under way, when a server is stopped */
     SERVER_SETTINGS = 16,          /* room for bay_setting */
     SERVER_SPARE_KEEPS = 64 << 10, /* larger buffers are not kept between calls */
@@ -144,8 +144,7 @@ struct bay_server {
     struct skill *skills;  /* likewise */
     void (*subscribed)(void *user, const char *uri, bool is_wanted);
     void *subscribed_user;
-    bay_diag errors[SERVER_MAX_ERRORS];
-    size_t error_count; /* may exceed what is kept */
+    registration_errors errors;
     bool is_out_of_memory;
     bool is_complete;        /* what only all registrations together tell was looked at */
     loop *loop;              /* while serving */

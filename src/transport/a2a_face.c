@@ -217,46 +217,6 @@ const http_handler a2a_face_handler = {
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static size_t text_bytes(const bay_str *texts, size_t count)
-{
-    size_t bytes = count * sizeof(bay_str);
-    for (size_t i = 0; i < count; i++) {
-        bytes += texts[i].len;
-    }
-    return bytes;
-}
-
-static const bay_str *keep(bay_str **views, char **at, const bay_str *texts, size_t count)
-{
-    const bay_str *first = *views;
-    for (size_t i = 0; i < count; i++) {
-        if (texts[i].len > 0) {
-            memcpy(*at, texts[i].at, texts[i].len);
-        }
-        *(*views)++ = (bay_str){*at, texts[i].len};
-        *at += texts[i].len;
-    }
-    return first;
-}
-
-/* The guard's lists, in one block: the views first, then what they point to. */
-static bay_err keep_texts(a2a_face *self, const a2a_face_options *options)
-{
-    self->texts = mem_alloc(text_bytes(options->hosts, options->host_count) +
-                            text_bytes(options->origins, options->origin_count) + 1);
-    if (self->texts == NULL) {
-        return BAY_NOMEM;
-    }
-    bay_str *views = (bay_str *)(void *)self->texts;
-    char *at = (char *)(views + options->host_count + options->origin_count);
-    self->guard.host_count = options->host_count;
-    self->guard.hosts = keep(&views, &at, options->hosts, options->host_count);
-    self->guard.origin_count = options->origin_count;
-    self->guard.origins = keep(&views, &at, options->origins, options->origin_count);
-    self->guard.is_loopback = options->is_loopback;
-    return BAY_OK;
-}
-
 bay_err a2a_face_new(loop *runs_on, const a2a_face_options *options, a2a_face **out)
 {
     if (options->agent == NULL) {
@@ -273,7 +233,13 @@ bay_err a2a_face_new(loop *runs_on, const a2a_face_options *options, a2a_face **
     buf_init(&self->answer, ANSWER_MAX_BYTES);
     uint32_t alive = options->keep_alive_ms > 0 ? options->keep_alive_ms : KEEP_ALIVE_MS;
     http_replies_init(&self->replies, runs_on, &(http_reply_limits){.keep_alive_ms = alive});
-    bay_err err = keep_texts(self, options);
+    arena_init(&self->memory, TEXTS_MAX_BYTES);
+    http_guard lists = {.hosts = options->hosts,
+                        .host_count = options->host_count,
+                        .origins = options->origins,
+                        .origin_count = options->origin_count,
+                        .is_loopback = options->is_loopback};
+    bay_err err = http_guard_copy(&self->guard, &lists, &self->memory);
     if (err == BAY_OK) {
         err = a2a_grpc_new(runs_on, &self->options, &self->grpc);
     }
@@ -296,7 +262,7 @@ void a2a_face_free(a2a_face *self)
         a2a_grpc_free(self->grpc);
     }
     buf_fini(&self->answer);
-    mem_free(self->texts);
+    arena_fini(&self->memory);
     mem_free(self);
 }
 

@@ -17,8 +17,8 @@ struct a2a_face {
     list calls; /* those that their services did not end yet */
     list spare; /* to be used again, bounded */
     uint32_t spare_count;
-    buf answer;  /* one body, while it is handed to its exchange */
-    char *texts; /* what the guard's lists point into */
+    buf answer;   /* one body, while it is handed to its exchange */
+    arena memory; /* the guard's lists */
 };
 
 /* What a whole answer has beside its status and body; empty: left out. */

@@ -25,7 +25,7 @@ struct http_face {
     list waits;   /* calls whose session is being looked for */
     relay_port **peers;
     size_t peer_count;
-    char *texts; /* what the guard's lists and the paths point into */
+    arena memory; /* the guard's lists and the paths */
 };
 
 /* One request at an endpoint, of this loop or another. */

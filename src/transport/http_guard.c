@@ -10,6 +10,25 @@
 
 enum { PREFLIGHT_BYTES = 2048 };
 
+static bay_err copy_texts(const bay_str *from, size_t count, arena *memory, const bay_str **out)
+{
+    bay_str *texts = arena_array(memory, count, sizeof(*texts));
+    bay_err err = texts != NULL || count == 0 ? BAY_OK : BAY_NOMEM;
+    for (size_t i = 0; i < count && err == BAY_OK; i++) {
+        err = arena_dup(memory, from[i], &texts[i]);
+    }
+    *out = texts;
+    return err;
+}
+
+bay_err http_guard_copy(http_guard *self, const http_guard *from, arena *memory)
+{
+    *self = *from;
+    bay_err err = copy_texts(from->hosts, from->host_count, memory, &self->hosts);
+    return err == BAY_OK ? copy_texts(from->origins, from->origin_count, memory, &self->origins)
+                         : err;
+}
+
 static bool is_any(bay_str allowed)
 {
     return str_eq(allowed, STR("*"));

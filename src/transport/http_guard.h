@@ -4,6 +4,9 @@
 
 #include "net/http_server.h"
 
+/* Lists and paths of one face; the configuration bounds them before. */
+enum { TEXTS_MAX_BYTES = 16 << 20 };
+
 typedef struct http_guard {
     const bay_str *hosts;
     size_t host_count;
@@ -14,6 +17,9 @@ typedef struct http_guard {
     char passed[64];
     size_t passed_len;
 } http_guard;
+
+/* A guard with copies of the lists of `from`, in `memory`. BAY_NOMEM. */
+bay_err http_guard_copy(http_guard *self, const http_guard *from, arena *memory) BAY_MUST_CHECK;
 
 /* NULL: the exchange may go on. Else why not, in words for a person (static).
  * Owns: nothing. Errors: none. Units: none. Threads: any. Source: mcp 2026-07-28

@@ -195,52 +195,23 @@ const http_handler http_face_handler = {
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static size_t text_bytes(const bay_str *texts, size_t count)
-{
-    size_t bytes = count * sizeof(bay_str);
-    for (size_t i = 0; i < count; i++) {
-        bytes += texts[i].len;
-    }
-    return bytes;
-}
-
-static bay_str keep(char **at, bay_str text)
-{
-    bay_str kept = {*at, text.len};
-    if (text.len > 0) {
-        memcpy(*at, text.at, text.len);
-    }
-    *at += text.len;
-    return kept;
-}
-
-/* The guard's lists and the paths, in one block: the views first, then what they point to. */
+/* The guard's lists and the paths. */
 static bay_err keep_texts(http_face *self, const http_face_options *options)
 {
-    bay_str sse = str_of(options->sse_path);
-    bay_str messages = str_of(options->sse_path != NULL ? options->messages_path : NULL);
-    size_t bytes = text_bytes(options->hosts, options->host_count) +
-                   text_bytes(options->origins, options->origin_count) + sse.len + messages.len;
-    self->texts = mem_alloc(bytes + 1);
-    if (self->texts == NULL) {
-        return BAY_NOMEM;
+    http_guard lists = {.hosts = options->hosts,
+                        .host_count = options->host_count,
+                        .origins = options->origins,
+                        .origin_count = options->origin_count,
+                        .is_loopback = options->is_loopback};
+    arena_init(&self->memory, TEXTS_MAX_BYTES);
+    bay_err err = http_guard_copy(&self->guard, &lists, &self->memory);
+    if (err == BAY_OK && options->sse_path != NULL) {
+        err = arena_dup(&self->memory, str_of(options->sse_path), &self->sse_path);
+        if (err == BAY_OK) {
+            err = arena_dup(&self->memory, str_of(options->messages_path), &self->messages_path);
+        }
     }
-    bay_str *views = (bay_str *)(void *)self->texts;
-    char *at = (char *)(views + options->host_count + options->origin_count);
-    self->guard = (http_guard){.hosts = views,
-                               .host_count = options->host_count,
-                               .origins = views + options->host_count,
-                               .origin_count = options->origin_count,
-                               .is_loopback = options->is_loopback};
-    for (size_t i = 0; i < options->host_count; i++) {
-        *views++ = keep(&at, options->hosts[i]);
-    }
-    for (size_t i = 0; i < options->origin_count; i++) {
-        *views++ = keep(&at, options->origins[i]);
-    }
-    self->sse_path = keep(&at, sse);
-    self->messages_path = keep(&at, messages);
-    return BAY_OK;
+    return err;
 }
 
 bay_err http_face_new(loop *runs_on, const http_face_options *options, http_face **out)
@@ -302,7 +273,7 @@ void http_face_free(http_face *self)
     forget_peers(self);
     sse_2024_fini(self);
     http_carriers_fini(&self->carriers);
-    mem_free(self->texts);
+    arena_fini(&self->memory);
     mem_free(self);
 }
 

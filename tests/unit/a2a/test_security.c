@@ -259,12 +259,6 @@ static void what_is_open(void **state)
         assert_int_equal(a2a_security_is_open(self.security), rows[i].is_open);
         close_door(&self);
     }
-    door self;
-    open_door(&self, NEEDS("[{\"schemes\":{\"key\":{}}},{\"schemes\":{\"cert\":{}}}]"));
-    assert_true(a2a_security_needs(self.security, A2A_SCHEME_API_KEY));
-    assert_true(a2a_security_needs(self.security, A2A_SCHEME_MTLS));
-    assert_false(a2a_security_needs(self.security, A2A_SCHEME_OAUTH2));
-    close_door(&self);
     a2a_security_free(NULL);
 }
 

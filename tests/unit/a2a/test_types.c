@@ -427,7 +427,6 @@ static void finds_every_field(void **state)
     for (a2a_type type = 1; type < A2A_TYPES; type++) {
         a2a_fields fields = a2a_fields_of(type);
         assert_true(fields.count < A2A_FIELDS_MAX);
-        assert_true(a2a_type_name(type).len > 0);
         for (uint32_t i = 0; i < fields.count; i++, found++) {
             buf text;
             buf_init(&text, 1U << 10);

@@ -86,7 +86,7 @@ static void the_gateway_stands_in_every_interface(void **state)
     assert_int_equal(json_count(skills), 2);
     assert_true(json_is(json_get(json_item(skills, 0), STR("securityRequirements")), JSON_MISSING));
     assert_true(json_str_eq(json_get(root, STR("iconUrl")), STR("https://far.example/icon.png")));
-    agents_card_unref(card);
+    agents_card_free(card);
     arena_fini(&memory);
 }
 
@@ -113,7 +113,7 @@ static void older_clients_find_the_gateway_too(void **state)
     }
     assert_false(str_eq(shown.etag_1_0, shown.etag_hybrid));
     assert_false(str_eq(shown.etag_0_3, shown.etag_hybrid));
-    agents_card_unref(card);
+    agents_card_free(card);
     arena_fini(&memory);
 }
 
@@ -150,8 +150,8 @@ static void every_form_is_signed_by_the_gateway(void **state)
     }
     /* signatures differ from one loop to the next, the card is the same */
     assert_true(str_eq(shown[0].etag_1_0, shown[1].etag_1_0));
-    agents_card_unref(cards[0]);
-    agents_card_unref(cards[1]);
+    agents_card_free(cards[0]);
+    agents_card_free(cards[1]);
     jose_keys_free(keys);
     jose_key_free(key);
     buf_fini(&set);
@@ -186,7 +186,7 @@ static void a_card_that_cannot_be_signed_is_shown_all_the_same(void **state)
     assert_true(err == BAY_NOTFOUND || err == BAY_OK);
     jose_keys_free(keys);
     buf_fini(&set);
-    agents_card_unref(card);
+    agents_card_free(card);
     jose_key_free(key);
     arena_fini(&memory);
 }
@@ -210,7 +210,7 @@ static void skills_are_found_by_id(void **state)
     assert_true(json_is(agents_card_skill(card, STR("")), JSON_MISSING));
     agents_card_write_skills(card, &text);
     assert_true(str_eq(buf_view(&text), STR("a, b")));
-    agents_card_unref(card);
+    agents_card_free(card);
     buf_fini(&text);
 }
 
@@ -232,7 +232,7 @@ static void every_failing_allocation_is_survived(void **state)
         bay_err err = agents_card_new(STR("far"), str_of(source), &public, &card);
         assert_true(err == BAY_NOMEM || err == BAY_OK);
         assert_true((err == BAY_OK) == (card != NULL));
-        agents_card_unref(card);
+        agents_card_free(card);
         failing_memory_check();
     }
 }

@@ -12,7 +12,7 @@ static void expect_error(bay_server *server, const char *wanted)
     assert_int_equal(bay_server_check(server, &diag), BAY_INVALID);
     assert_has(diag.text, wanted);
     assert_int_equal(bay_server_check(server, NULL), BAY_INVALID);
-    assert_int_equal(server->error_count, 1); /* told once, however often it is checked */
+    assert_int_equal(server->errors.count, 1); /* told once, however often it is checked */
     bay_server_free(server);
 }
 

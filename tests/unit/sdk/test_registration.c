@@ -17,7 +17,7 @@ static const char *text_of(bay_server *server)
         assert_non_null(server);                                                                   \
         __VA_ARGS__;                                                                               \
         assert_string_equal(text_of(server), (text));                                              \
-        assert_int_equal(server->error_count, 1);                                                  \
+        assert_int_equal(server->errors.count, 1);                                                 \
         bay_server_free(server);                                                                   \
     } while (0)
 
@@ -133,7 +133,7 @@ static void uris_are_checked(void **state)
         bay_server_template(server, templates[i], "n", NULL, NULL, reply_ok, NULL);
         assert_has(text_of(server), "is not of literals and {name} expressions (RFC 6570 level 1)");
         assert_has(text_of(server), templates[i]);
-        assert_int_equal(server->error_count, 1);
+        assert_int_equal(server->errors.count, 1);
         bay_server_free(server);
     }
 }
@@ -166,12 +166,13 @@ static void every_error_is_kept(void **state)
     bay_server *server = bay_server_new("s", "1");
     /* A bad name, no handler and a bad schema of one tool are three errors. */
     bay_server_tool(server, "a b", NULL, "[]", NULL, NULL);
-    assert_int_equal(server->error_count, 3);
+    assert_int_equal(server->errors.count, 3);
     for (int i = 0; i < 20; i++) {
         bay_server_prompt(server, "", NULL, NULL, reply_ok, NULL);
     }
-    assert_int_equal(server->error_count, 23); /* more than are kept */
-    assert_has(server->errors[SERVER_MAX_ERRORS - 1].text, "a prompt was registered without");
+    assert_int_equal(server->errors.count, 23); /* more than are kept */
+    assert_has(server->errors.kept[REGISTRATION_ERRORS - 1].text,
+               "a prompt was registered without");
     bay_server_free(server);
 }
 

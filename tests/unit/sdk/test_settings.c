@@ -14,7 +14,7 @@ static void expect_error(bay_server *server, const char *wanted)
     bay_diag diag = {0};
     assert_int_equal(bay_server_check(server, &diag), BAY_INVALID);
     assert_has(diag.text, wanted);
-    assert_int_equal(server->error_count, 1);
+    assert_int_equal(server->errors.count, 1);
     bay_server_free(server);
 }
 
