@@ -91,14 +91,7 @@ static void write_data(dialect *self, json_val data)
     json_key_lit(&self->to, "data");
     json_open_object(&self->to);
     json_key_lit(&self->to, "data");
-    if (json_is(data, JSON_OBJECT)) {
-        json_put_val(&self->to, data);
-    } else {
-        json_open_object(&self->to);
-        json_key_lit(&self->to, "value");
-        json_put_val(&self->to, data);
-        dialect_close_object(self);
-    }
+    dialect_put_data(self, data);
     dialect_close_object(self);
 }
 

@@ -204,14 +204,7 @@ static void write_part(dialect *self, json_val value)
     } else if (!json_is(data, JSON_MISSING)) {
         json_put_str(&self->to, STR("data"));
         json_key_lit(&self->to, "data");
-        if (json_is(data, JSON_OBJECT)) {
-            json_put_val(&self->to, data);
-        } else {
-            json_open_object(&self->to);
-            json_key_lit(&self->to, "value");
-            json_put_val(&self->to, data);
-            dialect_close_object(self);
-        }
+        dialect_put_data(self, data);
         static const dialect_shape rest = {NULL, 0, data_kept, 3, keep_wrapping};
         dialect_write_members(self, &rest, value);
     } else {

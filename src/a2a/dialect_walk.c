@@ -345,3 +345,15 @@ void dialect_null(dialect *self, json_val value)
     (void)value;
     json_put_null(&self->to);
 }
+
+void dialect_put_data(dialect *self, json_val data)
+{
+    if (json_is(data, JSON_OBJECT)) {
+        json_put_val(&self->to, data);
+        return;
+    }
+    json_open_object(&self->to);
+    json_key_lit(&self->to, "value");
+    json_put_val(&self->to, data);
+    dialect_close_object(self);
+}

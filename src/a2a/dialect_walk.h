@@ -155,6 +155,8 @@ extern const dialect_forms dialect_forms_0_1;
 
 void dialect_nothing(dialect *self, json_val value); /* {} whatever it was */
 void dialect_null(dialect *self, json_val value);
+/* Data of a part: older forms have objects only, so what is none goes into one as `value`. */
+void dialect_put_data(dialect *self, json_val data);
 
 void dialect_read_role(dialect *self, json_val value); /* "user" */
 void dialect_write_role(dialect *self, json_val value);

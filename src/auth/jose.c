@@ -62,39 +62,26 @@ static bay_str plain_member(json_val key, bay_str name)
     return json_str_plain(json_get(key, name), &text) ? text : (bay_str){"", 0};
 }
 
-static int sextet(char c)
-{
-    if (c >= 'A' && c <= 'Z') {
-        return c - 'A';
-    }
-    if (c >= 'a' && c <= 'z') {
-        return c - 'a' + 26;
-    }
-    if (c >= '0' && c <= '9') {
-        return c - '0' + 52;
-    }
-    return c == '-' ? 62 : c == '_' ? 63 : -1;
-}
-
 /* How many bytes the base64url text stands for, and the first and last of them; 0: it is none.
  * Without decoding: there may be a secret in it, and there may be no memory. */
 static size_t decoded(bay_str text, unsigned char *out_first, unsigned char *out_last)
 {
     for (size_t i = 0; i < text.len; i++) {
-        if (sextet(text.at[i]) < 0) {
+        if (base64_digit(text.at[i], true) < 0) {
             return 0;
         }
     }
     if (text.len < 2 || text.len % 4 == 1) {
         return 0;
     }
-    int before = sextet(text.at[text.len - 2]);
-    int last = sextet(text.at[text.len - 1]);
+    int before = base64_digit(text.at[text.len - 2], true);
+    int last = base64_digit(text.at[text.len - 1], true);
     int unused_bits = text.len % 4 == 2 ? 4 : text.len % 4 == 3 ? 2 : 0;
     if ((last & ((1 << unused_bits) - 1)) != 0) {
         return 0;
     }
-    *out_first = (unsigned char)(sextet(text.at[0]) << 2 | sextet(text.at[1]) >> 4);
+    *out_first =
+        (unsigned char)(base64_digit(text.at[0], true) << 2 | base64_digit(text.at[1], true) >> 4);
     *out_last = (unsigned char)(before << (6 - unused_bits) | last >> unused_bits);
     return text.len / 4 * 3 + (text.len % 4 == 0 ? 0 : text.len % 4 - 1);
 }

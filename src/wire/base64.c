@@ -46,7 +46,7 @@ void base64_encode(buf *out, bay_str bytes, base64_form form)
     out->len += len;
 }
 
-static int digit_of(char c, bool url)
+int base64_digit(char c, bool url)
 {
     if (c >= 'A' && c <= 'Z') {
         return c - 'A';
@@ -92,7 +92,7 @@ bay_err base64_decode(buf *out, bay_str text, base64_form form)
     uint32_t bits = 0;
     unsigned count = 0;
     for (size_t i = 0; i < text.len; i++) {
-        int digit = digit_of(text.at[i], is_url(form));
+        int digit = base64_digit(text.at[i], is_url(form));
         if (digit < 0) {
             out->len = start;
             return BAY_SYNTAX;

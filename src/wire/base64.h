@@ -17,6 +17,10 @@ typedef enum base64_form {
  * / 2. */
 size_t base64_encoded_len(size_t bytes, base64_form form);
 
+/* What one character stands for, 0 to 63; -1: it stands for nothing. `url`: '-' and '_' are the
+ * last two, else '+' and '/'. */
+int base64_digit(char c, bool url);
+
 /* Appends the text. Errors stick in `out`. Source: RFC 4648 sections 4 and 5. */
 void base64_encode(buf *out, bay_str bytes, base64_form form);
 
