@@ -45,6 +45,12 @@ static const http_server_limits *limits_of(const http_connection *self)
     return &self->server->options.limits;
 }
 
+static void set_idle_deadline(http_connection *self)
+{
+    set_deadline(self,
+                 self->server->is_draining ? DRAIN_LINGER_MS : limits_of(self)->idle_timeout_ms);
+}
+
 /* --- the end --------------------------------------------------------------------------------- */
 
 /* Tells the owner that the exchange is over. Nothing of the connection may be relied on after it
@@ -145,8 +151,7 @@ static void settle(http_connection *self)
         return;
     }
     connection_set_state(self, HTTP_IDLE);
-    set_deadline(self,
-                 self->server->is_draining ? DRAIN_LINGER_MS : limits_of(self)->idle_timeout_ms);
+    set_idle_deadline(self);
 }
 
 static void dispatch(http_connection *self)
@@ -433,12 +438,12 @@ static void on_connected(void *user)
         connection_close_gently(self); /* a client that is no HTTP/1.1's sees its end */
     } else if (self->refused != NULL) {
         connection_refuse(self, 503, self->refused);
-    } else if (self->server->is_draining) {
+    } else if (self->server->is_draining && socket_is_http2(self->socket)) {
         connection_close_gently(self);
     } else if (http2_is_built && socket_is_http2(self->socket)) {
         http2_begin(self, (bay_str){NULL, 0});
     } else {
-        set_deadline(self, limits_of(self)->idle_timeout_ms);
+        set_idle_deadline(self);
         socket_read_start(self->socket);
     }
     server_leave(self->server);
@@ -586,6 +591,17 @@ static void sweep_writing(http_connection *self, uint64_t now)
     self->taken = taken;
 }
 
+/* Timers run before what came is read, and after a long turn both are due: a request that is here
+ * already is answered. */
+static void end_idle(http_connection *self)
+{
+    if (socket_has_unread(self->socket)) {
+        set_deadline(self, DRAIN_LINGER_MS);
+    } else {
+        connection_close_gently(self);
+    }
+}
+
 void connection_sweep(http_connection *self, uint64_t now)
 {
     if (self->http2 != NULL) {
@@ -601,7 +617,7 @@ void connection_sweep(http_connection *self, uint64_t now)
     }
     switch (self->state) {
     case HTTP_IDLE:
-        connection_close_gently(self);
+        end_idle(self);
         break;
     case HTTP_HEAD:
         connection_refuse(self, 408, "the request's head took too long");
@@ -619,6 +635,6 @@ void connection_drain(http_connection *self)
     if (self->http2 != NULL) {
         http2_drain(self);
     } else if (self->state == HTTP_IDLE) {
-        connection_close_gently(self);
+        end_idle(self);
     }
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -506,6 +507,14 @@ void socket_peer_key(const net_socket *self, uint8_t out[16])
 bool socket_is_connected(const net_socket *self)
 {
     return self->state == SOCKET_CONNECTED;
+}
+
+bool socket_has_unread(const net_socket *self)
+{
+    uv_os_fd_t fd;
+    int bytes = 0;
+    return uv_fileno((const uv_handle_t *)&self->tcp, &fd) == 0 &&
+           ioctl(fd, FIONREAD, &bytes) == 0 && bytes > 0;
 }
 
 bool socket_is_http2(const net_socket *self)

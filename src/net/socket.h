@@ -129,6 +129,9 @@ void socket_abort(net_socket *self);
 
 bool socket_is_connected(const net_socket *self); /* between `connected` and the begin of the end */
 
+/* Whether bytes of the peer have come that were not read yet: ending now would throw them away. */
+bool socket_has_unread(const net_socket *self);
+
 /* --- about it -------------------------------------------------------------------------------- */
 
 #define SOCKET_ADDRESS_BYTES 48

@@ -505,6 +505,81 @@ static void test_drain_takes_who_waits_to_be_accepted(void **state)
     rig_fini(&on);
 }
 
+/* A machine that is busy: more time passes than any time-out of ours, and nothing is done. */
+static void starve(void)
+{
+    static const struct timespec while_ms = {.tv_nsec = 150000000};
+    (void)nanosleep(&while_ms, NULL);
+}
+
+static void test_drain_answers_what_came_while_it_starved(void **state)
+{
+    (void)state;
+    static const char request[] = "GET /info HTTP/1.1\r\n" HOST "\r\n";
+    rig on;
+    raw known, silent;
+    rig_init(&on, NULL);
+    raw_open(&known, &on);
+    raw_open(&silent, &on);
+    assert_true(raw_say(&silent, &on, request));
+    raw_until(&silent, &on, "x=0");
+    assert_true(raw_say(&known, &on, request));
+    raw_until(&known, &on, "x=0");
+    http_server_drain(on.server, 60000, rig_is_drained, &on);
+    assert_int_equal(write(known.fd, request, sizeof(request) - 1), sizeof(request) - 1);
+    starve(); /* the next turn finds the time of idle connections over, and a request */
+    raw_until(&known, &on, NULL);
+    assert_true(raw_has(&known, "Connection: close\r\n"));
+    raw_until(&silent, &on, NULL);
+    assert_false(raw_has(&silent, "Connection: close\r\n"));
+    raw_close(&known);
+    raw_close(&silent);
+    RIG_UNTIL(&on, on.is_drained);
+    rig_fini(&on);
+}
+
+/* Bytes that never become a request hold a drain up no longer than a head may take. */
+static void test_drain_waits_for_no_half_a_request(void **state)
+{
+    (void)state;
+    rig on;
+    raw half;
+    http_server_limits limits = http_server_default_limits;
+    limits.head_timeout_ms = 50;
+    rig_init(&on, &limits);
+    raw_open(&half, &on);
+    assert_true(raw_say(&half, &on, "GET /info HTTP/1.1\r\n" HOST "\r\n"));
+    raw_until(&half, &on, "x=0");
+    http_server_drain(on.server, 60000, rig_is_drained, &on);
+    assert_int_equal(write(half.fd, "GET /in", 7), 7);
+    starve();
+    raw_until(&half, &on, NULL);
+    assert_true(raw_has(&half, "408 Request Timeout"));
+    raw_close(&half);
+    RIG_UNTIL(&on, on.is_drained);
+    rig_fini(&on);
+}
+
+static void test_idle_timeout_answers_what_came_while_it_starved(void **state)
+{
+    (void)state;
+    static const char request[] = "GET /info HTTP/1.1\r\n" HOST "\r\n";
+    rig on;
+    raw known;
+    http_server_limits limits = http_server_default_limits;
+    limits.idle_timeout_ms = 100;
+    rig_init(&on, &limits);
+    raw_open(&known, &on);
+    assert_int_equal(write(known.fd, request, sizeof(request) - 1), sizeof(request) - 1);
+    raw_until(&known, &on, "x=0");
+    assert_int_equal(write(known.fd, request, sizeof(request) - 1), sizeof(request) - 1);
+    starve();
+    raw_until(&known, &on, NULL); /* idle again, and then over */
+    assert_int_equal(raw_count(&known, "200 OK"), 2);
+    raw_close(&known);
+    rig_fini(&on);
+}
+
 static void test_drain_of_nothing(void **state)
 {
     (void)state;
@@ -619,6 +694,9 @@ int main(void)
         cmocka_unit_test(test_drain),
         cmocka_unit_test(test_drain_cuts_after_its_grace),
         cmocka_unit_test(test_drain_takes_who_waits_to_be_accepted),
+        cmocka_unit_test(test_drain_answers_what_came_while_it_starved),
+        cmocka_unit_test(test_drain_waits_for_no_half_a_request),
+        cmocka_unit_test(test_idle_timeout_answers_what_came_while_it_starved),
         cmocka_unit_test(test_drain_of_nothing),
         cmocka_unit_test(test_free_inside_the_handler),
         cmocka_unit_test(test_free_inside_closed),
