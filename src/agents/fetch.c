@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "wire/header.h"
+
 static void finish(agents_fetch *self, bay_err err, const char *text)
 {
     self->call = NULL;
@@ -41,6 +43,9 @@ static void on_head(void *user, int status, const http_field *fields, size_t cou
             self->etag[fields[i].value.len] = '\0';
         } else if (str_eq_nocase(fields[i].name, STR("Cache-Control"))) {
             read_cache_control(self, fields[i].value);
+        } else if (str_eq_nocase(fields[i].name, STR("Content-Type"))) {
+            self->may_be_json =
+                self->may_be_json && header_content_type_may_be_json(fields[i].value);
         }
     }
 }
@@ -77,11 +82,11 @@ static void on_patience(void *argument)
 static const http_call_events events = {
     .head = on_head, .body = on_body, .end = on_end, .failed = on_failed};
 
-void agents_fetch_init(agents_fetch *self, loop *on, size_t max_bytes)
+void agents_fetch_init(agents_fetch *self, loop *on)
 {
     *self = (agents_fetch){.loop = on};
     loop_timer_init(&self->patience, on_patience, self);
-    buf_init(&self->body, max_bytes);
+    buf_init(&self->body, 0);
 }
 
 static void agents_fetch_cancel(agents_fetch *self)
@@ -99,11 +104,13 @@ void agents_fetch_fini(agents_fetch *self)
     buf_fini(&self->body);
 }
 
-bay_err agents_fetch_start(agents_fetch *self, http_client *http, bay_str url,
+bay_err agents_fetch_start(agents_fetch *self, http_client *http, bay_str url, size_t max_bytes,
                            const http_field *fields, size_t count, agents_fetch_done done,
                            void *user, bay_diag *diag)
 {
-    buf_clear(&self->body);
+    buf_fini(&self->body);
+    buf_init(&self->body, max_bytes);
+    self->may_be_json = true;
     self->status = 0;
     self->etag[0] = '\0';
     self->has_max_age = false;

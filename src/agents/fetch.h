@@ -23,16 +23,18 @@ struct agents_fetch {
     int status;
     buf body;
     char etag[AGENTS_ETAG_BYTES]; /* "": none, or a longer one */
+    bool may_be_json;             /* its Content-Type does not say otherwise */
     bool has_max_age;
     uint64_t max_age_s;
 };
 
-void agents_fetch_init(agents_fetch *self, loop *loop, size_t max_bytes);
+void agents_fetch_init(agents_fetch *self, loop *loop);
 void agents_fetch_fini(agents_fetch *self); /* cancels */
 
-/* GET. Nothing may be under way. `fields` are borrowed for the call.
+/* GET, of at most `max_bytes`. Nothing may be under way. `fields` are borrowed for the call.
+ * Redirects are answers like others.
  * Errors: as http_client_call, and `done` is not said then. */
-bay_err agents_fetch_start(agents_fetch *self, http_client *http, bay_str url,
+bay_err agents_fetch_start(agents_fetch *self, http_client *http, bay_str url, size_t max_bytes,
                            const http_field *fields, size_t count, agents_fetch_done done,
                            void *user, bay_diag *diag) BAY_MUST_CHECK;
 

@@ -33,16 +33,6 @@ static int reach_of(address_class kind)
                                       : SAME_NETWORK;
 }
 
-static bool is_key_set(const agents_verify *verify, bay_str host)
-{
-    for (size_t i = 0; i < verify->jku_count; i++) {
-        if (is_host_of(verify->jku[i], host)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* A machine's own addresses are for those on it, a network's for those in it. */
 static bool is_near_enough(const agents_guard *self, address_class kind)
 {
@@ -70,13 +60,25 @@ bool agents_guard_permit(void *user, bay_str host, const net_address *address)
         self->reach = reach > self->reach ? reach : self->reach;
         return true;
     }
-    if (address_rules_permit(self->rules, host, address) ||
-        is_key_set(&self->settings->verify, host) || is_near_enough(self, kind)) {
+    if (address_rules_permit(self->rules, host, address) || is_near_enough(self, kind)) {
         return true;
     }
     LOG(LOG_WARN, "agents",
         "the card of \"%.*s\" leads to %.*s, which is %s: not connected to; its key allow would "
         "permit it",
         BAY_STR(self->settings->name), BAY_STR(host), address_class_text(kind));
+    return false;
+}
+
+bool agents_guard_permit_keys(void *user, bay_str host, const net_address *address)
+{
+    const agents_guard *self = user;
+    const agents_verify *verify = &self->settings->verify;
+    (void)address;
+    for (size_t i = 0; i < verify->jku_count; i++) {
+        if (is_host_of(verify->jku[i], host)) {
+            return true;
+        }
+    }
     return false;
 }

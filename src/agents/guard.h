@@ -20,5 +20,8 @@ void agents_guard_fini(agents_guard *self);
 
 /* A socket_permit; `user` is the guard. */
 bool agents_guard_permit(void *user, bay_str host, const net_address *address);
+/* The same for fetching key sets: only the hosts of those that the configuration names, wherever
+ * they are. Apart, so that no card can lead to another port of such a host. */
+bool agents_guard_permit_keys(void *user, bay_str host, const net_address *address);
 
 #endif

@@ -68,7 +68,12 @@ static bay_err make_client(agents_remote *self, bay_diag *diag)
                                   .permit_user = &self->guard};
     client.limits.connect_timeout_ms = settings->connect_ms;
     client.limits.connections_per_origin = settings->connections;
-    return err == BAY_OK ? http_client_new(self->loop, &client, &self->http) : err;
+    err = err == BAY_OK ? http_client_new(self->loop, &client, &self->http) : err;
+    if (err == BAY_OK && settings->verify.jku_count > 0) {
+        client.permit = agents_guard_permit_keys;
+        err = http_client_new(self->loop, &client, &self->key_http);
+    }
+    return err;
 }
 
 static void line_free(remote_line *self)
@@ -109,7 +114,7 @@ bay_err agents_remote_new(loop *on, const agents_settings *settings, const agent
     list_init(&self->old_lines);
     list_init(&self->waiting);
     list_init(&self->calls);
-    agents_fetch_init(&self->fetch, on, AGENTS_CARD_BYTES);
+    agents_fetch_init(&self->fetch, on);
     buf_init(&self->url, 16 << 10);
     buf_init(&self->candidate, AGENTS_CARD_BYTES);
     arena_init(&self->scratch, SCRATCH_BYTES);
@@ -145,6 +150,7 @@ void agents_remote_free(agents_remote *self)
     agents_card_free(self->card);
     jose_keys_free(self->keys);
     http_client_free(self->http);
+    http_client_free(self->key_http);
     agents_guard_fini(&self->guard);
     tls_free(self->tls);
     buf_fini(&self->url);

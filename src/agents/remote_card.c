@@ -116,7 +116,7 @@ static void on_key_set(void *user, bay_err err, const char *text)
     jose_keys *keys = NULL;
     bay_diag diag = {0};
     (void)text;
-    if (err == BAY_OK && self->fetch.status == 200 &&
+    if (err == BAY_OK && self->fetch.status == 200 && self->fetch.may_be_json &&
         jose_keys_new(buf_view(&self->fetch.body), &keys, &diag) == BAY_OK) {
         err = check_with(self, keys);
         jose_keys_free(keys);
@@ -126,6 +126,17 @@ static void on_key_set(void *user, bay_err err, const char *text)
         }
     }
     next_key_set(self);
+}
+
+/* A card may name one set in each of its signatures; it is asked once. */
+static bool is_earlier(const card_signer *signers, size_t at)
+{
+    for (size_t i = 0; i < at; i++) {
+        if (str_eq(signers[i].jku, signers[at].jku)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void next_key_set(agents_remote *self)
@@ -139,10 +150,11 @@ static void next_key_set(agents_remote *self)
     size_t count =
         err == BAY_OK ? card_signers(json_root(&doc), &self->scratch, signers, REMOTE_SETS) : 0;
     while (self->next_signer < count) {
-        bay_str jku = signers[self->next_signer++].jku;
-        if (jku.len > 0 && is_trusted(&self->settings->verify, jku) &&
-            agents_fetch_start(&self->fetch, self->http, jku, NULL, 0, on_key_set, self, &diag) ==
-                BAY_OK) {
+        size_t at = self->next_signer++;
+        bay_str jku = signers[at].jku;
+        if (jku.len > 0 && !is_earlier(signers, at) && is_trusted(&self->settings->verify, jku) &&
+            agents_fetch_start(&self->fetch, self->key_http, jku, JOSE_KEYSET_BYTES, NULL, 0,
+                               on_key_set, self, &diag) == BAY_OK) {
             return;
         }
     }
@@ -226,8 +238,8 @@ static void ask(agents_remote *self)
     write_url(self);
     bay_err err = self->url.err;
     if (err == BAY_OK) {
-        err = agents_fetch_start(&self->fetch, self->http, buf_view(&self->url), fields, count,
-                                 on_fetched, self, &diag);
+        err = agents_fetch_start(&self->fetch, self->http, buf_view(&self->url), AGENTS_CARD_BYTES,
+                                 fields, count, on_fetched, self, &diag);
     }
     if (err != BAY_OK) {
         fail(self, "its card cannot be fetched: %s",

@@ -21,6 +21,7 @@ struct agents_remote {
     a2a_service service; /* first */
     loop *loop;
     http_client *http; /* its own: behind its guard, with its TLS settings */
+    http_client *key_http; /* for key sets; NULL: none is trusted */
     agents_guard guard;
     tls_context *tls; /* NULL: the system's trust */
     const agents_settings *settings;

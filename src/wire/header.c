@@ -129,6 +129,21 @@ bool header_content_type_is(bay_str value, bay_str type)
     return str_eq(value, type) || str_eq_nocase(cut(&value, ';'), type);
 }
 
+bool header_content_type_may_be_json(bay_str value)
+{
+    static const bay_str types[] = {STR_INIT("application/json"), STR_INIT("text/json"),
+                                    STR_INIT("text/plain"), STR_INIT("application/octet-stream")};
+    static const bay_str suffix = STR_INIT("+json");
+    bool is_one = str_find(value, ',') == value.len;
+    bay_str type = cut(&value, ';');
+    bool is_known = type.len == 0 || (type.len > suffix.len &&
+                                      str_eq_nocase(str_from(type, type.len - suffix.len), suffix));
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        is_known = is_known || str_eq_nocase(type, types[i]);
+    }
+    return is_one && is_known;
+}
+
 /* RFC 9110 section 12.4.2: 0 to 1 with up to three decimals. */
 static bool weight_is_valid(bay_str text)
 {

@@ -30,6 +30,12 @@ bay_err header_value_decode(buf *out, bay_str value) BAY_MUST_CHECK;
  * `type`: "application/json". Malformed: false. Source: RFC 9110 section 8.3. */
 bool header_content_type_is(bay_str value, bay_str type);
 
+/* True unless a Content-Type value rules JSON out: application/json, text/json, any "+json", and
+ * what a file server says of a file that it knows nothing about (text/plain,
+ * application/octet-stream), or nothing at all. Two values at once: false.
+ * Source: RFC 9110 section 8.3, RFC 6839 section 3.1. */
+bool header_content_type_may_be_json(bay_str value);
+
 /* True when an Accept value admits the media type. The most specific range that matches decides
  * (type/subtype, then type / *, then * / *), q=0 refuses. An absent header (empty value) admits
  * nothing here: the caller decides what absence means. Source: RFC 9110 section 12.5.1. */

@@ -80,7 +80,14 @@ static void the_configuration_may_say_more(void **state)
     agents_guard self = seen_at(&settings, "agent.example", "9.9.9.9");
     assert_true(may(&self, "other", "10.1.2.3"));
     assert_true(may(&self, "a.internal", "192.168.0.1"));
-    assert_true(may(&self, "keys.example", "192.168.0.1"));
+    /* where keys are is where keys are fetched from, nowhere that a card may lead */
+    assert_false(may(&self, "keys.example", "192.168.0.1"));
+    net_address near;
+    assert_int_equal(address_parse(STR("192.168.0.1"), &near), BAY_OK);
+    assert_true(agents_guard_permit_keys(&self, STR("Keys.example"), &near));
+    assert_false(agents_guard_permit_keys(&self, STR("keys.example."), &near));
+    assert_false(agents_guard_permit_keys(&self, STR("other"), &near));
+    assert_false(agents_guard_permit_keys(&self, STR("agent.example"), &near));
     assert_false(may(&self, "other", "192.168.0.1"));
     assert_false(may(&self, "a.internal", "169.254.169.254"));
     agents_guard_fini(&self);

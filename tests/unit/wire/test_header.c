@@ -90,6 +90,33 @@ static void names_are_tokens(void **state)
     assert_false(header_name_is_valid(STR("a(b)")));
 }
 
+static void content_types_may_rule_json_out(void **state)
+{
+    (void)state;
+    static const char *const no[] = {"text/html",
+                                     "application/javascript",
+                                     "+json",
+                                     "json",
+                                     "image/svg+xml",
+                                     "application/jsonp",
+                                     "application/json, text/html",
+                                     "application/json; charset=utf-8, text/html",
+                                     "text/html; x=application/json"};
+    static const char *const yes[] = {"",
+                                      "application/json",
+                                      "Application/JSON; charset=utf-8",
+                                      "application/jwk-set+json",
+                                      "text/plain",
+                                      "application/octet-stream"};
+    for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++) {
+        assert_false(header_content_type_may_be_json(str_of(no[i])));
+    }
+    for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {
+        assert_true(header_content_type_may_be_json(str_of(yes[i])));
+    }
+    assert_true(header_content_type_may_be_json((bay_str){NULL, 0}));
+}
+
 static void content_types_match_without_parameters(void **state)
 {
     (void)state;
@@ -259,6 +286,7 @@ int main(void)
         cmocka_unit_test(bad_values_are_refused),
         cmocka_unit_test(names_are_tokens),
         cmocka_unit_test(content_types_match_without_parameters),
+        cmocka_unit_test(content_types_may_rule_json_out),
         cmocka_unit_test(accept_is_read_by_its_closest_range),
         cmocka_unit_test(hosts_are_taken_apart),
         cmocka_unit_test(origins_are_taken_apart),
