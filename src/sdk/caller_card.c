@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "sdk/caller_parts.h"
+#include "wire/header.h"
 #include "wire/uri.h"
 
 enum { CARD_PLACES = 4, CARD_PARTS_BYTES = CALLER_URL_BYTES };
@@ -27,6 +28,7 @@ struct caller_fetch {
     size_t keys_fetched;
     http_call *call;
     int status;
+    bool may_be_json; /* what is fetched: its Content-Type does not say otherwise */
     buf body;
     loop_timer timer;
     loop_task begin;
@@ -338,9 +340,24 @@ static void take_card(caller_fetch *self, bay_str text)
 static void on_head(void *user, int status, const http_field *fields, size_t count)
 {
     caller_fetch *self = user;
-    (void)fields;
-    (void)count;
     self->status = status;
+    for (size_t i = 0; i < count; i++) {
+        if (str_eq_nocase(fields[i].name, STR("Content-Type"))) {
+            self->may_be_json =
+                self->may_be_json && header_content_type_may_be_json(fields[i].value);
+        }
+    }
+}
+
+static void fetch_broke(caller_fetch *self, bay_err err, const char *text)
+{
+    if (!self->is_keys) {
+        fetch_fail(self, err, text);
+        return;
+    }
+    (void)diag_set(&self->refused, err, "the key set that its signature names: %s", text);
+    self->keys_fetched++;
+    next_keys(self);
 }
 
 static void on_body(void *user, bay_str bytes)
@@ -350,11 +367,17 @@ static void on_body(void *user, bay_str bytes)
         return;
     }
     buf_str(&self->body, bytes);
-    if (self->body.err != BAY_OK) {
-        fetch_fail(self, self->body.err,
-                   self->is_keys ? "a key set that its card names is too large"
-                                 : "its card is too large");
+    if (self->body.err == BAY_OK) {
+        return;
     }
+    if (!self->is_keys) {
+        fetch_fail(self, self->body.err, "its card is too large");
+        return;
+    }
+    http_call_cancel(self->call);
+    self->call = NULL;
+    loop_timer_stop(self->caller->loop, &self->timer);
+    fetch_broke(self, self->body.err, "it is too large");
 }
 
 static void take_status(caller_fetch *self)
@@ -379,40 +402,37 @@ static void take_status(caller_fetch *self)
     }
 }
 
+static void take_keys(caller_fetch *self)
+{
+    bool is_good = self->status == 200 && self->may_be_json;
+    self->keys_fetched++;
+    if (self->status != 200) {
+        (void)diag_set(&self->refused, BAY_DENIED,
+                       "the key set that its signature names cannot be had: HTTP status %d",
+                       self->status);
+    } else if (!is_good) {
+        (void)diag_set(&self->refused, BAY_DENIED,
+                       "the key set that its signature names is no JSON, by its Content-Type");
+    }
+    if (is_good && try_keys(self, buf_view(&self->body))) {
+        fetch_done(self);
+    } else {
+        next_keys(self);
+    }
+}
+
 static void on_end(void *user)
 {
     caller_fetch *self = user;
     self->call = NULL;
     loop_timer_stop(self->caller->loop, &self->timer);
-    bool is_good = self->status >= 200 && self->status < 300;
     if (self->is_keys) {
-        self->keys_fetched++;
-        if (!is_good) {
-            (void)diag_set(&self->refused, BAY_DENIED,
-                           "the key set that its signature names cannot be had: HTTP status %d",
-                           self->status);
-        }
-        if (is_good && try_keys(self, buf_view(&self->body))) {
-            fetch_done(self);
-        } else {
-            next_keys(self);
-        }
-    } else if (is_good) {
+        take_keys(self);
+    } else if (self->status >= 200 && self->status < 300) {
         take_card(self, buf_view(&self->body));
     } else {
         take_status(self);
     }
-}
-
-static void fetch_broke(caller_fetch *self, bay_err err, const char *text)
-{
-    if (!self->is_keys) {
-        fetch_fail(self, err, text);
-        return;
-    }
-    (void)diag_set(&self->refused, err, "the key set that its signature names: %s", text);
-    self->keys_fetched++;
-    next_keys(self);
 }
 
 static void on_failed(void *user, bay_err err, bool was_sent, const char *text)
@@ -450,6 +470,7 @@ static bay_err fetch_call(caller_fetch *self, bay_str url, const http_field *fie
         .field_count = count,
     };
     self->status = 0;
+    self->may_be_json = true;
     buf_fini(&self->body);
     buf_init(&self->body, self->is_keys ? JOSE_KEYSET_BYTES : CALLER_CARD_BYTES);
     bay_err err =

@@ -40,6 +40,8 @@ typedef struct agent_step {
     bool is_stream;     /* text/event-stream, chunked */
     agent_end end;      /* of a stream; AGENT_CUTS of anything else: no reply at all */
     const char *fields; /* further lines of the head, each with its line end */
+    const char *type;   /* its Content-Type; NULL: application/json */
+    size_t padding;     /* spaces behind the body */
 } agent_step;
 
 typedef struct scripted_agent {
@@ -160,11 +162,17 @@ static inline void agent_answer(const scripted_agent *self, int fd, const agent_
             return;
         }
         snprintf(head, sizeof(head),
-                 "HTTP/1.1 %d X\r\nContent-Type: application/json\r\nConnection: close\r\n"
+                 "HTTP/1.1 %d X\r\nContent-Type: %s\r\nConnection: close\r\n"
                  "Content-Length: %zu\r\n%s\r\n",
-                 status, len, fields);
+                 status, step->type != NULL ? step->type : "application/json", len + step->padding,
+                 fields);
         agent_send(fd, head, strlen(head));
         agent_send(fd, body, len);
+        for (size_t sent = 0; sent < step->padding; sent += sizeof(body)) {
+            memset(body, ' ', sizeof(body));
+            agent_send(fd, body,
+                       step->padding - sent < sizeof(body) ? step->padding - sent : sizeof(body));
+        }
     } else {
         snprintf(head, sizeof(head),
                  "HTTP/1.1 %d X\r\nContent-Type: text/event-stream\r\nConnection: close\r\n"
