@@ -1,10 +1,14 @@
 /* Server-sent events: the writer, and a decoder that reads line by line. A line that lies whole in
- * the caller's bytes is read where it is; only one that is cut is collected in `line`. */
+ * the caller's bytes is read where it is; only one that is cut is collected in `line`. Data of one
+ * line, as most is, stays where it is as well, until the block ends or the caller's bytes do. */
 #include "wire/sse.h"
 
 #include "base/str.h"
 
-enum { LONGEST_FIELD = 16 }; /* field name, colon and space before the data of one line */
+enum {
+    LONGEST_FIELD = 16, /* field name, colon and space before the data of one line */
+    SMALL_BYTES = 64,   /* of memory, not worth giving back */
+};
 
 static const char byte_order_mark[3] = {'\xef', '\xbb', '\xbf'};
 
@@ -23,6 +27,10 @@ static void write_line(buf *out, const char *field, bay_str value)
 
 static void write_data(buf *out, bay_str data)
 {
+    if (is_one_line(data)) {
+        write_line(out, "data: ", data);
+        return;
+    }
     for (;;) {
         size_t end = 0;
         while (end < data.len && data.at[end] != '\n' && data.at[end] != '\r') {
@@ -113,6 +121,7 @@ static void begin_block(sse_decoder *self)
     buf_clear(&self->name);
     self->has_data = false;
     self->has_id = false;
+    self->whole = (bay_str){NULL, 0};
     self->block_retry_ms = SSE_NO_RETRY;
     self->is_done = false;
 }
@@ -124,20 +133,35 @@ static bay_err set(buf *field, bay_str value)
     return field->err;
 }
 
-static bay_err read_data(sse_decoder *self, bay_str value)
+/* The caller's bytes go, or there is more than one line. */
+static bay_err copy_whole(sse_decoder *self)
 {
+    buf_str(&self->data, self->whole);
+    self->whole = (bay_str){NULL, 0};
+    return self->data.err;
+}
+
+/* `stays`: the value lies in the caller's bytes. */
+static bay_err read_data(sse_decoder *self, bay_str value, bool stays)
+{
+    if (!self->has_data && stays && value.len <= self->data.max) {
+        self->has_data = true;
+        self->whole = value;
+        return BAY_OK;
+    }
+    bay_err err = copy_whole(self);
     if (self->has_data) {
         buf_char(&self->data, '\n');
     }
     self->has_data = true;
     buf_str(&self->data, value);
-    return self->data.err;
+    return err != BAY_OK ? err : self->data.err;
 }
 
-static bay_err read_field(sse_decoder *self, bay_str name, bay_str value)
+static bay_err read_field(sse_decoder *self, bay_str name, bay_str value, bool stays)
 {
     if (str_eq(name, STR("data"))) {
-        return read_data(self, value);
+        return read_data(self, value, stays);
     }
     if (str_eq(name, STR("event"))) {
         return set(&self->name, value);
@@ -172,7 +196,7 @@ static void end_block(sse_decoder *self)
     }
 }
 
-static bay_err read_line(sse_decoder *self, bay_str line)
+static bay_err read_line(sse_decoder *self, bay_str line, bool stays)
 {
     if (line.len == 0) {
         end_block(self);
@@ -186,7 +210,7 @@ static bay_err read_line(sse_decoder *self, bay_str line)
     if (value.len > 0 && value.at[0] == ' ') {
         value = str_from(value, 1);
     }
-    return read_field(self, str_head(line, colon), value);
+    return read_field(self, str_head(line, colon), value, stays);
 }
 
 /* Drops one byte order mark at the start of the stream; false while it may still go on. */
@@ -224,13 +248,13 @@ static bay_err read_piece(sse_decoder *self, bay_str piece, bool is_whole)
         return BAY_LIMIT;
     }
     if (is_whole && self->line.len == 0) {
-        return read_line(self, piece);
+        return read_line(self, piece, true);
     }
     buf_str(&self->line, piece);
     if (self->line.err != BAY_OK || !is_whole) {
         return self->line.err;
     }
-    bay_err err = read_line(self, buf_view(&self->line));
+    bay_err err = read_line(self, buf_view(&self->line), false);
     buf_clear(&self->line);
     return err;
 }
@@ -246,7 +270,7 @@ static void report(const sse_decoder *self, sse_block *out)
     out->retry_ms = self->block_retry_ms;
     out->name = self->name.len > 0 ? buf_view(&self->name) : STR("message");
     out->id = buf_view(&self->last_id);
-    out->data = buf_view(&self->data);
+    out->data = self->whole.at != NULL ? self->whole : buf_view(&self->data);
 }
 
 bay_err sse_decoder_feed(sse_decoder *self, bay_str bytes, size_t *out_consumed, sse_block *out)
@@ -277,8 +301,10 @@ bay_err sse_decoder_feed(sse_decoder *self, bay_str bytes, size_t *out_consumed,
         self->skips_lf = is_whole && cr < lf;
         at = is_whole ? end + 1 : end;
     }
-    if (self->line.err != BAY_OK) {
-        return self->line.err;
+    bay_err err = self->is_done || self->whole.at == NULL ? BAY_OK : copy_whole(self);
+    err = self->line.err != BAY_OK ? self->line.err : err;
+    if (err != BAY_OK) {
+        return err;
     }
     *out_consumed = at;
     report(self, out);
@@ -299,8 +325,8 @@ void sse_decoder_trim(sse_decoder *self)
     if (self->name.len == 0) {
         buf_fini(&self->name);
     }
-    if (!self->has_id) {
-        buf_fini(&self->id);
+    if (!self->has_id && self->id.cap > SMALL_BYTES) {
+        buf_fini(&self->id); /* a stream whose events have ids will need it again */
     }
 }
 

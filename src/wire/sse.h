@@ -37,7 +37,7 @@ typedef enum sse_kind {
     SSE_UPDATE, /* a block without a data line that set the id or the retry time */
 } sse_kind;
 
-/* Views are valid until the next call on the decoder. */
+/* Views are valid until the next call on the decoder, and as long as the bytes that were given. */
 typedef struct sse_block {
     sse_kind kind;
     bool has_id;      /* this block set the id */
@@ -51,6 +51,7 @@ typedef struct sse_decoder {
     size_t max_event_bytes;
     buf line; /* a line cut by the end of the bytes given */
     buf data;
+    bay_str whole; /* the data, in the caller's bytes; `at` NULL: it is in `data` */
     buf name;
     buf id;      /* what the next empty line makes the last id */
     buf last_id; /* of the stream */

@@ -194,6 +194,47 @@ static void the_caller_may_stop_between_blocks(void **state)
     sse_decoder_fini(&decoder);
 }
 
+static bool lies_in(bay_str part, bay_str whole)
+{
+    return part.at >= whole.at && part.at + part.len <= whole.at + whole.len;
+}
+
+static void data_of_one_line_is_not_copied(void **state)
+{
+    (void)state;
+    static const struct {
+        bay_str first;
+        bay_str then;
+        bay_str data;
+        bool is_copied;
+    } ways[] = {
+        {STR_INIT(""), STR_INIT("data: a\ndata: b\n\n"), STR_INIT("a\nb"), true},
+        {STR_INIT("da"), STR_INIT("ta: ab\n\n"), STR_INIT("ab"), true},
+        {STR_INIT("data: ab\n"), STR_INIT("\n"), STR_INIT("ab"), true},
+        {STR_INIT("data: ab\n"), STR_INIT("data\n\n"), STR_INIT("ab\n"), true},
+        {STR_INIT("id: 1"), STR_INIT("\ndata: ab\n\n"), STR_INIT("ab"), false},
+        {STR_INIT(""), STR_INIT("data\n\n"), STR_INIT(""), false},
+        {STR_INIT(""), STR_INIT("data:ab\r\nid: 1\r\n\r\n"), STR_INIT("ab"), false},
+    };
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        sse_decoder decoder;
+        sse_block block = {.kind = SSE_MORE};
+        size_t consumed;
+        char first[32];
+        sse_decoder_init(&decoder, 100);
+        memcpy(first, ways[i].first.at, ways[i].first.len);
+        bay_str given = {first, ways[i].first.len};
+        assert_int_equal(sse_decoder_feed(&decoder, given, &consumed, &block), BAY_OK);
+        assert_int_equal(block.kind, SSE_MORE);
+        memset(first, 'x', sizeof(first)); /* they are gone */
+        assert_int_equal(sse_decoder_feed(&decoder, ways[i].then, &consumed, &block), BAY_OK);
+        assert_int_equal(block.kind, SSE_EVENT);
+        assert_true(str_eq(block.data, ways[i].data));
+        assert_int_equal(lies_in(block.data, ways[i].then), !ways[i].is_copied);
+        sse_decoder_fini(&decoder);
+    }
+}
+
 static void bad_events_are_not_written(void **state)
 {
     (void)state;
@@ -305,6 +346,7 @@ int main(void)
         cmocka_unit_test(streams_are_decoded),
         cmocka_unit_test(names_and_ids_are_bounded),
         cmocka_unit_test(the_caller_may_stop_between_blocks),
+        cmocka_unit_test(data_of_one_line_is_not_copied),
         cmocka_unit_test(bad_events_are_not_written),
         cmocka_unit_test(events_are_written_or_not_at_all),
         cmocka_unit_test(every_allocation_may_fail), /* last: it replaces the allocator */
