@@ -569,6 +569,7 @@ http_connection *connection_new(http_server *server, http_listener *listener, ne
     (void)socket_peer(socket, self->peer);
     socket_set_events(socket, &events, self);
     socket_set_limits(socket, 1, limits_of(self)->stream_max_bytes);
+    socket_gather(socket);
     return self;
 }
 

@@ -207,6 +207,7 @@ bay_err loop_new(loop **out)
     }
     ignore_broken_pipes();
     list_init(&self->objects);
+    stream_gather_init(&self->gather, self);
     self->thread = pthread_self();
     self->read_buffer = mem_alloc(LOOP_READ_BYTES);
     if (self->read_buffer == NULL) {

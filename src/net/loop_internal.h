@@ -9,6 +9,7 @@
 
 #include "base/list.h"
 #include "net/loop.h"
+#include "net/stream_queue.h"
 
 #define LOOP_READ_BYTES ((size_t)64 * 1024)
 #define LOOP_PLAIN_BYTES ((size_t)16 * 1024)  /* one TLS record */
@@ -47,7 +48,8 @@ struct loop {
     loop_signal *signals;
     loop_task *first_task;
     loop_task *last_task;
-    loop_task batch_end; /* the marker of the batch that is running */
+    loop_task batch_end;  /* the marker of the batch that is running */
+    stream_gather gather; /* what its sockets wrote in this turn */
     list objects;
     uint32_t holds;
     uint32_t turns;        /* inside loop_run, loop_turn or loop_free */

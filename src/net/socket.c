@@ -55,6 +55,7 @@ static void begin_closing(net_socket *self)
     self->state = SOCKET_CLOSED;
     loop_timer_stop(self->loop, &self->timer);
     socket_connector_stop(self);
+    stream_queue_send_gathered(&self->queue);
     stream_queue_drop(&self->queue);
     socket_close_handle(self);
 }
@@ -104,7 +105,7 @@ static void end_object(loop_object *object)
 /* Tells the kernel that our half is over, as soon as nothing is queued. */
 static void end_half_when_flushed(net_socket *self)
 {
-    if (!self->is_shut || self->is_ended || stream_queue_bytes(&self->queue) > 0) {
+    if (!self->is_shut || self->is_ended || !stream_queue_is_empty(&self->queue)) {
         return;
     }
     self->is_ended = true;
@@ -362,6 +363,11 @@ bay_err socket_write_one(net_socket *self, bay_str bytes)
 size_t socket_queued_bytes(const net_socket *self)
 {
     return stream_queue_bytes(&self->queue);
+}
+
+void socket_gather(net_socket *self)
+{
+    stream_queue_gather(&self->queue, &self->loop->gather);
 }
 
 void socket_set_limits(net_socket *self, size_t high_bytes, size_t max_bytes)

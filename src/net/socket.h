@@ -110,6 +110,12 @@ void socket_set_limits(net_socket *self, size_t high_bytes, size_t max_bytes);
 bay_err socket_write(net_socket *self, const bay_str *spans, size_t count);
 bay_err socket_write_one(net_socket *self, bay_str bytes);
 
+/* From here on small writes leave together at the end of the loop's turn, before it waits, or when
+ * the socket ends: for a server, whose answers of one turn then wake their readers together. They
+ * count as taken by the kernel. At most STREAM_GATHER_BYTES of it, and STREAM_GATHER_QUEUES sockets
+ * of a loop; more goes at once. */
+void socket_gather(net_socket *self);
+
 /* Bytes the kernel has not taken yet (ciphertext under TLS); shrinks as the peer reads. */
 size_t socket_queued_bytes(const net_socket *self);
 

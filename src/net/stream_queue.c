@@ -10,7 +10,7 @@
 
 #define DEFAULT_HIGH_BYTES ((uint32_t)256 * 1024)
 #define DEFAULT_MAX_BYTES ((uint32_t)4 * 1024 * 1024)
-#define FIRST_BLOCK_BYTES ((size_t)1024)
+#define FIRST_BLOCK_BYTES ((size_t)800) /* with its head a size that allocators keep at hand */
 #define SPANS_AT_ONCE 16
 
 struct stream_block {
@@ -38,9 +38,19 @@ void stream_queue_set_limits(stream_queue *self, size_t high_bytes, size_t max_b
     self->max_bytes = max > UINT32_MAX ? UINT32_MAX : (uint32_t)max;
 }
 
+static bool has_gathered(const stream_queue *self)
+{
+    return list_holds(&self->gathered);
+}
+
+bool stream_queue_is_empty(const stream_queue *self)
+{
+    return self->waiting == NULL && self->flying == NULL;
+}
+
 size_t stream_queue_bytes(const stream_queue *self)
 {
-    size_t bytes = self->waiting != NULL ? self->waiting->len : 0;
+    size_t bytes = self->waiting != NULL && !has_gathered(self) ? self->waiting->len : 0;
     return bytes + (self->flying != NULL ? uv_stream_get_write_queue_size(self->stream) : 0);
 }
 
@@ -59,20 +69,30 @@ bool stream_queue_take_drained(stream_queue *self)
     return true;
 }
 
+static void leave_gather(stream_queue *self)
+{
+    if (has_gathered(self)) {
+        list_remove(&self->gathered);
+        self->gather->count--;
+    }
+}
+
 void stream_queue_drop(stream_queue *self)
 {
     self->is_broken = true;
+    leave_gather(self);
     mem_free(self->waiting);
     self->waiting = NULL;
 }
 
 static void on_written(uv_write_t *request, int status);
 
-static int fly(stream_queue *self)
+/* What waits, without its first `sent` bytes. */
+static int fly(stream_queue *self, size_t sent)
 {
     stream_block *block = self->waiting;
     self->waiting = NULL;
-    uv_buf_t bytes = {.base = block->bytes, .len = block->len};
+    uv_buf_t bytes = {.base = block->bytes + sent, .len = block->len - sent};
     block->queue = self;
     self->flying = block;
     int failure = uv_write(&block->request, self->stream, &bytes, 1, on_written);
@@ -93,7 +113,7 @@ static void on_written(uv_write_t *request, int status)
     if (status != 0) {
         stream_queue_drop(self);
     } else if (self->waiting != NULL) {
-        status = fly(self);
+        status = fly(self, 0);
     }
     self->landed(self, status);
 }
@@ -159,6 +179,96 @@ static int64_t write_now(stream_queue *self, const bay_str *spans, size_t count)
     return taken == UV_EAGAIN ? 0 : taken;
 }
 
+/* Copies the spans without their first `skip` bytes into the waiting block, which has room. */
+static void append(stream_queue *self, const bay_str *spans, size_t count, size_t skip)
+{
+    stream_block *block = self->waiting;
+    for (size_t i = 0; i < count; i++) {
+        size_t from = skip < spans[i].len ? skip : spans[i].len;
+        skip -= from;
+        if (from < spans[i].len) {
+            memcpy(block->bytes + block->len, spans[i].at + from, spans[i].len - from);
+            block->len += spans[i].len - from;
+        }
+    }
+}
+
+/* --- gathering ------------------------------------------------------------------------------- */
+
+/* 0, or libuv's error, after which the queue is broken. */
+static int send_gathered(stream_queue *self)
+{
+    leave_gather(self);
+    bay_str bytes = {self->waiting->bytes, self->waiting->len};
+    int64_t sent = write_now(self, &bytes, 1);
+    if (sent < 0) {
+        stream_queue_drop(self);
+        return (int)sent;
+    }
+    if ((size_t)sent < bytes.len) {
+        return fly(self, (size_t)sent);
+    }
+    mem_free(self->waiting);
+    self->waiting = NULL;
+    return 0;
+}
+
+/* `landed` may write again: that joins behind, for the next time. */
+static void on_turn_end(void *argument)
+{
+    stream_gather *self = argument;
+    list_link *link;
+    for (uint32_t left = self->count; left > 0; left--) {
+        if ((link = list_first(&self->queues)) == NULL) {
+            break; /* others were dropped meanwhile */
+        }
+        stream_queue *queue = CONTAINER_OF(link, stream_queue, gathered);
+        int failure = send_gathered(queue);
+        queue->landed(queue, failure);
+    }
+    if (self->count > 0) {
+        loop_defer(self->loop, &self->task);
+    }
+}
+
+void stream_gather_init(stream_gather *self, loop *on_loop)
+{
+    *self = (stream_gather){.task = {.function = on_turn_end, .argument = self}, .loop = on_loop};
+    list_init(&self->queues);
+}
+
+void stream_queue_gather(stream_queue *self, stream_gather *gather)
+{
+    self->gather = gather;
+}
+
+void stream_queue_send_gathered(stream_queue *self)
+{
+    if (has_gathered(self)) {
+        (void)!send_gathered(self); /* broken or not, it ends */
+    }
+}
+
+/* False: they have to go to the kernel now. */
+static bool gather(stream_queue *self, const bay_str *spans, size_t count, size_t total)
+{
+    bool is_in = has_gathered(self);
+    size_t held = is_in ? self->waiting->len : 0;
+    if (self->gather == NULL || self->flying != NULL || total > STREAM_GATHER_BYTES - held ||
+        (!is_in && self->gather->count == STREAM_GATHER_QUEUES) || !reserve(self, total)) {
+        return false;
+    }
+    append(self, spans, count, 0);
+    if (!is_in) {
+        list_push(&self->gather->queues, &self->gathered);
+        self->gather->count++;
+        loop_defer(self->gather->loop, &self->gather->task);
+    }
+    return true;
+}
+
+/* --- writing --------------------------------------------------------------------------------- */
+
 static bay_err queue_rest(stream_queue *self, const bay_str *spans, size_t count, size_t skip,
                           size_t rest)
 {
@@ -166,17 +276,9 @@ static bay_err queue_rest(stream_queue *self, const bay_str *spans, size_t count
         stream_queue_drop(self);
         return BAY_NOMEM;
     }
-    for (size_t i = 0; i < count; i++) {
-        size_t from = skip < spans[i].len ? skip : spans[i].len;
-        skip -= from;
-        if (from < spans[i].len) {
-            stream_block *block = self->waiting;
-            memcpy(block->bytes + block->len, spans[i].at + from, spans[i].len - from);
-            block->len += spans[i].len - from;
-        }
-    }
+    append(self, spans, count, skip);
     if (self->flying == NULL) {
-        int failure = fly(self);
+        int failure = fly(self, 0);
         if (failure != 0) {
             return loop_error_of(failure);
         }
@@ -202,6 +304,15 @@ bay_err stream_queue_write(stream_queue *self, const bay_str *spans, size_t coun
     }
     if (total == 0) {
         return BAY_OK;
+    }
+    if (gather(self, spans, count, total)) {
+        return BAY_OK;
+    }
+    if (has_gathered(self)) {
+        int failure = send_gathered(self);
+        if (failure != 0) {
+            return loop_error_of(failure);
+        }
     }
     size_t taken = 0;
     if (self->flying == NULL) {
