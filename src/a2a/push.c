@@ -30,15 +30,24 @@ const a2a_push_limits a2a_push_default_limits = {
     .most_delay_ms = 300000,
     .timeout_ms = 15000,
     .body_bytes = 8U << 20,
+    .held_bytes = 256U << 20,
 };
 
-typedef struct push_item {
+struct a2a_push_item {
     list_link link; /* in its hook */
     a2a_delivery delivery;
     bool is_restored;
+    char tag[A2A_PUSH_TAG_BYTES]; /* of an accepted one */
     size_t bytes;
     char text[];
-} push_item;
+};
+typedef a2a_push_item push_item;
+
+typedef enum push_origin {
+    PUSH_NEW,      /* the queue's owner is told, also of its death */
+    PUSH_RESTORED, /* it was kept, goes before new ones, and its death is told */
+    PUSH_ACCEPTED, /* it is kept already, and whoever brought it hears of a limit */
+} push_origin;
 
 typedef struct push_hook {
     list_link link; /* in `ready` or `delayed`; in none while under way */
@@ -59,7 +68,8 @@ struct a2a_push {
     list delayed;
     list under_way;
     uint32_t waiting; /* deliveries, those under way too */
-    uint32_t busy;    /* hooks under way */
+    size_t held_bytes;
+    uint32_t busy; /* hooks under way */
     bool is_held;
     uint64_t last_id;
     uint64_t wake_ms; /* what `wake` was told last; 0: nothing */
@@ -188,10 +198,22 @@ static push_item *item_new(const a2a_delivery *from)
     return self;
 }
 
-static void item_free(push_item *self)
+static size_t size_of(const push_item *self)
 {
-    mem_wipe(self, sizeof(*self) + self->bytes);
-    mem_free(self);
+    return sizeof(*self) + self->bytes;
+}
+
+void a2a_push_item_free(a2a_push_item *self)
+{
+    if (self != NULL) {
+        mem_wipe(self, size_of(self));
+        mem_free(self);
+    }
+}
+
+const a2a_delivery *a2a_push_item_delivery(const a2a_push_item *self)
+{
+    return &self->delivery;
 }
 
 static push_item *first_of(const push_hook *hook)
@@ -202,7 +224,9 @@ static push_item *first_of(const push_hook *hook)
 static void hook_free(a2a_push *self, push_hook *hook)
 {
     for (list_link *link; (link = list_pop(&hook->items)) != NULL;) {
-        item_free(CONTAINER_OF(link, push_item, link));
+        push_item *item = CONTAINER_OF(link, push_item, link);
+        self->held_bytes -= size_of(item);
+        a2a_push_item_free(item);
     }
     map_remove(&self->hooks, hook->key);
     list_remove(&hook->link);
@@ -243,7 +267,8 @@ static void drop_first(a2a_push *self, push_hook *hook)
 {
     push_item *item = first_of(hook);
     list_remove(&item->link);
-    item_free(item);
+    self->held_bytes -= size_of(item);
+    a2a_push_item_free(item);
     hook->count--;
     self->waiting--;
     if (hook->count == 0) {
@@ -375,44 +400,87 @@ static void put_in_order(push_hook *hook, push_item *item)
     before->prev = &item->link;
 }
 
-static bay_err enqueue(a2a_push *self, const a2a_delivery *delivery, bool is_new)
+static bool has_bytes_for(const a2a_push *self, size_t bytes)
 {
-    if (delivery->body.len > self->limits.body_bytes) {
-        return give_up(self, delivery, "the notification is too large");
-    }
+    size_t most = self->limits.held_bytes;
+    return most == 0 || (self->held_bytes <= most && bytes <= most - self->held_bytes);
+}
+
+/* The hook that it may join; with BAY_LIMIT, why it may not. */
+static bay_err find_room(a2a_push *self, const push_item *item, push_hook **out,
+                         const char **out_why)
+{
+    *out_why = "too many notifications wait";
     if (self->waiting >= self->limits.waiting) {
-        return give_up(self, delivery, "too many notifications wait");
+        return BAY_LIMIT;
     }
+    if (!has_bytes_for(self, size_of(item))) {
+        *out_why = "notifications that wait take too much memory";
+        return BAY_LIMIT;
+    }
+    bay_err err = hook_of(self, &item->delivery, out);
+    if (err != BAY_OK) {
+        *out_why = "the names of task and webhook are too long";
+        return err;
+    }
+    if ((*out)->count >= self->limits.per_webhook) {
+        *out_why = "too many notifications wait for this webhook";
+        if ((*out)->count == 0) {
+            hook_free(self, *out);
+        }
+        return BAY_LIMIT;
+    }
+    return BAY_OK;
+}
+
+/* With BAY_OK the item is the queue's. */
+static bay_err enqueue(a2a_push *self, push_item *item, push_origin origin)
+{
+    const char *why = NULL;
     push_hook *hook = NULL;
-    bay_err err = hook_of(self, delivery, &hook);
-    if (err == BAY_LIMIT) {
-        return give_up(self, delivery, "the names of task and webhook are too long");
+    bay_err err = find_room(self, item, &hook, &why);
+    if (err == BAY_LIMIT && origin != PUSH_ACCEPTED) {
+        return give_up(self, &item->delivery, why);
     }
     if (err != BAY_OK) {
         return err;
     }
-    if (hook->count >= self->limits.per_webhook) {
-        return give_up(self, delivery, "too many notifications wait for this webhook");
-    }
-    push_item *item = item_new(delivery);
-    if (item == NULL) {
-        if (hook->count == 0) {
-            hook_free(self, hook);
-        }
-        return BAY_NOMEM;
-    }
     item->delivery.id = ++self->last_id;
-    item->is_restored = !is_new;
+    item->is_restored = origin == PUSH_RESTORED;
     put_in_order(hook, item);
     self->waiting++;
+    self->held_bytes += size_of(item);
     if (hook->count++ == 0) {
         list_push(&self->ready, &hook->link);
     }
-    if (is_new && self->ops->queued != NULL) {
+    if (origin == PUSH_NEW && self->ops->queued != NULL) {
         self->ops->queued(self->user, &item->delivery);
     }
     send_ready(self);
     return BAY_OK;
+}
+
+static bay_err enqueue_copy(a2a_push *self, const a2a_delivery *delivery, push_origin origin)
+{
+    if (delivery->body.len > self->limits.body_bytes) {
+        return give_up(self, delivery, "the notification is too large");
+    }
+    push_item *item = item_new(delivery);
+    bay_err err = item != NULL ? enqueue(self, item, origin) : BAY_NOMEM;
+    if (err != BAY_OK) {
+        a2a_push_item_free(item);
+    }
+    return err;
+}
+
+bay_err a2a_push_accept(a2a_push *self, a2a_push_item *item, bay_str tag)
+{
+    CHECK(tag.len <= A2A_PUSH_TAG_BYTES);
+    if (tag.len > 0) {
+        memcpy(item->tag, tag.at, tag.len);
+    }
+    item->delivery.tag = (bay_str){item->tag, tag.len};
+    return enqueue(self, item, PUSH_ACCEPTED);
 }
 
 static void add_field(a2a_delivery *delivery, bay_str name, bay_str value)
@@ -465,56 +533,86 @@ static bay_err write_body(a2a_form form, a2a_event *event, bay_str task, buf *ou
     return err == BAY_OK || err == BAY_NOMEM || err == BAY_LIMIT ? err : BAY_INVALID;
 }
 
-static bay_err add_config(a2a_push *self, const push_config *config, a2a_form form,
-                          a2a_event *event, bay_str task)
+/* What is sent is in `login` and `body` and in the configuration. BAY_LIMIT: it is too large. */
+static bay_err write_delivery(const push_config *config, a2a_form form, a2a_event *event,
+                              bay_str task, buf *login, buf *body, a2a_delivery *out)
 {
-    a2a_delivery delivery = {
-        .url = config->url, .task_id = config->task_id, .config_id = config->id};
+    *out = (a2a_delivery){.url = config->url, .task_id = config->task_id, .config_id = config->id};
+    if (config->credentials.len > 0) {
+        buf_str(login, config->scheme);
+        buf_char(login, ' ');
+        buf_str(login, config->credentials);
+    }
+    add_fields(out, config, form, buf_view(login));
+    bay_err err = login->err != BAY_OK ? login->err : write_body(form, event, task, body);
+    out->body = buf_view(body);
+    return err;
+}
+
+/* `take` gets the delivery of an event, which is there until it returns, and how making it ended:
+ * BAY_OK, or BAY_LIMIT without a body. */
+typedef bay_err (*push_taker)(void *user, const a2a_delivery *delivery, bay_err err);
+
+static bay_err deliver_to(json_val config, a2a_form form, a2a_event *event, bay_str task,
+                          size_t body_bytes, push_taker take, void *user)
+{
+    arena memory;
+    push_config read;
+    a2a_delivery delivery;
     buf login;
     buf body;
+    arena_init(&memory, (size_t)json_raw(config).len * 2 + SCRATCH_SPARE);
     buf_init(&login, FIELD_BYTES);
-    buf_init(&body, self->limits.body_bytes);
-    if (config->credentials.len > 0) {
-        buf_str(&login, config->scheme);
-        buf_char(&login, ' ');
-        buf_str(&login, config->credentials);
-    }
-    add_fields(&delivery, config, form, buf_view(&login));
-    bay_err err = login.err != BAY_OK ? login.err : write_body(form, event, task, &body);
+    buf_init(&body, body_bytes);
+    bay_err err = read_config(config, &memory, &read, NULL);
     if (err == BAY_OK) {
-        delivery.body = buf_view(&body);
-        err = enqueue(self, &delivery, true);
-    } else if (err == BAY_LIMIT) {
-        err = give_up(self, &delivery, "the notification is too large");
+        err = write_delivery(&read, form, event, task, &login, &body, &delivery);
+        err = err == BAY_OK || err == BAY_LIMIT ? take(user, &delivery, err) : err;
     }
     if (login.at != NULL) {
         mem_wipe(login.at, login.cap);
     }
     buf_fini(&login);
     buf_fini(&body);
-    return err;
+    arena_fini(&memory);
+    return err == BAY_PROTOCOL ? BAY_INVALID : err;
+}
+
+static bay_err take_new(void *user, const a2a_delivery *delivery, bay_err err)
+{
+    return err == BAY_OK ? enqueue_copy(user, delivery, PUSH_NEW)
+                         : give_up(user, delivery, "the notification is too large");
+}
+
+static bay_err take_item(void *user, const a2a_delivery *delivery, bay_err err)
+{
+    push_item **out = user;
+    push_item *item = err == BAY_OK ? item_new(delivery) : NULL;
+    if (item == NULL) {
+        return err == BAY_OK ? BAY_NOMEM : err;
+    }
+    *out = item;
+    return BAY_OK;
 }
 
 bay_err a2a_push_add(a2a_push *self, json_val config, a2a_form form, a2a_event *event, bay_str task,
                      uint64_t now_ms)
 {
-    arena memory;
-    push_config read;
     (void)now_ms; /* what is new is due now */
-    arena_init(&memory, (size_t)json_raw(config).len * 2 + SCRATCH_SPARE);
-    bay_err err = read_config(config, &memory, &read, NULL);
-    if (err == BAY_OK) {
-        err = add_config(self, &read, form, event, task);
-    }
-    arena_fini(&memory);
-    return err == BAY_PROTOCOL ? BAY_INVALID : err;
+    return deliver_to(config, form, event, task, self->limits.body_bytes, take_new, self);
+}
+
+bay_err a2a_push_prepare(json_val config, a2a_form form, a2a_event *event, bay_str task,
+                         size_t body_bytes, a2a_push_item **out)
+{
+    return deliver_to(config, form, event, task, body_bytes, take_item, out);
 }
 
 bay_err a2a_push_restore(a2a_push *self, const a2a_delivery *kept, uint64_t now_ms)
 {
     (void)now_ms;
     CHECK(kept->field_count <= A2A_PUSH_FIELDS);
-    return self->is_held ? enqueue(self, kept, false) : BAY_STATE;
+    return self->is_held ? enqueue_copy(self, kept, PUSH_RESTORED) : BAY_STATE;
 }
 
 void a2a_push_hold(a2a_push *self, bool is_held)

@@ -18,6 +18,7 @@ typedef struct a2a_push_limits {
     uint32_t most_delay_ms;  /* … up to 300,000 */
     uint32_t timeout_ms;     /* 15,000 for one attempt */
     size_t body_bytes;       /* 8 MiB of one delivery */
+    size_t held_bytes;       /* 256 MiB of all that wait; 0: what the numbers above allow */
 } a2a_push_limits;
 
 extern const a2a_push_limits a2a_push_default_limits;
@@ -59,6 +60,7 @@ void a2a_push_free(a2a_push *self);
 enum {
     A2A_PUSH_URL_BYTES = 2048,        /* of a webhook's URL */
     A2A_PUSH_CREDENTIAL_BYTES = 8192, /* of its token and of its credentials, each */
+    A2A_PUSH_TAG_BYTES = 64,          /* of the name that an accepted delivery is kept by */
 };
 
 /* Whether a TaskPushNotificationConfig (1.0) can be delivered to at all: an absolute http or https
@@ -74,6 +76,19 @@ bay_err a2a_push_config_check(json_val config, a2a_fault *fault) BAY_MUST_CHECK;
  * configuration that a2a_push_config_check refuses, an event that is none. */
 bay_err a2a_push_add(a2a_push *self, json_val config, a2a_form form, a2a_event *event, bay_str task,
                      uint64_t now_ms) BAY_MUST_CHECK;
+/* The same in two steps, for whoever must know that a delivery is kept before it is queued. An item
+ * is a delivery that nobody has queued: its block is wiped when it goes. */
+typedef struct a2a_push_item a2a_push_item;
+/* Owns: the caller, until a2a_push_item_free or a2a_push_accept. Errors: as a2a_push_add, BAY_LIMIT
+ * for a body of more than `body_bytes`; nobody else is told. Threads: any. */
+bay_err a2a_push_prepare(json_val config, a2a_form form, a2a_event *event, bay_str task,
+                         size_t body_bytes, a2a_push_item **out) BAY_MUST_CHECK;
+const a2a_delivery *a2a_push_item_delivery(const a2a_push_item *self);
+void a2a_push_item_free(a2a_push_item *self); /* NULL is fine */
+/* Queues it; with BAY_OK it is the queue's. `tag` (at most A2A_PUSH_TAG_BYTES) is its name where it
+ * is kept; `queued` is not told. Errors: BAY_LIMIT: too much waits; nobody is told, and it may be
+ * tried again later. BAY_NOMEM. */
+bay_err a2a_push_accept(a2a_push *self, a2a_push_item *item, bay_str tag) BAY_MUST_CHECK;
 /* While held nothing is sent; for the time in which what was kept is being restored. */
 void a2a_push_hold(a2a_push *self, bool is_held);
 /* One that was kept by an earlier process, while held: url, body, fields, task, configuration and

@@ -222,6 +222,94 @@ void agent_push_event(void *user, bay_str principal, json_val config, a2a_form f
     }
 }
 
+/* --- what is kept first ---------------------------------------------------------------------- */
+
+static void take_free(push_take *take)
+{
+    a2a_push_item_free(take->item);
+    mem_free(take);
+}
+
+static void drop_row(agent_push *self, const push_take *take)
+{
+    if (take->key_len > 0) {
+        a2a_delivery row = {.tag = {take->key, take->key_len}};
+        push_forget(self, &row);
+    }
+}
+
+void push_taken(push_take *take, bay_err err)
+{
+    agent_push *self = take->of;
+    self->takes--;
+    if (err == BAY_OK && self->is_freed) {
+        err = BAY_CANCELLED; /* its row stays: it is sent after the next start */
+    } else if (err == BAY_OK) {
+        err = a2a_push_accept(self->queue, take->item, (bay_str){take->key, take->key_len});
+        if (err == BAY_OK) {
+            take->item = NULL;
+        } else {
+            drop_row(self, take);
+        }
+    }
+    take->done(take->user, err);
+    take_free(take);
+}
+
+static void on_take_ending(void *argument)
+{
+    push_take *take = argument;
+    list_remove(&take->link);
+    push_taken(take, take->err);
+}
+
+bay_err agent_push_take(agent_push *self, a2a_push_item *item, agent_push_done done, void *user)
+{
+    bool is_full = agent_push_waiting(self) + self->takes >= self->limits.waiting;
+    push_take *take = is_full || self->takes >= PUSH_TAKES ? NULL : mem_zalloc(sizeof(*take));
+    if (take == NULL) {
+        a2a_push_item_free(item);
+        return is_full ? BAY_LIMIT : self->takes >= PUSH_TAKES ? BAY_BUSY : BAY_NOMEM;
+    }
+    *take = (push_take){.of = self, .item = item, .done = done, .user = user};
+    take->ending = (loop_task){.function = on_take_ending, .argument = take};
+    bay_err err = BAY_OK;
+    if (self->store != NULL) {
+        err = push_keep_first(take);
+    } else {
+        list_push(&self->ending, &take->link);
+        loop_defer(self->loop, &take->ending);
+    }
+    if (err != BAY_OK) {
+        take_free(take);
+        return err;
+    }
+    self->takes++;
+    return BAY_OK;
+}
+
+static void cancel_takes(agent_push *self)
+{
+    list_link *at;
+    while ((at = list_first(&self->ending)) != NULL) {
+        push_take *take = CONTAINER_OF(at, push_take, link);
+        loop_undefer(self->loop, &take->ending);
+        take->err = BAY_CANCELLED;
+        on_take_ending(take);
+    }
+}
+
+bay_err agent_push_allow(agent_push *self, const bay_str *allow, size_t count, bay_diag *diag)
+{
+    address_rules *rules = NULL;
+    bay_err err = address_rules_new(allow, count, &rules, diag);
+    if (err == BAY_OK) {
+        address_rules_free(self->rules);
+        self->rules = rules;
+    }
+    return err;
+}
+
 size_t agent_push_waiting(const agent_push *self)
 {
     return a2a_push_waiting(self->queue);
@@ -261,6 +349,7 @@ bay_err agent_push_new(const agent_push_options *options, agent_push **out, bay_
     if (self->limits.under_way > PUSH_FLIGHTS) {
         self->limits.under_way = PUSH_FLIGHTS;
     }
+    list_init(&self->ending);
     loop_timer_init(&self->wake, on_wake_time, self);
     for (size_t i = 0; i < PUSH_FLIGHTS; i++) {
         push_flight *flight = &self->flights[i];
@@ -285,6 +374,7 @@ void agent_push_free(agent_push *self)
         return;
     }
     self->is_freed = true;
+    cancel_takes(self);
     loop_timer_stop(self->loop, &self->wake);
     http_client_free(self->http); /* its calls fail: the flights end, and nobody is told */
     for (size_t i = 0; i < PUSH_FLIGHTS; i++) {

@@ -45,6 +45,20 @@ void agent_push_event(void *user, bay_str principal, json_val config, a2a_form f
                       a2a_event *event, bay_str task);
 bay_err agent_push_url(void *user, bay_str url, a2a_fault *fault);
 
+/* For whoever passes on what another was told, and answers only once it cannot get lost: the item
+ * is kept (where there is a store), then queued, then `done` says so, exactly once and never inside
+ * this call; also when the courier is freed meanwhile (BAY_CANCELLED). Nobody else is told of a
+ * failure, and it may be tried again: BAY_LIMIT, BAY_BUSY: too much waits; what a store says.
+ * Owns: takes `item`, also on failure. Errors: BAY_LIMIT, BAY_BUSY, BAY_NOMEM: nothing was started
+ * and `done` is never called. */
+typedef void (*agent_push_done)(void *user, bay_err err);
+bay_err agent_push_take(agent_push *self, a2a_push_item *item, agent_push_done done,
+                        void *user) BAY_MUST_CHECK;
+/* Other rules for what webhooks may reach, from now on. Errors: BAY_SYNTAX with `diag`, BAY_LIMIT,
+ * BAY_NOMEM: the earlier ones stay. */
+bay_err agent_push_allow(agent_push *self, const bay_str *allow, size_t count,
+                         bay_diag *diag) BAY_MUST_CHECK;
+
 /* Deliveries that wait or are under way. */
 size_t agent_push_waiting(const agent_push *self);
 /* Deliveries given up since the start. */

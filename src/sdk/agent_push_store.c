@@ -87,27 +87,55 @@ static void write_row(const a2a_delivery *delivery, buf *out)
     json_close_object(&writer);
 }
 
-void push_keep(agent_push *self, const a2a_delivery *delivery)
+static bay_err put_row(agent_push *self, const a2a_delivery *delivery, bay_str key, store_done done,
+                       void *user)
 {
-    if (self->store == NULL) {
-        return;
-    }
-    char text[PUSH_KEY_BYTES];
     buf row;
     buf_init(&row, ROW_BYTES);
     write_row(delivery, &row);
     bay_err err = row.err;
     if (err == BAY_OK) {
         store_put_request request = {.table = rows,
-                                     .key = key_of(self, delivery, text),
+                                     .key = key,
                                      .value = buf_view(&row),
                                      .expected = STORE_ANY,
                                      .is_relaxed = true};
-        err = store_put(self->store, &request, on_changed, self);
+        err = store_put(self->store, &request, done, user);
     }
-    started(self, err);
-    mem_wipe(row.at, row.cap);
+    if (row.at != NULL) {
+        mem_wipe(row.at, row.cap);
+    }
     buf_fini(&row);
+    return err;
+}
+
+void push_keep(agent_push *self, const a2a_delivery *delivery)
+{
+    if (self->store != NULL) {
+        char text[PUSH_KEY_BYTES];
+        started(self, put_row(self, delivery, key_of(self, delivery, text), on_changed, self));
+    }
+}
+
+static void on_kept(void *user, const store_result *result)
+{
+    push_take *take = user;
+    agent_push *self = take->of;
+    self->store_calls--;
+    push_taken(take, result->err);
+    push_release(self);
+}
+
+bay_err push_keep_first(push_take *take)
+{
+    agent_push *self = take->of;
+    int len = snprintf(take->key, sizeof(take->key), "%s+%016llx", self->prefix,
+                       (unsigned long long)++self->last_take);
+    take->key_len = (size_t)len;
+    bay_err err = put_row(self, a2a_push_item_delivery(take->item),
+                          (bay_str){take->key, take->key_len}, on_kept, take);
+    self->store_calls += err == BAY_OK;
+    return err;
 }
 
 void push_forget(agent_push *self, const a2a_delivery *delivery)

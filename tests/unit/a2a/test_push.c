@@ -371,6 +371,80 @@ static void what_was_kept_goes_on(void **state)
     a2a_push_free(self.queue);
 }
 
+static a2a_push_item *prepare(const char *id, bay_err expected, size_t body_bytes)
+{
+    char config[256];
+    arena memory;
+    json_doc doc;
+    a2a_push_item *made = NULL;
+    arena_init(&memory, 1 << 20);
+    snprintf(config, sizeof(config),
+             "{\"id\":\"%s\",\"taskId\":\"t1\",\"url\":\"https://a.example/\",\"token\":\"tok\"}",
+             id);
+    a2a_event *shared = a2a_event_new(STR(EVENT), 1, false);
+    assert_non_null(shared);
+    assert_int_equal(json_parse(&doc, str_of(config), NULL, &memory, NULL), BAY_OK);
+    assert_int_equal(
+        a2a_push_prepare(json_root(&doc), A2A_FORM_1_0, shared, STR(""), body_bytes, &made),
+        expected);
+    a2a_event_unref(shared);
+    arena_fini(&memory);
+    return made;
+}
+
+/* What is kept before it is queued: the queue tells nobody of it, and whoever brings it hears of
+ * bounds and keeps it. */
+static void what_is_accepted(void **state)
+{
+    (void)state;
+    a2a_push_limits limits = a2a_push_default_limits;
+    limits.waiting = 3;
+    limits.per_webhook = 2;
+    post self;
+    post_init(&self, &limits);
+    assert_null(prepare("a", BAY_LIMIT, sizeof(EVENT) - 2));
+    a2a_push_item_free(NULL);
+    a2a_push_item *items[4];
+    for (size_t i = 0; i < 4; i++) {
+        items[i] = prepare(i < 3 ? "a" : "b", BAY_OK, sizeof(EVENT) - 1);
+    }
+    assert_true(str_eq(a2a_push_item_delivery(items[0])->url, STR("https://a.example/")));
+    assert_int_equal(a2a_push_accept(self.queue, items[0], STR("row")), BAY_OK);
+    assert_non_null(strstr(self.last, "A2A-Notification-Token"));
+    assert_int_equal(a2a_push_accept(self.queue, items[1], STR("")), BAY_OK);
+    assert_int_equal(a2a_push_accept(self.queue, items[2], STR("")), BAY_LIMIT); /* of the hook */
+    add_for(&self, "c");
+    assert_int_equal(a2a_push_accept(self.queue, items[3], STR("")), BAY_LIMIT); /* of all */
+    assert_int_equal(self.dead, 0);
+    assert_int_equal(self.queued, 1); /* "c" */
+    a2a_push_done(self.queue, 1, 200, "", 0);
+    a2a_push_done(self.queue, 2, 200, "", 0);
+    assert_int_equal(a2a_push_accept(self.queue, items[2], STR("")), BAY_OK);
+    a2a_push_item_free(items[3]);
+    a2a_push_free(self.queue);
+}
+
+static void bytes_are_bounded(void **state)
+{
+    (void)state;
+    a2a_push_limits limits = a2a_push_default_limits;
+    limits.held_bytes = 4096;
+    post self;
+    post_init(&self, &limits);
+    const char *config = "{\"url\":\"https://a.example/\"}";
+    size_t taken = 0;
+    while (add(&self, config, A2A_FORM_1_0, EVENT, "") == BAY_OK) {
+        assert_true(++taken < 40);
+    }
+    assert_true(taken > 1);
+    assert_int_equal(self.dead, 1);
+    assert_non_null(strstr(self.reason, "memory"));
+    a2a_push_done(self.queue, 1, 200, "", 0);
+    assert_int_equal(add(&self, config, A2A_FORM_1_0, EVENT, ""), BAY_OK);
+    assert_int_equal(add(&self, config, A2A_FORM_1_0, EVENT, ""), BAY_LIMIT);
+    a2a_push_free(self.queue);
+}
+
 static void without_memory(void **state)
 {
     (void)state;
@@ -392,6 +466,16 @@ static void without_memory(void **state)
             err = a2a_push_add(self.queue, json_root(&doc), A2A_FORM_0_3, shared, STR(TASK), 0);
             assert_int_equal(a2a_push_waiting(self.queue), err == BAY_OK ? 1 : 0);
         }
+        a2a_push_item *item = NULL;
+        if (err == BAY_OK) {
+            err = a2a_push_prepare(json_root(&doc), A2A_FORM_1_0, shared, STR(""), 4096, &item);
+        }
+        if (err == BAY_OK) {
+            err = a2a_push_accept(self.queue, item, STR("row"));
+            if (err != BAY_OK) {
+                a2a_push_item_free(item);
+            }
+        }
         assert_true(err == BAY_OK || err == BAY_NOMEM);
         a2a_push_free(self.queue);
         a2a_event_unref(shared);
@@ -411,6 +495,8 @@ int main(void)
         cmocka_unit_test(attempts_end),
         cmocka_unit_test(bounds),
         cmocka_unit_test(what_was_kept_goes_on),
+        cmocka_unit_test(what_is_accepted),
+        cmocka_unit_test(bytes_are_bounded),
         cmocka_unit_test(without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -386,6 +386,157 @@ static void deliveries_survive(void **state)
     office_fini(&self);
 }
 
+/* --- what is kept before it is queued -------------------------------------------------------- */
+
+typedef struct taker {
+    int calls;
+    bay_err err;
+} taker;
+
+static void on_taken(void *user, bay_err err)
+{
+    taker *self = user;
+    self->calls++;
+    self->err = err;
+}
+
+/* To `url`, where a '%' is the port. */
+static bay_err take(office *self, const char *url, const char *id, taker *out)
+{
+    char config[512];
+    arena memory;
+    json_doc doc;
+    a2a_push_item *item = NULL;
+    const char *mark = strchr(url, '%');
+    *out = (taker){0};
+    arena_init(&memory, 1 << 16);
+    snprintf(config, sizeof(config),
+             "{\"id\":\"%s\",\"taskId\":\"t1\",\"token\":\"s3cret\",\"url\":\"%.*s%u%s\"}", id,
+             (int)(mark - url), url, http_server_port(self->server), mark + 1);
+    assert_int_equal(json_parse(&doc, str_of(config), NULL, &memory, NULL), BAY_OK);
+    a2a_event *event = a2a_event_new(STR(EVENT), 1, false);
+    assert_int_equal(
+        a2a_push_prepare(json_root(&doc), A2A_FORM_1_0, event, STR(""), 1 << 20, &item), BAY_OK);
+    a2a_event_unref(event);
+    arena_fini(&memory);
+    return agent_push_take(self->courier, item, on_taken, out);
+}
+
+static void what_cannot_be_taken_is_nobodys(void **state)
+{
+    (void)state;
+    office self;
+    taker one, two, three;
+    office_init(&self, "127.0.0.1");
+    agent_push_free(self.courier);
+    self.limits.waiting = 2;
+    self.limits.per_webhook = 1;
+    hire(&self);
+    self.answers[0] = -1; /* it thinks about the first */
+    assert_int_equal(take(&self, "http://127.0.0.1:%/", "a", &one), BAY_OK);
+    assert_int_equal(one.calls, 0);
+    UNTIL(&self, one.calls == 1);
+    assert_int_equal(one.err, BAY_OK);
+    assert_int_equal(take(&self, "http://127.0.0.1:%/", "a", &two), BAY_OK);
+    UNTIL(&self, two.calls == 1);
+    assert_int_equal(two.err, BAY_LIMIT); /* of the webhook */
+    assert_int_equal(kept(&self), 1);     /* and its row is gone */
+    assert_int_equal(take(&self, "http://127.0.0.1:%/", "b", &two), BAY_OK);
+    assert_int_equal(take(&self, "http://127.0.0.1:%/", "c", &three), BAY_LIMIT); /* of all */
+    assert_int_equal(three.calls, 0);
+    UNTIL(&self, two.calls == 1);
+    assert_int_equal(two.err, BAY_OK);
+    assert_int_equal(agent_push_dead(self.courier), 0);
+    assert_false(has(&self.log, "s3cret"));
+    office_fini(&self);
+}
+
+/* Whoever is told that it is taken need not say it again: it is sent by the next process. */
+static void what_was_taken_survives(void **state)
+{
+    (void)state;
+    office self;
+    taker one, two;
+    office_init(&self, "127.0.0.1");
+    self.answers[0] = -1;
+    assert_int_equal(take(&self, "http://127.0.0.1:%/one", "a", &one), BAY_OK);
+    UNTIL(&self, one.calls == 1 && self.open != NULL);
+    assert_int_equal(kept(&self), 1);
+    assert_int_equal(take(&self, "http://127.0.0.1:%/two", "b", &two), BAY_OK);
+    agent_push_free(self.courier);
+    UNTIL(&self, two.calls == 1);
+    assert_int_equal(two.err, BAY_CANCELLED);
+    buf_clear(&self.seen);
+    hire(&self);
+    UNTIL(&self, self.requests >= 3 && agent_push_waiting(self.courier) == 0);
+    assert_true(has(&self.seen, "POST /one"));
+    assert_true(has(&self.seen, "POST /two"));
+    assert_int_equal(kept(&self), 0);
+    office_fini(&self);
+}
+
+static void without_a_store_it_is_queued(void **state)
+{
+    (void)state;
+    office self;
+    taker one, two;
+    office_init(&self, "127.0.0.1");
+    agent_push_free(self.courier);
+    store *kept_aside = self.store;
+    self.store = NULL;
+    hire(&self);
+    assert_int_equal(take(&self, "http://127.0.0.1:%/one", "a", &one), BAY_OK);
+    assert_int_equal(one.calls, 0);
+    UNTIL(&self, one.calls == 1 && self.requests == 1);
+    assert_int_equal(one.err, BAY_OK);
+    assert_int_equal(take(&self, "http://127.0.0.1:%/two", "a", &two), BAY_OK);
+    agent_push_free(self.courier);
+    self.courier = NULL;
+    assert_int_equal(two.calls, 1);
+    assert_int_equal(two.err, BAY_CANCELLED);
+    self.store = kept_aside;
+    office_fini(&self);
+}
+
+static void a_store_that_fails_takes_nothing(void **state)
+{
+    (void)state;
+    office self;
+    taker one;
+    store_options small = {.rows = 1, .total_bytes = 1 << 20};
+    office_init(&self, "127.0.0.1");
+    agent_push_free(self.courier);
+    store_close(self.store, on_store_closed, &self);
+    UNTIL(&self, self.closed == 1);
+    store_free(self.store);
+    self.closed = 0;
+    assert_int_equal(store_open_memory(self.loop, &small, &self.store), BAY_OK);
+    hire(&self);
+    self.answers[0] = -1;
+    assert_int_equal(take(&self, "http://127.0.0.1:%/one", "a", &one), BAY_OK);
+    UNTIL(&self, one.calls == 1 && self.requests == 1);
+    assert_int_equal(take(&self, "http://127.0.0.1:%/two", "b", &one), BAY_OK);
+    UNTIL(&self, one.calls == 1);
+    assert_int_equal(one.err, BAY_LIMIT);
+    assert_int_equal(agent_push_waiting(self.courier), 1);
+    office_fini(&self);
+}
+
+static void rules_become_others(void **state)
+{
+    (void)state;
+    office self;
+    office_init(&self, NULL);
+    bay_str allow = STR("127.0.0.1"), wrong = STR("10.0.0");
+    notify(&self, "http://127.0.0.1:%/", "");
+    UNTIL(&self, agent_push_dead(self.courier) == 1);
+    assert_int_equal(agent_push_allow(self.courier, &allow, 1, NULL), BAY_OK);
+    assert_int_equal(agent_push_allow(self.courier, &wrong, 1, NULL), BAY_SYNTAX);
+    notify(&self, "http://127.0.0.1:%/", "");
+    UNTIL(&self, self.requests == 1);
+    office_fini(&self);
+}
+
 static void rows_that_are_none_go(void **state)
 {
     (void)state;
@@ -460,6 +611,15 @@ static void without_memory(void **state)
                     for (int i = 0; i < 20 && agent_push_dead(courier) == 0; i++) {
                         (void)loop_turn(self.loop, 0);
                     }
+                    a2a_push_item *item = NULL;
+                    taker one = {0};
+                    err = a2a_push_prepare(json_root(&doc), A2A_FORM_1_0, event, STR(""), 1 << 20,
+                                           &item);
+                    err = err == BAY_OK ? agent_push_take(courier, item, on_taken, &one) : err;
+                    for (int i = 0; err == BAY_OK && one.calls == 0 && i < 20; i++) {
+                        (void)loop_turn(self.loop, 0);
+                    }
+                    assert_int_equal(one.calls, err == BAY_OK ? 1 : 0);
                 }
                 a2a_event_unref(event);
                 arena_fini(&memory);
@@ -482,6 +642,11 @@ int main(void)
         cmocka_unit_test(what_is_given_up_is_a_dead_letter),
         cmocka_unit_test(a_webhook_that_does_not_answer_is_left),
         cmocka_unit_test(deliveries_survive),
+        cmocka_unit_test(what_cannot_be_taken_is_nobodys),
+        cmocka_unit_test(what_was_taken_survives),
+        cmocka_unit_test(without_a_store_it_is_queued),
+        cmocka_unit_test(a_store_that_fails_takes_nothing),
+        cmocka_unit_test(rules_become_others),
         cmocka_unit_test(rows_that_are_none_go),
         cmocka_unit_test(rules_that_are_none),
         cmocka_unit_test(without_memory),
