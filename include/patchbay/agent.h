@@ -225,6 +225,7 @@ BAY_API bay_str bay_task_context(const bay_task *task);
 /* Who is calling; empty: nobody in particular. */
 BAY_API bay_str bay_task_principal(const bay_task *task);
 BAY_API bay_str bay_task_traceparent(const bay_task *task); /* W3C, checked; or empty */
+BAY_API bay_str bay_task_tracestate(const bay_task *task);  /* of that trace; or empty */
 BAY_API bay_str bay_task_metadata(const bay_task *task);    /* of the request: raw JSON, or empty */
 BAY_API bay_str bay_task_skill(const bay_task *task);       /* the skill asked for, or empty */
 /* Did the caller declare this extension? */

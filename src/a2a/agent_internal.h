@@ -202,6 +202,7 @@ struct a2a_turn {
     bay_str context_id;
     bay_str principal;
     bay_str traceparent;
+    bay_str tracestate;
     bay_str extensions;
     bool is_new;
     bool is_resumed;
@@ -423,8 +424,14 @@ void agent_fault_of(a2a_fault *fault, bay_err err);
 
 /* ---- agent_turn.c */
 
-bay_err agent_turn_new(a2a_agent *of, agent_task *task, json_val request, bay_str traceparent,
-                       bay_str extensions, a2a_turn **out);
+/* What the request said beside its params; copied. */
+typedef struct agent_turn_fields {
+    bay_str traceparent;
+    bay_str tracestate;
+    bay_str extensions;
+} agent_turn_fields;
+bay_err agent_turn_new(a2a_agent *of, agent_task *task, json_val request,
+                       const agent_turn_fields *fields, a2a_turn **out);
 /* BAY_NOMEM, BAY_LIMIT: its task cannot move on; the handler was not called. */
 bay_err agent_turn_begin(a2a_turn *self);
 void agent_turn_cancel(a2a_turn *self);

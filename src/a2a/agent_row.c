@@ -2,7 +2,8 @@
  *
  *   {"v":1, "revision":…, "order":…, "pushed":…, "principal":"…", "hasStreams":…, "task":{1.0
  * Task}, "memory":"base64", "complete":[artifactId…], "configs":[{"form":…, "config":{…}}…],
- *    "turns":[{"request":{…}, "traceparent":"…", "extensions":"…", "isNew":…, "isBegun":…}…]} */
+ *    "turns":[{"request":{…}, "traceparent":"…", "tracestate":"…", "extensions":"…", "isNew":…,
+ * "isBegun":…}…]} */
 #include <stdlib.h>
 
 #include "a2a/agent_internal.h"
@@ -20,6 +21,10 @@ static void write_turn(const a2a_turn *turn, buf *out)
     buf_str(out, turn->request->text);
     buf_lit(out, ",\"traceparent\":");
     json_quote(out, turn->traceparent);
+    if (turn->tracestate.len > 0) {
+        buf_lit(out, ",\"tracestate\":");
+        json_quote(out, turn->tracestate);
+    }
     buf_lit(out, ",\"extensions\":");
     json_quote(out, turn->extensions);
     buf_printf(out, ",\"isNew\":%s,\"isBegun\":%s}", turn->is_new ? "true" : "false",
@@ -245,19 +250,21 @@ static bay_err restore_turns(agent_task *task, row *from, bool may_resume)
     json_iter it = json_iter_of(json_get(from->root, STR("turns")));
     while (json_next(&it)) {
         a2a_turn *turn;
-        bay_str traceparent;
-        bay_str extensions;
+        agent_turn_fields fields = {.tracestate = {"", 0}};
         bool is_begun = json_true(json_get(it.value, STR("isBegun")));
         if (!may_resume && (is_begun || !a2a_state_is_interrupted(from->state))) {
             continue;
         }
-        bay_err err = read_str(from, it.value, STR("traceparent"), &traceparent);
+        bay_err err = read_str(from, it.value, STR("traceparent"), &fields.traceparent);
         if (err == BAY_OK) {
-            err = read_str(from, it.value, STR("extensions"), &extensions);
+            err = read_str(from, it.value, STR("extensions"), &fields.extensions);
+        }
+        if (err == BAY_OK && json_is(json_get(it.value, STR("tracestate")), JSON_STRING)) {
+            err = read_str(from, it.value, STR("tracestate"), &fields.tracestate);
         }
         if (err == BAY_OK) {
-            err = agent_turn_new(task->of, task, json_get(it.value, STR("request")), traceparent,
-                                 extensions, &turn);
+            err =
+                agent_turn_new(task->of, task, json_get(it.value, STR("request")), &fields, &turn);
         }
         if (err != BAY_OK) {
             return err == BAY_TYPE ? BAY_SYNTAX : err;

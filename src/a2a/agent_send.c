@@ -155,8 +155,9 @@ static bay_err furnish(sending *self, agent_task *task, a2a_turn **out_turn)
         err = agent_config_add(task, self->call, self->config, &config, &self->fault);
     }
     if (err == BAY_OK) {
-        err = agent_turn_new(task->of, task, self->call->params, self->call->traceparent,
-                             self->call->extensions, out_turn);
+        const agent_turn_fields fields = {self->call->traceparent, a2a_call_tracestate(self->call),
+                                          self->call->extensions};
+        err = agent_turn_new(task->of, task, self->call->params, &fields, out_turn);
     }
     return err == BAY_OK ? remember(self, task) : err;
 }

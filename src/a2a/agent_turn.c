@@ -9,13 +9,14 @@ typedef struct piece {
     bay_str from;
 } piece;
 
-bay_err agent_turn_new(a2a_agent *of, agent_task *task, json_val request, bay_str traceparent,
-                       bay_str extensions, a2a_turn **out)
+bay_err agent_turn_new(a2a_agent *of, agent_task *task, json_val request,
+                       const agent_turn_fields *fields, a2a_turn **out)
 {
     bay_str principal = task->context->owner->name;
     bay_str context_id = task->context->id;
-    a2a_turn *self = mem_zalloc(sizeof(*self) + task->id.len + context_id.len + principal.len +
-                                traceparent.len + extensions.len);
+    a2a_turn *self =
+        mem_zalloc(sizeof(*self) + task->id.len + context_id.len + principal.len +
+                   fields->traceparent.len + fields->tracestate.len + fields->extensions.len);
     if (self == NULL) {
         return BAY_NOMEM;
     }
@@ -27,8 +28,9 @@ bay_err agent_turn_new(a2a_agent *of, agent_task *task, json_val request, bay_st
     piece pieces[] = {{&self->task_id, task->id},
                       {&self->context_id, context_id},
                       {&self->principal, principal},
-                      {&self->traceparent, traceparent},
-                      {&self->extensions, extensions}};
+                      {&self->traceparent, fields->traceparent},
+                      {&self->tracestate, fields->tracestate},
+                      {&self->extensions, fields->extensions}};
     char *at = self->text;
     for (size_t i = 0; i < ARRAY_LEN(pieces); i++) {
         if (pieces[i].from.len > 0) {
@@ -194,6 +196,11 @@ bay_str a2a_turn_principal(const a2a_turn *self)
 bay_str a2a_turn_traceparent(const a2a_turn *self)
 {
     return self->traceparent;
+}
+
+bay_str a2a_turn_tracestate(const a2a_turn *self)
+{
+    return self->tracestate;
 }
 
 bay_str a2a_turn_extensions(const a2a_turn *self)

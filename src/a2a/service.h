@@ -9,6 +9,7 @@
 #define A2A_SERVICE_H
 
 #include "a2a/event.h"
+#include "wire/header.h"
 
 typedef struct a2a_call a2a_call;
 
@@ -78,6 +79,16 @@ static inline void a2a_call_fail(a2a_call *self, const a2a_fault *fault)
 static inline bay_str a2a_call_field(a2a_call *self, bay_str name)
 {
     return self->ops->field(self, name);
+}
+/* What vendors say in the trace that the call belongs to; "" without one, or when it is not well
+ * formed. Lives as the call's views do. Source: W3C Trace Context section 3.3. */
+static inline bay_str a2a_call_tracestate(a2a_call *self)
+{
+    bay_str text = {"", 0};
+    if (self->traceparent.len > 0) {
+        text = a2a_call_field(self, STR("tracestate"));
+    }
+    return header_tracestate_is_valid(text) ? text : (bay_str){"", 0};
 }
 
 #endif

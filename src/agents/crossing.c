@@ -39,6 +39,7 @@ struct crossing {
     bay_str agent;
     arena memory;
     bay_str params;
+    bay_str tracestate;
 
     /* the caller's loop */
     crossings *among;
@@ -243,9 +244,7 @@ static void carry_fail(a2a_call *call, const a2a_fault *fault)
 
 static bay_str carry_field(a2a_call *call, bay_str name)
 {
-    (void)call;
-    (void)name;
-    return (bay_str){NULL, 0};
+    return str_eq(name, STR("tracestate")) ? crossing_of(call)->tracestate : (bay_str){NULL, 0};
 }
 
 static const a2a_call_ops carried_ops = {carry_result, carry_event, carry_end, carry_fail,
@@ -300,7 +299,7 @@ static void drain_there(crossing *self)
 
 /* ---- beginning and ending -------------------------------------------------------------------- */
 
-static bay_err copy_call(crossing *self, const a2a_call *call, bay_str agent)
+static bay_err copy_call(crossing *self, a2a_call *call, bay_str agent)
 {
     a2a_call *to = &self->carried;
     *to = *call;
@@ -315,6 +314,7 @@ static bay_err copy_call(crossing *self, const a2a_call *call, bay_str agent)
         {call->principal, &to->principal},
         {call->extensions, &to->extensions},
         {call->traceparent, &to->traceparent},
+        {a2a_call_tracestate(call), &self->tracestate},
     };
     bay_err err = BAY_OK;
     for (size_t i = 0; err == BAY_OK && i < ARRAY_LEN(texts); i++) {

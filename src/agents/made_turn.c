@@ -435,6 +435,10 @@ static json_val trace_of(made_turn *self, json_doc *doc)
     buf_init(&out, 1024);
     buf_lit(&out, "{\"traceparent\":");
     json_quote(&out, trace);
+    if (a2a_turn_tracestate(self->turn).len > 0) {
+        buf_lit(&out, ",\"tracestate\":");
+        json_quote(&out, a2a_turn_tracestate(self->turn));
+    }
     buf_char(&out, '}');
     if (out.err == BAY_OK && arena_dup(&self->memory, buf_view(&out), &text) == BAY_OK &&
         json_parse(doc, text, NULL, &self->memory, NULL) == BAY_OK) {

@@ -308,8 +308,8 @@ static size_t put_fields(const relayed *self, char trace[RELAY_TRACE_BYTES], htt
     bay_str parent = relay_child_span(self->call->traceparent, trace);
     if (parent.len > 0) {
         out[count++] = (http_field){STR("traceparent"), parent};
-        bay_str state = a2a_call_field(self->call, STR("tracestate"));
-        if (state.at != NULL && state.len > 0) {
+        bay_str state = a2a_call_tracestate(self->call);
+        if (state.len > 0) {
             out[count++] = (http_field){STR("tracestate"), state};
         }
     }

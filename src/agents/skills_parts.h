@@ -78,6 +78,7 @@ typedef struct skill_call {
     uint64_t created_ms; /* of a task */
     arena memory;
     json_doc params;
+    bay_str tracestate;
     skill_content content;
     a2a_state state;
     char task[SKILL_ID_BYTES]; /* raw JSON strings */

@@ -275,6 +275,11 @@ bay_str bay_task_traceparent(const bay_task *task)
     return a2a_turn_traceparent(task->turn);
 }
 
+bay_str bay_task_tracestate(const bay_task *task)
+{
+    return a2a_turn_tracestate(task->turn);
+}
+
 bay_str bay_task_metadata(const bay_task *task)
 {
     return json_raw(json_get(task->request, STR("metadata")));

@@ -144,6 +144,57 @@ bool header_content_type_may_be_json(bay_str value)
     return is_one && is_known;
 }
 
+/* W3C Trace Context section 3.3.1.3: simple-key, or tenant@system. */
+static bool is_tracestate_key(bay_str key)
+{
+    enum { KEY_BYTES = 256 };
+    size_t ats = 0;
+    for (size_t i = 0; i < key.len; i++) {
+        char c = key.at[i];
+        bool is_word = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+        bool is_inner = c == '_' || c == '-' || c == '*' || c == '/';
+        bool is_first = i == 0 || key.at[i - 1] == '@';
+        ats += c == '@';
+        if (!is_word && (is_first || (!is_inner && c != '@'))) {
+            return false;
+        }
+    }
+    return key.len > 0 && key.len <= KEY_BYTES && ats <= 1 && key.at[key.len - 1] != '@';
+}
+
+static bool is_tracestate_value(bay_str value)
+{
+    enum { VALUE_BYTES = 256 };
+    for (size_t i = 0; i < value.len; i++) {
+        char c = value.at[i];
+        if (c < ' ' || c > '~' || c == '=') {
+            return false;
+        }
+    }
+    return value.len > 0 && value.len <= VALUE_BYTES;
+}
+
+bool header_tracestate_is_valid(bay_str value)
+{
+    enum { MEMBERS = 32 };
+    size_t members = 0;
+    if (value.len > HEADER_TRACESTATE_BYTES) {
+        return false;
+    }
+    while (value.len > 0) {
+        size_t end = str_find(value, ',');
+        bay_str member = str_trim(str_head(value, end));
+        size_t sign = str_find(member, '=');
+        if (member.len > 0 && (!is_tracestate_key(str_head(member, sign)) ||
+                               !is_tracestate_value(str_from(member, sign + 1)))) {
+            return false;
+        }
+        members += member.len > 0;
+        value = str_from(value, end + 1);
+    }
+    return members > 0 && members <= MEMBERS;
+}
+
 /* RFC 9110 section 12.4.2: 0 to 1 with up to three decimals. */
 static bool weight_is_valid(bay_str text)
 {

@@ -255,7 +255,17 @@ static void a_trace_goes_on_in_a_span_of_the_gateway(void **state)
     assert_non_null(client_find(&one, "trace=00-0af7651916cd43dd8448eb211c80319c-"));
     assert_null(client_find(&one, "b7ad6b7169203331"));
     client_close(&one);
-    EXPECT(&rig, "/a2a/far", V1, SEND("trace", "x"), 200, "trace=\"");
+    EXPECT(&rig, "/a2a/far", V1, SEND("trace", "x"), 200, "trace= state=\"");
+    static const char trace[] =
+        "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n";
+    char fields[400];
+    (void)snprintf(fields, sizeof(fields), V1 "%stracestate: a=1,b=2\r\n", trace);
+    EXPECT(&rig, "/a2a/far", fields, SEND("trace", "x"), 200, "-01 state=a=1,b=2\"");
+    /* whole or not at all */
+    (void)snprintf(fields, sizeof(fields), V1 "%stracestate: a=1,B=2\r\n", trace);
+    EXPECT(&rig, "/a2a/far", fields, SEND("trace", "x"), 200, "-01 state=\"");
+    EXPECT(&rig, "/a2a/far", V1 "tracestate: a=1\r\n", SEND("trace", "x"), 200,
+           "trace= state=\"");
     close_rig(&rig);
 }
 

@@ -237,13 +237,15 @@ static void a_trace_goes_on_over_both_bridges(void **state)
     client_open(&one, &rig);
     client_post(&one, "/a2a/made",
                 "A2A-Version: 1.0\r\ntraceparent: "
-                "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n",
+                "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n"
+                "tracestate: far=1,near=x\r\n",
                 "{'jsonrpc':'2.0','id':1,'method':'SendMessage','params':{'message':{'messageId':"
                 "'m','role':'ROLE_USER','parts':[{'data':{'tool':'far.trace','arguments':"
                 "{'message':'x'}}}]}}}");
     assert_int_equal(client_reply(&one), 200);
     assert_non_null(client_find(&one, "trace=00-0af7651916cd43dd8448eb211c80319c-"));
     assert_null(client_find(&one, "b7ad6b7169203331"));
+    assert_non_null(client_find(&one, " state=far=1,near=x\""));
     client_close(&one);
     client_open(&one, &rig);
     client_post(&one, "/mcp",
@@ -252,12 +254,14 @@ static void a_trace_goes_on_over_both_bridges(void **state)
                 "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'far.trace',"
                 "'arguments':{'message':'x'},'_meta':{'traceparent':"
                 "'00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',"
+                "'tracestate':'far=1,near=x',"
                 "'io.modelcontextprotocol/protocolVersion':'2026-07-28',"
                 "'io.modelcontextprotocol/clientInfo':{'name':'c','version':'1'},"
                 "'io.modelcontextprotocol/clientCapabilities':{}}}}");
     assert_int_equal(client_reply(&one), 200);
     assert_non_null(client_find(&one, "trace=00-0af7651916cd43dd8448eb211c80319c-"));
     assert_null(client_find(&one, "b7ad6b7169203331"));
+    assert_non_null(client_find(&one, " state=far=1,near=x\""));
     client_close(&one);
     rig.descriptors = baseline;
     peer_close(&peer);

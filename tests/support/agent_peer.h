@@ -78,7 +78,8 @@ static inline void peer_trace(bay_task *task, const bay_message *message, void *
     agent_peer *self = user;
     (void)message;
     atomic_fetch_add(&self->begun, 1);
-    (void)bay_task_completef(task, "trace=%.*s", BAY_STR(bay_task_traceparent(task)));
+    (void)bay_task_completef(task, "trace=%.*s state=%.*s", BAY_STR(bay_task_traceparent(task)),
+                             BAY_STR(bay_task_tracestate(task)));
 }
 
 static inline void peer_wait(bay_task *task, const bay_message *message, void *user)

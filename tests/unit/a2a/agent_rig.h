@@ -151,8 +151,7 @@ static inline void told_fail(a2a_call *call, const a2a_fault *fault)
 static inline bay_str told_field(a2a_call *call, bay_str name)
 {
     (void)call;
-    (void)name;
-    return (bay_str){NULL, 0};
+    return str_eq(name, STR("tracestate")) ? STR("a=1,b=2") : (bay_str){NULL, 0};
 }
 
 static const a2a_call_ops told_ops = {told_result, told_event, told_end, told_fail, told_field};

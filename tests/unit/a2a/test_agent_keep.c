@@ -161,7 +161,9 @@ static void goes_on_after_a_restart(void **state)
     rig *r = rig_new_keeping();
     (void)state;
     r->turn = rig_hold;
-    told *stream = rig_stream(r, RIG_MESSAGE("1", ""));
+    told *stream = rig_call(r, A2A_SEND_STREAMING_MESSAGE, RIG_MESSAGE("1", ""));
+    stream->call.traceparent = STR("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+    rig_start(stream);
     assert_int_equal(rig_status(r->held, A2A_WORKING, "so far"), BAY_OK);
     assert_int_equal(rig_artifact(r->held, "a", "x", false, false), BAY_OK);
     assert_int_equal(rig_artifact(r->held, "b", "whole", false, true), BAY_OK);
@@ -175,6 +177,8 @@ static void goes_on_after_a_restart(void **state)
     assert_true(a2a_turn_is_resumed(r->held));
     assert_true(a2a_turn_is_new(r->held));
     assert_true(json_str_eq(json_get(a2a_turn_message(r->held), STR("messageId")), STR("1")));
+    assert_true(str_ends(a2a_turn_traceparent(r->held), STR("-b7ad6b7169203331-01")));
+    assert_true(str_eq(a2a_turn_tracestate(r->held), STR("a=1,b=2")));
     told *after = rig_ask(r, A2A_GET_TASK, "{\"id\":\"" TASK_1 "\"}");
     assert_string_equal(before->result, after->result);
     /* The message whose answer was lost comes again. */
@@ -192,6 +196,7 @@ static void goes_on_after_a_restart(void **state)
     a2a_turn_end(r->held); /* and the second message's turn begins */
     assert_int_equal(r->turns, 3);
     assert_false(a2a_turn_is_resumed(r->held));
+    assert_int_equal(a2a_turn_tracestate(r->held).len, 0); /* it said no trace */
     rig_complete(r, r->held);
     for (size_t i = 1; i < back->event_count; i++) {
         assert_true(back->sequences[i] > back->sequences[i - 1]);

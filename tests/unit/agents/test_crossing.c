@@ -27,6 +27,7 @@ typedef struct agent {
     int calls;
     int gone;
     bool is_there;
+    char tracestate[100]; /* of the last call */
 } agent;
 
 static void say_more(agent *self)
@@ -53,6 +54,8 @@ static void on_call(a2a_service *service, a2a_call *call)
     agent *self = CONTAINER_OF(service, agent, service);
     a2a_fault fault = {.error = A2A_E_TASK_NOT_FOUND, .text = "no such task"};
     self->calls++;
+    bay_str trace = a2a_call_tracestate(call);
+    (void)snprintf(self->tracestate, sizeof(self->tracestate), "%.*s", BAY_STR(trace));
     if (call->method == A2A_GET_TASK) {
         a2a_call_result(call, json_raw(call->params));
     } else if (call->method == A2A_CANCEL_TASK) {
@@ -99,6 +102,7 @@ typedef struct caller {
     int events;
     bool is_in_order;
     bool is_slow;
+    const char *tracestate;
     char result[200];
     a2a_error error;
 } caller;
@@ -132,9 +136,8 @@ static void caller_fail(a2a_call *call, const a2a_fault *fault)
 
 static bay_str caller_field(a2a_call *call, bay_str name)
 {
-    (void)call;
-    (void)name;
-    return (bay_str){NULL, 0};
+    const caller *self = CONTAINER_OF(call, caller, call);
+    return str_eq(name, STR("tracestate")) ? str_of(self->tracestate) : (bay_str){NULL, 0};
 }
 
 static const a2a_call_ops ops = {caller_result, caller_event, caller_end, caller_fail,
@@ -142,7 +145,7 @@ static const a2a_call_ops ops = {caller_result, caller_event, caller_end, caller
 
 static bool caller_init(caller *self, a2a_method method)
 {
-    *self = (caller){.is_in_order = true};
+    *self = (caller){.is_in_order = true, .tracestate = "a=1,b=2"};
     arena_init(&self->memory, 1 << 20);
     if (json_parse(&self->params, STR("{\"id\":\"t\"}"), NULL, &self->memory, NULL) != BAY_OK) {
         arena_fini(&self->memory);
@@ -241,6 +244,29 @@ static void results_and_faults_come_back(void **state)
     arena_fini(&get.memory);
     arena_fini(&cancel.memory);
     rig_close(&self);
+}
+
+static void a_trace_comes_along(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *parent, *sent, *seen;
+    } cases[] = {{"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "a=1,b=2", "a=1,b=2"},
+                 {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "a=1,B=2", ""},
+                 {"", "a=1,b=2", ""}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        rig self;
+        caller one;
+        assert_int_equal(rig_open(&self), BAY_OK);
+        assert_true(caller_init(&one, A2A_GET_TASK));
+        one.call.traceparent = str_of(cases[i].parent);
+        one.tracestate = cases[i].sent;
+        begin(&self, &one);
+        turn_until(&self, &one.ended, 1);
+        assert_string_equal(self.agent.tracestate, cases[i].seen);
+        arena_fini(&one.memory);
+        rig_close(&self);
+    }
 }
 
 static void who_is_not_there_is_said_so(void **state)
@@ -352,6 +378,7 @@ static void every_failing_allocation_ends_the_call_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_trace_comes_along),
         cmocka_unit_test(who_is_not_there_is_said_so),
         cmocka_unit_test(results_and_faults_come_back),
         cmocka_unit_test(streams_keep_their_order_and_wait_for_slow_readers),

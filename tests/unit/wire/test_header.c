@@ -90,6 +90,42 @@ static void names_are_tokens(void **state)
     assert_false(header_name_is_valid(STR("a(b)")));
 }
 
+static void tracestate_is_a_list(void **state)
+{
+    (void)state;
+    static const char *const no[] = {
+        "",      ",",      "a",      "=1",     "a=",         "A=1",
+        "a=1,b", "a b=1",  "a=1=2",  "a@=1",   "@a=1",       "a@b@c=1",
+        "_a=1",  "a@_b=1", "a=\x7f", "a=\x01", "a=\xc3\xa4", "a=1\r\nx=2"};
+    static const char *const yes[] = {"a=1", "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE",
+                                      "1a@b_-*/=x y", "a=1 , ,\tb=2,"};
+    for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++) {
+        if (header_tracestate_is_valid(str_of(no[i]))) {
+            fail_msg("\"%s\" is none", no[i]);
+        }
+    }
+    for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {
+        if (!header_tracestate_is_valid(str_of(yes[i]))) {
+            fail_msg("\"%s\" is one", yes[i]);
+        }
+    }
+    assert_false(header_tracestate_is_valid((bay_str){NULL, 0}));
+    char text[HEADER_TRACESTATE_BYTES + 2];
+    memset(text, 'a', sizeof(text));
+    memcpy(text, "k=", 2);
+    assert_true(header_tracestate_is_valid((bay_str){text, 258}));
+    assert_false(header_tracestate_is_valid((bay_str){text, 259})); /* its value is too long */
+    for (size_t i = 0; i + 4 <= sizeof(text); i += 4) {
+        memcpy(text + i, "k=1,", 4);
+    }
+    assert_true(header_tracestate_is_valid((bay_str){text, 32 * 4}));
+    assert_false(header_tracestate_is_valid((bay_str){text, 33 * 4}));
+    memset(text, ' ', sizeof(text));
+    memcpy(text, "k=1", 3);
+    assert_true(header_tracestate_is_valid((bay_str){text, HEADER_TRACESTATE_BYTES}));
+    assert_false(header_tracestate_is_valid((bay_str){text, HEADER_TRACESTATE_BYTES + 1}));
+}
+
 static void content_types_may_rule_json_out(void **state)
 {
     (void)state;
@@ -286,6 +322,7 @@ int main(void)
         cmocka_unit_test(bad_values_are_refused),
         cmocka_unit_test(names_are_tokens),
         cmocka_unit_test(content_types_match_without_parameters),
+        cmocka_unit_test(tracestate_is_a_list),
         cmocka_unit_test(content_types_may_rule_json_out),
         cmocka_unit_test(accept_is_read_by_its_closest_range),
         cmocka_unit_test(hosts_are_taken_apart),
