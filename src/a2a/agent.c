@@ -59,10 +59,17 @@ void agent_wake_at(a2a_agent *self, uint64_t at_ms)
     }
 }
 
+#define PAIRS(half)                                                                                \
+    half "0" half "1" half "2" half "3" half "4" half "5" half "6" half "7" half "8" half "9" half \
+         "a" half "b" half "c" half "d" half "e" half "f"
+static const char pairs[] =
+    PAIRS("0") PAIRS("1") PAIRS("2") PAIRS("3") PAIRS("4") PAIRS("5") PAIRS("6") PAIRS("7")
+        PAIRS("8") PAIRS("9") PAIRS("a") PAIRS("b") PAIRS("c") PAIRS("d") PAIRS("e") PAIRS("f");
+#undef PAIRS
+
 /* RFC 9562 version 4. */
 void agent_make_id(a2a_agent *self, char out[37])
 {
-    static const char digits[] = "0123456789abcdef";
     if (self->options.id != NULL) {
         self->options.id(self->options.user, out);
         return;
@@ -77,9 +84,8 @@ void agent_make_id(a2a_agent *self, char out[37])
     bits[8] = (unsigned char)((bits[8] & 0x3f) | 0x80);
     static const unsigned char places[16] = {0,  2,  4,  6,  9,  11, 14, 16,
                                              19, 21, 24, 26, 28, 30, 32, 34};
-    for (int i = 0; i < 16; i++) {
-        out[places[i]] = digits[bits[i] >> 4];
-        out[places[i] + 1] = digits[bits[i] & 0x0f];
+    for (size_t i = 0; i < 16; i++) {
+        memcpy(out + places[i], pairs + 2 * (size_t)bits[i], 2);
     }
     out[8] = out[13] = out[18] = out[23] = '-';
     out[36] = '\0';

@@ -81,19 +81,16 @@ typedef struct named {
 
 static named method_named(bay_str name)
 {
-    named found = {A2A_METHODS, false, false, false};
     for (size_t i = 0; name.len > 0 && i < A2A_METHODS; i++) {
-        bool is_1_0 = str_eq(a2a_methods[i].name, name);
-        bool is_0_3 = str_eq(a2a_methods[i].name_0_3, name);
-        bool is_0_1 = str_eq(a2a_methods[i].name_0_1, name);
-        if (is_1_0 || is_0_3 || is_0_1) {
-            found.method = (a2a_method)i;
-            found.is_1_0 |= is_1_0;
-            found.is_0_3 |= is_0_3;
-            found.is_0_1 |= is_0_1;
+        named found = {.method = (a2a_method)i,
+                       .is_1_0 = str_eq(a2a_methods[i].name, name),
+                       .is_0_3 = str_eq(a2a_methods[i].name_0_3, name),
+                       .is_0_1 = str_eq(a2a_methods[i].name_0_1, name)};
+        if (found.is_1_0 || found.is_0_3 || found.is_0_1) {
+            return found; /* no version calls another method so */
         }
     }
-    return found;
+    return (named){.method = A2A_METHODS};
 }
 
 /* The version that counts: the one that was said, when it has the method; when none was said, the

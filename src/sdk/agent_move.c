@@ -134,26 +134,26 @@ static void make_some(bay_task *self, size_t most)
     }
 }
 
-/* What is left beyond `most` comes in a later turn of the loop, or, when that takes nothing more,
- * now. */
-static void drain(bay_task *self, size_t most)
+/* Under the lock, which it gives back. What is left beyond `most` comes in a later turn of the
+ * loop, or, when that takes nothing more, now. */
+static void drain_locked(bay_task *self, size_t most)
 {
     if (self->is_draining) {
+        pthread_mutex_unlock(&self->lock);
         return; /* the one under way will see it */
     }
     self->is_draining = true;
-    bool is_done = false;
+    bool is_done = self->first == NULL;
     while (!is_done) {
+        pthread_mutex_unlock(&self->lock);
         make_some(self, most);
         pthread_mutex_lock(&self->lock);
         if (self->first != NULL) {
             post(self);
         }
         is_done = self->first == NULL || self->is_posted;
-        pthread_mutex_unlock(&self->lock);
     }
     self->is_draining = false;
-    pthread_mutex_lock(&self->lock);
     bool is_over = self->holders == 0 && !self->is_posted;
     bool is_closed = self->is_closed;
     pthread_mutex_unlock(&self->lock);
@@ -163,6 +163,12 @@ static void drain(bay_task *self, size_t most)
         }
         sdk_turn_free(self);
     }
+}
+
+static void drain(bay_task *self, size_t most)
+{
+    pthread_mutex_lock(&self->lock);
+    drain_locked(self, most);
 }
 
 /* Loop only: makes what waits; frees the task when nobody holds it. */
@@ -176,8 +182,7 @@ static void on_message(void *argument)
     bay_task *self = argument;
     pthread_mutex_lock(&self->lock);
     self->is_posted = false;
-    pthread_mutex_unlock(&self->lock);
-    drain(self, TASK_DRAIN_BYTES);
+    drain_locked(self, TASK_DRAIN_BYTES);
 }
 
 /* ---- taking, on any thread ------------------------------------------------------------------- */
@@ -297,13 +302,14 @@ void bay_task_release(bay_task *task)
     bool is_here = loop_is_here(of_agent) && loop_is_turning(of_agent);
     pthread_mutex_lock(&task->lock);
     bool is_last = --task->holders == 0;
-    if (is_last && !is_here) {
+    if (is_last && is_here) {
+        drain_locked(task, SIZE_MAX);
+        return;
+    }
+    if (is_last) {
         post(task);
     }
     pthread_mutex_unlock(&task->lock);
-    if (is_last && is_here) {
-        sdk_turn_drain(task);
-    }
 }
 
 /* ---- the public moves ------------------------------------------------------------------------ */

@@ -415,13 +415,19 @@ bay_err sdk_agent_identify(bay_agent *self, http_exchange *exchange, a2a_face_id
     return check(self, exchange, STR(""), &out->principal, &out->challenge, fault);
 }
 
+/* Most say nothing beside their message. */
+static json_val skill_in(json_val holder)
+{
+    json_val metadata = json_get(holder, STR("metadata"));
+    return json_is(metadata, JSON_OBJECT) ? json_get(metadata, STR("skillId")) : JSON_NONE;
+}
+
 bay_str sdk_agent_skill_of(json_val request, arena *memory)
 {
     bay_str skill = STR("");
-    json_val of_message = json_get(json_get(request, STR("message")), STR("metadata"));
-    json_val named = json_get(of_message, STR("skillId"));
+    json_val named = skill_in(json_get(request, STR("message")));
     if (json_is(named, JSON_MISSING)) {
-        named = json_get(json_get(request, STR("metadata")), STR("skillId"));
+        named = skill_in(request);
     }
     if (!json_is(named, JSON_STRING) || json_str(named, memory, &skill) != BAY_OK) {
         return STR("");

@@ -353,28 +353,28 @@ static bay_err read_rest(http_exchange *exchange, bay_str path, bay_str version,
 }
 
 /* True: `out` is a request; else it was answered, or *out_is_ours is false. */
-static bool read_request(a2a_face *self, http_exchange *exchange, bay_str path, a2a_inbound *out,
-                         bool *out_is_ours)
+static bool read_request(a2a_face *self, http_exchange *exchange, const a2a_face_fields *fields,
+                         bay_str path, a2a_inbound *out, bool *out_is_ours)
 {
     a2a_fault fault = {A2A_E_INTERNAL, ""};
     bay_str allow = STR("");
-    bay_str version = a2a_face_version(exchange);
     bool is_rpc = is_rpc_path(path);
     *out_is_ours = true;
-    *out = a2a_face_unread(exchange, path);
     if (is_rpc && !str_eq(http_exchange_method(exchange), STR("POST"))) {
         a2a_face_reply_error(exchange, 405, STR("POST, OPTIONS"), "JSON-RPC is sent by POST");
         return false;
     }
     bay_err err;
-    if (http_exchange_body(exchange).len > 0 && !a2a_face_is_json(exchange)) {
+    if (http_exchange_body(exchange).len > 0 && !a2a_face_is_json(fields->content_type)) {
+        *out = a2a_face_unread(exchange, path);
         err = a2a_fault_set(&fault, A2A_E_CONTENT_TYPE_NOT_SUPPORTED,
                             "a body is application/json or application/a2a+json");
     } else if (is_rpc) {
-        err = a2a_jsonrpc_read(http_exchange_body(exchange), version, &self->options.inbound,
-                               http_exchange_arena(exchange), out, &fault);
+        err = a2a_jsonrpc_read(http_exchange_body(exchange), fields->version,
+                               &self->options.inbound, http_exchange_arena(exchange), out, &fault);
     } else {
-        err = read_rest(exchange, path, version, out, &allow, &fault);
+        *out = a2a_face_unread(exchange, path);
+        err = read_rest(exchange, path, fields->version, out, &allow, &fault);
     }
     if (err == BAY_OK) {
         return true;
@@ -392,14 +392,13 @@ static bool read_request(a2a_face *self, http_exchange *exchange, bay_str path, 
     return false;
 }
 
-static void fill(http_operation *self, http_exchange *exchange, const a2a_face_agent *agent,
-                 const a2a_inbound *inbound, bay_str principal)
+static void fill(http_operation *self, http_exchange *exchange, const a2a_face_fields *fields,
+                 const a2a_face_agent *agent, const a2a_inbound *inbound, bay_str principal)
 {
-    bay_str asked = a2a_face_extensions(exchange);
+    bay_str asked = fields->has_extensions ? a2a_face_extensions(exchange) : STR("");
     self->service = agent->service;
     self->inbound = *inbound;
-    self->media = a2a_media_type(inbound, http_exchange_field(exchange, STR("Accept")),
-                                 http_exchange_field(exchange, STR("Content-Type")));
+    self->media = a2a_media_type(inbound, fields->accept, fields->content_type);
     self->extensions = a2a_face_activated(asked, agent->extensions, http_exchange_arena(exchange));
     self->call = (a2a_call){.ops = &call_ops,
                             .method = inbound->method,
@@ -409,8 +408,8 @@ static void fill(http_operation *self, http_exchange *exchange, const a2a_face_a
                             .tenant = inbound->tenant,
                             .principal = principal,
                             .extensions = asked,
-                            .traceparent = a2a_face_traceparent(exchange),
-                            .last_event_id = a2a_face_last_event_id(exchange),
+                            .traceparent = fields->traceparent,
+                            .last_event_id = fields->last_event_id,
                             .memory = http_exchange_arena(exchange)};
 }
 
@@ -418,8 +417,10 @@ bool a2a_face_call(a2a_face *self, http_exchange *exchange, const a2a_face_agent
                    bay_str path, bay_str principal)
 {
     a2a_inbound inbound;
+    a2a_face_fields fields;
     bool is_ours;
-    if (!read_request(self, exchange, path, &inbound, &is_ours)) {
+    a2a_face_fields_read(exchange, &fields);
+    if (!read_request(self, exchange, &fields, path, &inbound, &is_ours)) {
         return is_ours;
     }
     http_operation *operation = operation_new(self);
@@ -428,7 +429,7 @@ bool a2a_face_call(a2a_face *self, http_exchange *exchange, const a2a_face_agent
         a2a_face_reply_fault(self, exchange, &inbound, &fault, STR(""));
         return true;
     }
-    fill(operation, exchange, agent, &inbound, principal);
+    fill(operation, exchange, &fields, agent, &inbound, principal);
     http_reply_begin(&operation->reply, &self->replies, &reply_ops, exchange);
     a2a_fault fault = {A2A_E_FORBIDDEN, ""};
     bay_str challenge = STR("");

@@ -20,14 +20,20 @@ static bay_str query_value(bay_str query, bay_str name)
 }
 
 /* a2a 1.0.1 section 3.6.1: the header, or the query parameter of the same name */
-bay_str a2a_face_version(const http_exchange *exchange)
+static bay_str version_of(const http_exchange *exchange, bay_str version, size_t count)
 {
-    bay_str version = http_exchange_field(exchange, STR("A2A-Version"));
-    if (http_exchange_field_count(exchange, STR("A2A-Version")) > 1) {
+    if (count > 1) {
         return STR("said twice"); /* whoever reads it might take either: no version at all */
     }
     return version.at != NULL ? version
                               : query_value(http_exchange_query(exchange), STR("A2A-Version"));
+}
+
+bay_str a2a_face_version(const http_exchange *exchange)
+{
+    bay_str name = STR("A2A-Version");
+    return version_of(exchange, http_exchange_field(exchange, name),
+                      http_exchange_field_count(exchange, name));
 }
 
 /* ---- extensions ------------------------------------------------------------------------------ */
@@ -150,15 +156,74 @@ bay_str a2a_face_traceparent(const http_exchange *exchange)
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 
-uint64_t a2a_face_last_event_id(const http_exchange *exchange)
+static uint64_t event_id_of(bay_str text)
 {
     uint64_t id = 0;
-    return str_uint(http_exchange_field(exchange, STR("Last-Event-ID")), &id) ? id : 0;
+    return str_uint(text, &id) ? id : 0;
 }
 
-bool a2a_face_is_json(const http_exchange *exchange)
+uint64_t a2a_face_last_event_id(const http_exchange *exchange)
 {
-    bay_str type = http_exchange_field(exchange, STR("Content-Type"));
+    return event_id_of(http_exchange_field(exchange, STR("Last-Event-ID")));
+}
+
+bool a2a_face_is_json(bay_str type)
+{
     return type.len == 0 || header_content_type_is(type, STR("application/json")) ||
            header_content_type_is(type, STR("application/a2a+json"));
+}
+
+/* ---- all at once ----------------------------------------------------------------------------- */
+
+/* The first of several; how often it came. */
+static void take(const http_field *field, bay_str name, bay_str *first, size_t *count)
+{
+    if (str_eq_nocase(field->name, name)) {
+        *first = *count == 0 ? field->value : *first;
+        ++*count;
+    }
+}
+
+/* A field's length says which one it may be, so most names are compared with one, or none. */
+void a2a_face_fields_read(const http_exchange *exchange, a2a_face_fields *out)
+{
+    enum { ACCEPT = 6, VERSION = 11, CONTENT_TYPE = 12, LAST_ID = 13, EXTENSIONS = 14, OLD = 16 };
+    size_t field_count = 0;
+    const http_field *fields = http_exchange_fields(exchange, &field_count);
+    a2a_face_fields said = {.traceparent = STR("")};
+    bay_str version = {NULL, 0};
+    bay_str traceparent = {NULL, 0};
+    bay_str last_id = {NULL, 0};
+    size_t versions = 0;
+    size_t traceparents = 0;
+    size_t others[3] = {0}; /* of these only the first counts */
+    for (size_t i = 0; i < field_count; i++) {
+        switch (fields[i].name.len) {
+        case ACCEPT:
+            take(&fields[i], STR("Accept"), &said.accept, &others[0]);
+            break;
+        case VERSION:
+            take(&fields[i], STR("A2A-Version"), &version, &versions);
+            take(&fields[i], STR("traceparent"), &traceparent, &traceparents);
+            break;
+        case CONTENT_TYPE:
+            take(&fields[i], STR("Content-Type"), &said.content_type, &others[1]);
+            break;
+        case LAST_ID:
+            take(&fields[i], STR("Last-Event-ID"), &last_id, &others[2]);
+            break;
+        case EXTENSIONS:
+        case OLD:
+            said.has_extensions = said.has_extensions || is_extensions(fields[i].name);
+            break;
+        default:
+            break;
+        }
+    }
+    said.version = version_of(exchange, version, versions);
+    said.last_event_id = event_id_of(last_id);
+    if (traceparents == 1 && is_traceparent(traceparent)) {
+        said.traceparent = traceparent;
+    }
+    *out = said;
 }

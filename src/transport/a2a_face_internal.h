@@ -49,6 +49,16 @@ a2a_inbound a2a_face_unread(const http_exchange *exchange, bay_str path);
 void a2a_face_forget_calls(a2a_face *self);
 
 /* a2a_face_fields.c: what header fields and the query say. Views into the exchange or its arena. */
+/* Those that every call is asked for, from one walk over the fields. */
+typedef struct a2a_face_fields {
+    bay_str version;      /* as a2a_face_version */
+    bay_str content_type; /* `at` NULL: there is none; the same for accept */
+    bay_str accept;
+    bay_str traceparent; /* as a2a_face_traceparent */
+    uint64_t last_event_id;
+    bool has_extensions; /* or what may be some: a2a_face_extensions tells */
+} a2a_face_fields;
+void a2a_face_fields_read(const http_exchange *exchange, a2a_face_fields *out);
 /* The version's text: header, else query; `at` NULL: neither. */
 bay_str a2a_face_version(const http_exchange *exchange);
 /* A2A-Extensions, or X-A2A-Extensions of 0.3: all such fields, joined. */
@@ -59,6 +69,6 @@ bay_str a2a_face_activated(bay_str asked, bay_str known, arena *memory);
 bay_str a2a_face_traceparent(const http_exchange *exchange);
 uint64_t a2a_face_last_event_id(const http_exchange *exchange);
 /* May a body of this Content-Type be JSON? Absent: yes. */
-bool a2a_face_is_json(const http_exchange *exchange);
+bool a2a_face_is_json(bay_str content_type);
 
 #endif
