@@ -68,7 +68,8 @@ set(bay_hot
     sdk/arguments sdk/call sdk/deadline sdk/delivery sdk/result sdk/server_service)
 list(JOIN bay_hot "|" bay_hot)
 # What every byte of every message passes: inlined with its constants, -O3.
-set(bay_hottest base/buf base/str json/reader json/scan json/tree json/utf8 rpc/ mcp/request
+set(bay_hottest a2a/normalise a2a/types base/buf base/str json/reader json/scan json/tree
+    json/utf8 rpc/ mcp/request
     mcp/server_modern schema/check schema/pattern_match wire/chars wire/http1_head)
 list(JOIN bay_hottest "|" bay_hottest)
 
