@@ -6,11 +6,14 @@
  *
  * A back end that keeps the rules elsewhere (a script on a server) implements store_back alone.
  *
- * Rows, leases and events are all cells, named by (space, scope, key): the scope is the table or
- * the stream, the key of an event is its sequence, big endian. A stream that has events has one
- * cell more, in SPACE_STREAM, with their number and bytes; it is not counted against the bounds. */
+ * Rows, parts, leases and events are all cells, named by (space, scope, key): the scope is the
+ * table or the stream, the key of an event is its sequence, big endian, that of a part the length
+ * of its row's key (2, big endian), that key, and its name. A stream that has events has one cell
+ * more, in SPACE_STREAM, with their number and bytes; it is not counted against the bounds. */
 #ifndef STORE_BACK_H
 #define STORE_BACK_H
+
+#include <stddef.h>
 
 #include "base/arena.h"
 #include "base/list.h"
@@ -22,6 +25,7 @@ typedef enum store_space {
     SPACE_LEASE = 2,
     SPACE_EVENT = 3,
     SPACE_STREAM = 4,
+    SPACE_PART = 5,
 } store_space;
 
 typedef enum store_kind {
@@ -35,7 +39,10 @@ typedef enum store_kind {
     STORE_APPEND,
     STORE_READ,
     STORE_SWEEP,
+    STORE_PARTS,
 } store_kind;
+
+enum { STORE_CELL_KEY_BYTES = 2 + STORE_KEY_BYTES + STORE_PART_BYTES };
 
 /* An operation: on the loop until it is handed to the back end, the back end's until it calls
  * store_op_done. */
@@ -47,20 +54,24 @@ typedef struct store_op {
     uint64_t now_ms;
     bay_str scope;
     bay_str key;   /* of a scan: the prefix */
-    bay_str value; /* of a lease: the owner; of a scan: after */
+    bay_str value; /* of a lease: the owner; of a scan or of parts: after */
     uint64_t expires_at_ms;
     uint64_t expected;
     uint64_t after; /* of a read */
     uint64_t keep_events;
     uint64_t keep_bytes;
     size_t limit;
+    const store_part *parts; /* of a put; in `bytes`, as all that follows */
+    size_t part_count;
+    const bay_str *dropped;
+    size_t dropped_count;
     store_done done;
     void *user;
     store_result result;
     store_row one; /* where `result.rows` points when it is but one */
     arena memory;  /* of the result */
-    size_t len;
-    char bytes[];
+    size_t len;    /* of names and values */
+    _Alignas(max_align_t) char bytes[];
 } store_op;
 
 typedef struct store_bounds {
@@ -85,6 +96,7 @@ struct store {
     list open;             /* of store_op, in the order in which they were started */
     uint32_t pending;
     uint64_t pending_bytes;
+    uint64_t written_bytes;
     loop_timer sweep_timer;
     bool is_sweeping;
     bool is_closing;

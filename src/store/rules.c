@@ -87,7 +87,7 @@ typedef struct cell_copy {
     uint64_t bytes;
     bool is_found;
     char scope[STORE_TABLE_BYTES];
-    char key[STORE_KEY_BYTES];
+    char key[STORE_CELL_KEY_BYTES];
 } cell_copy;
 
 static bay_err copy_name(cell_copy *to, const store_cell *cell)
@@ -106,6 +106,60 @@ static bay_err copy_name(cell_copy *to, const store_cell *cell)
     return BAY_OK;
 }
 
+static bay_err erase(store_engine *engine, const cell_copy *cell);
+
+/* The name of a part's cell, or with an empty name what those of a row begin with. */
+typedef struct part_key {
+    size_t len;
+    char at[STORE_CELL_KEY_BYTES];
+} part_key;
+
+static bay_str part_key_of(part_key *self, bay_str row, bay_str name)
+{
+    self->at[0] = (char)(row.len >> 8);
+    self->at[1] = (char)(row.len & 255);
+    memcpy(self->at + 2, row.at, row.len);
+    if (name.len > 0) {
+        memcpy(self->at + 2 + row.len, name.at, name.len);
+    }
+    self->len = 2 + row.len + name.len;
+    return (bay_str){self->at, self->len};
+}
+
+typedef struct part_finder {
+    bay_str prefix;
+    cell_copy found;
+} part_finder;
+
+static bool visit_part(void *user, const store_cell *cell)
+{
+    part_finder *self = user;
+    if (str_starts(cell->key, self->prefix)) {
+        err_ignore(copy_name(&self->found, cell)); /* not ours: then none is found */
+    }
+    return false;
+}
+
+/* All parts of a row whose names begin so. */
+static bay_err drop_parts(store_engine *engine, bay_str scope, bay_str row, bay_str name)
+{
+    part_key key;
+    part_finder finder = {.prefix = part_key_of(&key, row, name)};
+    for (;;) {
+        finder.found.is_found = false;
+        bay_err err =
+            engine->calls->scan(engine, SPACE_PART, scope, finder.prefix, visit_part, &finder);
+        if (err == BAY_OK && finder.found.is_found) {
+            err = erase(engine, &finder.found);
+        } else if (err == BAY_OK) {
+            return BAY_OK;
+        }
+        if (err != BAY_OK) {
+            return err;
+        }
+    }
+}
+
 static bay_err erase(store_engine *engine, const cell_copy *cell)
 {
     bay_str scope = {cell->scope, cell->scope_len};
@@ -116,6 +170,9 @@ static bay_err erase(store_engine *engine, const cell_copy *cell)
     }
     engine->totals.rows = less(engine->totals.rows, 1);
     engine->totals.bytes = less(engine->totals.bytes, cell->bytes);
+    if (cell->space == SPACE_ROW) {
+        return drop_parts(engine, scope, (bay_str){cell->key, cell->key_len}, (bay_str){NULL, 0});
+    }
     if (cell->space != SPACE_EVENT) {
         return BAY_OK;
     }
@@ -211,6 +268,7 @@ typedef struct collector {
     store_row *rows;
     bay_str prefix;
     bay_str after;
+    size_t hidden; /* bytes in front of a key that are not shown */
     size_t bytes;
 } collector;
 
@@ -220,7 +278,7 @@ static void collect(collector *self, const store_cell *cell)
     store_row *row = &self->rows[op->result.count];
     bay_err err = arena_dup(&op->memory, cell->value, &row->value);
     if (err == BAY_OK && cell->space != SPACE_EVENT) {
-        err = arena_dup(&op->memory, cell->key, &row->key);
+        err = arena_dup(&op->memory, str_from(cell->key, self->hidden), &row->key);
     }
     if (err != BAY_OK) {
         op->result.err = op->memory.is_full ? BAY_LIMIT : BAY_NOMEM;
@@ -260,10 +318,10 @@ static void make_memory(store_engine *engine, store_op *op, size_t rows)
     arena_init(&op->memory, bytes * 2 + 65536);
 }
 
-static void list_cells(store_engine *engine, store_op *op, store_space space, bay_str prefix,
-                       bay_str after, bay_str from)
+static void list_cells(store_engine *engine, store_op *op, store_space space, collector all,
+                       bay_str from)
 {
-    collector all = {.op = op, .prefix = prefix, .after = after};
+    all.op = op;
     make_memory(engine, op, op->limit);
     all.rows = arena_array(&op->memory, op->limit, sizeof(store_row));
     if (all.rows == NULL) {
@@ -280,7 +338,7 @@ static void list_cells(store_engine *engine, store_op *op, store_space space, ba
 static void run_scan(store_engine *engine, store_op *op)
 {
     bay_str from = str_cmp(op->value, op->key) > 0 ? op->value : op->key;
-    list_cells(engine, op, SPACE_ROW, op->key, op->value, from);
+    list_cells(engine, op, SPACE_ROW, (collector){.prefix = op->key, .after = op->value}, from);
 }
 
 static void run_read(store_engine *engine, store_op *op)
@@ -290,7 +348,7 @@ static void run_read(store_engine *engine, store_op *op)
     }
     char from[SEQUENCE_BYTES];
     write_number(from, op->after + 1);
-    list_cells(engine, op, SPACE_EVENT, (bay_str){0}, (bay_str){0}, (bay_str){from, sizeof(from)});
+    list_cells(engine, op, SPACE_EVENT, (collector){.op = op}, (bay_str){from, sizeof(from)});
 }
 
 /* Puts a copy of one cell into the result. */
@@ -322,29 +380,93 @@ static void run_get(store_engine *engine, store_op *op)
     }
 }
 
-/* The version that is there, 0 for none; BAY_DUPLICATE or BAY_STATE when it is not the expected. */
-static bay_err expect(store_engine *engine, store_op *op, uint64_t *out_version)
+static void run_parts(store_engine *engine, store_op *op)
 {
     store_cell cell;
-    bay_err err = find_valid(engine, op, SPACE_ROW, &cell);
+    part_key all;
+    part_key after;
+    op->result.err = find_valid(engine, op, SPACE_ROW, &cell);
+    if (op->result.err == BAY_OK) {
+        bay_str prefix = part_key_of(&all, op->key, (bay_str){NULL, 0});
+        bay_str from = part_key_of(&after, op->key, op->value);
+        collector parts = {.prefix = prefix, .hidden = prefix.len};
+        parts.after = op->value.len > 0 ? from : parts.after;
+        list_cells(engine, op, SPACE_PART, parts, from);
+    }
+}
+
+/* The version that is there, 0 for none; BAY_DUPLICATE or BAY_STATE when it is not the expected. */
+static bay_err expect(store_engine *engine, store_op *op, uint64_t *out_version,
+                      bool *out_is_expired)
+{
+    store_cell cell;
+    bay_err err = engine->calls->find(engine, SPACE_ROW, op->scope, op->key, &cell);
     if (err != BAY_OK && err != BAY_NOTFOUND) {
         return err;
     }
-    *out_version = err == BAY_OK ? cell.version : 0;
+    *out_is_expired = err == BAY_OK && has_expired(&cell, op->now_ms);
+    *out_version = err == BAY_OK && !*out_is_expired ? cell.version : 0;
     if (op->expected == STORE_ANY || op->expected == *out_version) {
         return BAY_OK;
     }
     return op->expected == STORE_ABSENT ? BAY_DUPLICATE : BAY_STATE;
 }
 
+static bay_err place_part(store_engine *engine, const store_op *op, const store_part *part)
+{
+    part_key key;
+    store_cell cell = {SPACE_PART,  op->scope, part_key_of(&key, op->key, part->name),
+                       part->value, 0,         0};
+    return place(engine, &cell, op->now_ms);
+}
+
+static bay_err erase_part(store_engine *engine, const store_op *op, const store_part *part)
+{
+    part_key key;
+    store_cell cell;
+    cell_copy copy;
+    bay_err err = engine->calls->find(engine, SPACE_PART, op->scope,
+                                      part_key_of(&key, op->key, part->name), &cell);
+    if (err == BAY_OK) {
+        err = copy_name(&copy, &cell);
+    }
+    return err == BAY_OK ? erase(engine, &copy) : err;
+}
+
+/* All of a put, or nothing: its parts first, so that the row is never without them. */
+static bay_err place_row(store_engine *engine, const store_op *op, store_cell *cell)
+{
+    size_t placed = 0;
+    bay_err err = BAY_OK;
+    while (err == BAY_OK && placed < op->part_count) {
+        err = place_part(engine, op, &op->parts[placed]);
+        placed += err == BAY_OK;
+    }
+    if (err == BAY_OK) {
+        err = place(engine, cell, op->now_ms);
+    }
+    for (size_t i = 0; err != BAY_OK && i < placed; i++) {
+        /* In memory this cannot fail; in a file the whole group is taken back. */
+        err_ignore(erase_part(engine, op, &op->parts[i]));
+    }
+    for (size_t i = 0; err == BAY_OK && i < op->dropped_count; i++) {
+        err = drop_parts(engine, op->scope, op->key, op->dropped[i]);
+    }
+    return err;
+}
+
 static void run_put(store_engine *engine, store_op *op)
 {
-    op->result.err = expect(engine, op, &op->result.version);
+    bool is_expired = false;
+    op->result.err = expect(engine, op, &op->result.version, &is_expired);
+    if (op->result.err == BAY_OK && is_expired) { /* its parts must not become another's */
+        op->result.err = drop_parts(engine, op->scope, op->key, (bay_str){NULL, 0});
+    }
     if (op->result.err != BAY_OK) {
         return;
     }
     store_cell cell = {SPACE_ROW, op->scope, op->key, op->value, 0, op->expires_at_ms};
-    op->result.err = place(engine, &cell, op->now_ms);
+    op->result.err = place_row(engine, op, &cell);
     if (op->result.err == BAY_OK) {
         op->result.version = cell.version;
     }
@@ -352,7 +474,8 @@ static void run_put(store_engine *engine, store_op *op)
 
 static void run_remove(store_engine *engine, store_op *op)
 {
-    op->result.err = expect(engine, op, &op->result.version);
+    bool is_expired;
+    op->result.err = expect(engine, op, &op->result.version, &is_expired);
     if (op->result.err != BAY_OK) {
         return;
     }
@@ -482,7 +605,7 @@ void store_rules_run(store_engine *engine, store_op *op)
         [STORE_GET] = run_get,       [STORE_PUT] = run_put,       [STORE_REMOVE] = run_remove,
         [STORE_SCAN] = run_scan,     [STORE_CLAIM] = run_lease,   [STORE_RENEW] = run_lease,
         [STORE_RELEASE] = run_lease, [STORE_APPEND] = run_append, [STORE_READ] = run_read,
-        [STORE_SWEEP] = run_sweep,
+        [STORE_SWEEP] = run_sweep,   [STORE_PARTS] = run_parts,
     };
     store_rules_fail(op, BAY_OK);
     runs[op->kind](engine, op);

@@ -59,7 +59,7 @@ void store_back_closed(store *self)
 bool store_op_writes(const store_op *op)
 {
     return op->kind != STORE_GET && op->kind != STORE_SCAN && op->kind != STORE_READ &&
-           op->kind != STORE_SWEEP;
+           op->kind != STORE_PARTS && op->kind != STORE_SWEEP;
 }
 
 /* --- starting -------------------------------------------------------------------------------- */
@@ -69,14 +69,50 @@ static uint64_t now_of(const store *self)
     return self->options.now != NULL ? self->options.now(self->options.now_user) : loop_time_ms();
 }
 
+/* The lists of parts stand in front of the bytes. */
+static size_t lists_of(const store_op *op)
+{
+    return op->part_count * sizeof(store_part) + op->dropped_count * sizeof(bay_str);
+}
+
+static size_t bytes_of(const store_op *op)
+{
+    size_t len = op->scope.len + op->key.len + op->value.len;
+    for (size_t i = 0; i < op->part_count; i++) {
+        len += op->parts[i].name.len + op->parts[i].value.len;
+    }
+    for (size_t i = 0; i < op->dropped_count; i++) {
+        len += op->dropped[i].len;
+    }
+    return len;
+}
+
 static bay_str take_in(store_op *op, bay_str text)
 {
-    char *at = op->bytes + op->len;
+    char *at = op->bytes + lists_of(op) + op->len;
     if (text.len > 0) {
         memcpy(at, text.at, text.len);
     }
     op->len += text.len;
     return (bay_str){at, text.len};
+}
+
+static void take_parts(store_op *op, const store_op *plan)
+{
+    if (op->part_count + op->dropped_count == 0) {
+        return;
+    }
+    store_part *parts = (store_part *)(void *)op->bytes;
+    bay_str *dropped = (bay_str *)(void *)(parts + op->part_count);
+    for (size_t i = 0; i < op->part_count; i++) {
+        parts[i].name = take_in(op, plan->parts[i].name);
+        parts[i].value = take_in(op, plan->parts[i].value);
+    }
+    for (size_t i = 0; i < op->dropped_count; i++) {
+        dropped[i] = take_in(op, plan->dropped[i]);
+    }
+    op->parts = parts;
+    op->dropped = dropped;
 }
 
 static bool is_name(bay_str text, size_t most)
@@ -87,7 +123,7 @@ static bool is_name(bay_str text, size_t most)
 /* A copy of the operation that `plan` describes, handed to the back end. */
 static bay_err start(store *self, const store_op *plan, store_done done, void *user)
 {
-    size_t len = plan->scope.len + plan->key.len + plan->value.len;
+    size_t len = bytes_of(plan);
     if (self->is_closing) {
         return BAY_CLOSED;
     }
@@ -97,7 +133,7 @@ static bay_err start(store *self, const store_op *plan, store_done done, void *u
          self->pending_bytes + len > self->options.pending_bytes)) {
         return BAY_BUSY;
     }
-    store_op *op = mem_alloc(sizeof(*op) + len);
+    store_op *op = mem_alloc(sizeof(*op) + lists_of(plan) + len);
     if (op == NULL) {
         return BAY_NOMEM;
     }
@@ -105,6 +141,8 @@ static bay_err start(store *self, const store_op *plan, store_done done, void *u
     op->scope = take_in(op, plan->scope);
     op->key = take_in(op, plan->key);
     op->value = take_in(op, plan->value);
+    take_parts(op, plan);
+    self->written_bytes += store_op_writes(op) ? len : 0;
     op->now_ms = now_of(self);
     op->done = done;
     op->user = user;
@@ -139,6 +177,28 @@ bay_err store_get(store *self, bay_str table, bay_str key, store_done done, void
     return start_on_key(self, &plan, done, user);
 }
 
+static bay_err check_parts(const store *self, const store_put_request *request)
+{
+    if (request->part_count > STORE_PUT_PARTS ||
+        request->dropped_count > STORE_PUT_PARTS - request->part_count) {
+        return BAY_INVALID;
+    }
+    for (size_t i = 0; i < request->part_count; i++) {
+        if (!is_name(request->parts[i].name, STORE_PART_BYTES)) {
+            return BAY_INVALID;
+        }
+        if (request->parts[i].value.len > self->options.value_bytes) {
+            return BAY_LIMIT;
+        }
+    }
+    for (size_t i = 0; i < request->dropped_count; i++) {
+        if (!is_name(request->dropped[i], STORE_PART_BYTES)) {
+            return BAY_INVALID;
+        }
+    }
+    return BAY_OK;
+}
+
 bay_err store_put(store *self, const store_put_request *request, store_done done, void *user)
 {
     store_op plan = {.kind = STORE_PUT,
@@ -147,9 +207,17 @@ bay_err store_put(store *self, const store_put_request *request, store_done done
                      .value = request->value,
                      .expires_at_ms = request->expires_at_ms,
                      .expected = request->expected,
-                     .is_relaxed = request->is_relaxed};
+                     .is_relaxed = request->is_relaxed,
+                     .parts = request->parts,
+                     .part_count = request->part_count,
+                     .dropped = request->dropped,
+                     .dropped_count = request->dropped_count};
     if (request->value.len > self->options.value_bytes) {
         return BAY_LIMIT;
+    }
+    bay_err err = check_parts(self, request);
+    if (err != BAY_OK) {
+        return err;
     }
     return start_on_key(self, &plan, done, user);
 }
@@ -174,6 +242,17 @@ bay_err store_scan(store *self, bay_str table, bay_str prefix, bay_str after, si
         return BAY_INVALID;
     }
     return start(self, &plan, done, user);
+}
+
+bay_err store_parts(store *self, bay_str table, bay_str key, bay_str after, size_t limit,
+                    store_done done, void *user)
+{
+    store_op plan = {
+        .kind = STORE_PARTS, .scope = table, .key = key, .value = after, .limit = limit};
+    if (after.len > STORE_PART_BYTES || limit < 1 || limit > STORE_READ_ROWS) {
+        return BAY_INVALID;
+    }
+    return start_on_key(self, &plan, done, user);
 }
 
 static bay_err start_lease(store *self, store_kind kind, store_op plan, store_done done, void *user)
@@ -324,6 +403,11 @@ void store_close(store *self, void (*closed)(void *user), void *user)
 bool store_is_closed(const store *self)
 {
     return self->is_closed;
+}
+
+uint64_t store_written(const store *self)
+{
+    return self->written_bytes;
 }
 
 void store_free(store *self)

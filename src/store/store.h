@@ -3,7 +3,8 @@
  * by replicas fits the same interface.
  *
  * Three kinds of thing, each in its own name space:
- * - a row: a value under table and key, with a version and an expiry;
+ * - a row: a value under table and key, with a version and an expiry, and with any number of parts:
+ *   values that come with a put of their row and go with it, all in the same moment;
  * - a lease: who owns a piece of work, for how long;
  * - a stream: events in order, the oldest of which go when there are too many.
  *
@@ -38,6 +39,8 @@
 enum {
     STORE_TABLE_BYTES = 64,         /* of a table's or stream's name, at least 1: BAY_INVALID */
     STORE_KEY_BYTES = 512,          /* of a key, at least 1: BAY_INVALID */
+    STORE_PART_BYTES = 32,          /* of a part's name, at least 1: BAY_INVALID */
+    STORE_PUT_PARTS = 8192,         /* parts and names dropped of one put: BAY_INVALID */
     STORE_OWNER_BYTES = 128,        /* of a lease's owner, at least 1: BAY_INVALID */
     STORE_READ_ROWS = 1000,         /* of one scan or read: cut there */
     STORE_READ_BYTES = 4 << 20,     /* of one scan or read, but always one row: cut there */
@@ -58,8 +61,8 @@ typedef struct store store;
 
 /* Zero means the default. */
 typedef struct store_options {
-    uint64_t rows;          /* rows, leases and events in all: BAY_LIMIT from `done` */
-    uint64_t value_bytes;   /* of one value or event: BAY_LIMIT at the start */
+    uint64_t rows;          /* rows, parts, leases and events in all: BAY_LIMIT from `done` */
+    uint64_t value_bytes;   /* of one value, part or event: BAY_LIMIT at the start */
     uint64_t total_bytes;   /* names, keys and values of all: BAY_LIMIT from `done` */
     uint32_t pending;       /* operations started and not completed: BAY_BUSY at the start */
     uint64_t pending_bytes; /* their inputs: BAY_BUSY at the start */
@@ -70,7 +73,7 @@ typedef struct store_options {
 } store_options;
 
 typedef struct store_row {
-    bay_str key;            /* of an event: empty */
+    bay_str key;            /* of an event: empty; of a part: its name */
     bay_str value;          /* of a lease: its owner */
     uint64_t version;       /* of a lease: its token; of an event: its sequence */
     uint64_t expires_at_ms; /* 0: never */
@@ -119,15 +122,29 @@ void store_free(store *self);
 
 bool store_is_closed(const store *self);
 
+/* Names, keys and values of all changes that were started since it was opened: what was written,
+ * but for what the store itself adds.
+ * Owns: nothing. Errors: none. Units: bytes. Threads: the loop's. Source: none. */
+uint64_t store_written(const store *self);
+
 /* --- rows ------------------------------------------------------------------------------------ */
+
+typedef struct store_part {
+    bay_str name; /* within its row */
+    bay_str value;
+} store_part;
 
 typedef struct store_put_request {
     bay_str table;
     bay_str key;
     bay_str value;
-    uint64_t expires_at_ms; /* wall clock; 0: never */
-    uint64_t expected;      /* STORE_ANY, STORE_ABSENT or the version that must be there */
-    bool is_relaxed;        /* need not survive the loss of power */
+    uint64_t expires_at_ms;  /* wall clock; 0: never */
+    uint64_t expected;       /* STORE_ANY, STORE_ABSENT or the version that must be there */
+    bool is_relaxed;         /* need not survive the loss of power */
+    const store_part *parts; /* written with the row; the other parts that it has stay */
+    size_t part_count;
+    const bay_str *dropped; /* parts whose names begin so go, whoever wrote them */
+    size_t dropped_count;
 } store_put_request;
 
 /* The row of a key.
@@ -138,14 +155,16 @@ typedef struct store_put_request {
 bay_err store_get(store *self, bay_str table, bay_str key, store_done done,
                   void *user) BAY_MUST_CHECK;
 
-/* Writes a row when what is there is what was expected.
+/* Writes a row when what is there is what was expected, and its parts in the same moment: nobody
+ * ever finds the one without the others. When it fails the row is as it was, with the parts that it
+ * had, but for those that this put named anew: they may be gone.
  * Owns: copies. Errors: also BAY_DUPLICATE (STORE_ABSENT, and there is one), BAY_STATE (another
  * version, or none), BAY_LIMIT (the store is full). Units: ms. Threads: the loop's. Source: none.
  */
 bay_err store_put(store *self, const store_put_request *request, store_done done,
                   void *user) BAY_MUST_CHECK;
 
-/* Removes a row. `expected`: STORE_ANY or a version.
+/* Removes a row, with its parts. `expected`: STORE_ANY or a version.
  * Owns: nothing. Errors: also BAY_NOTFOUND (STORE_ANY, and there is none), BAY_STATE. Units: none.
  * Threads: the loop's. Source: none. */
 bay_err store_remove(store *self, bay_str table, bay_str key, uint64_t expected, store_done done,
@@ -156,6 +175,13 @@ bay_err store_remove(store *self, bay_str table, bay_str key, uint64_t expected,
  * Owns: nothing. Errors: no others. Units: rows. Threads: the loop's. Source: none. */
 bay_err store_scan(store *self, bay_str table, bay_str prefix, bay_str after, size_t limit,
                    store_done done, void *user) BAY_MUST_CHECK;
+
+/* The parts of a row whose names come after `after` (may be empty), in the order of the names'
+ * bytes, at most `limit` (1 to STORE_READ_ROWS) and STORE_READ_BYTES.
+ * Owns: nothing. Errors: also BAY_NOTFOUND: there is no such row. Units: parts. Threads: the
+ * loop's. Source: none. */
+bay_err store_parts(store *self, bay_str table, bay_str key, bay_str after, size_t limit,
+                    store_done done, void *user) BAY_MUST_CHECK;
 
 /* --- leases ---------------------------------------------------------------------------------- */
 

@@ -29,6 +29,22 @@ static void what_is_out_of_bounds_is_refused_at_the_start(void **state)
     put.value.len--;
     put.key = none;
     assert_int_equal(store_put(self, &put, on_answer, &a), BAY_INVALID);
+    store_part part = {.name = k, .value = large};
+    put = (store_put_request){.table = T, .key = k, .parts = &part, .part_count = 1};
+    assert_int_equal(store_put(self, &put, on_answer, &a), BAY_LIMIT);
+    part = (store_part){.name = {many, STORE_PART_BYTES + 1}};
+    assert_int_equal(store_put(self, &put, on_answer, &a), BAY_INVALID);
+    part.name = none;
+    assert_int_equal(store_put(self, &put, on_answer, &a), BAY_INVALID);
+    put.part_count = STORE_PUT_PARTS + 1;
+    assert_int_equal(store_put(self, &put, on_answer, &a), BAY_INVALID);
+    put = (store_put_request){.table = T, .key = k, .dropped = &none, .dropped_count = 1};
+    assert_int_equal(store_put(self, &put, on_answer, &a), BAY_INVALID);
+    assert_int_equal(store_parts(self, T, none, none, 1, on_answer, &a), BAY_INVALID);
+    assert_int_equal(store_parts(self, T, k, none, 0, on_answer, &a), BAY_INVALID);
+    assert_int_equal(
+        store_parts(self, T, k, (bay_str){many, STORE_PART_BYTES + 1}, 1, on_answer, &a),
+        BAY_INVALID);
     assert_int_equal(store_remove(self, T, k, STORE_ABSENT, on_answer, &a), BAY_INVALID);
     assert_int_equal(store_remove(self, T, none, STORE_ANY, on_answer, &a), BAY_INVALID);
     assert_int_equal(store_scan(self, none, none, none, 1, on_answer, &a), BAY_INVALID);
@@ -357,6 +373,163 @@ static void a_scan_is_cut_when_it_becomes_large(void **state)
     assert_int_equal(ask(rig, &a, scan, T, STR(""), STR("c"), 10), BAY_OK);
     assert_int_equal(a.count, 2);
     assert_false(a.has_more);
+    answer_clear(&a);
+}
+
+/* --- parts ----------------------------------------------------------------------------------- */
+
+/* Puts a row with those parts, "name=value name=value …", and drops those of `dropped`. */
+static bay_err put_parts(store_rig *rig, answer *a, const char *key, const char *parts,
+                         const char *dropped, uint64_t expected)
+{
+    store_part list[8];
+    bay_str gone = str_of(dropped);
+    size_t count = 0;
+    for (const char *at = parts; *at != '\0'; count++) {
+        size_t name = strcspn(at, "=");
+        size_t value = strcspn(at + name + 1, " ");
+        assert_true(count < ARRAY_LEN(list));
+        list[count] = (store_part){{at, name}, {at + name + 1, value}};
+        at += name + 1 + value;
+        at += *at == ' ';
+    }
+    store_put_request put = {.table = T,
+                             .key = str_of(key),
+                             .value = STR("row"),
+                             .expected = expected,
+                             .parts = list,
+                             .part_count = count,
+                             .dropped = &gone,
+                             .dropped_count = gone.len > 0};
+    return ask(rig, a, put, &put);
+}
+
+static void parts_come_and_go_with_their_row(void **state)
+{
+    store_rig *rig = *state;
+    answer a = {0};
+    bay_str k = STR("k");
+    bay_str none = STR("");
+    assert_int_equal(ask(rig, &a, parts, T, k, none, 10), BAY_NOTFOUND);
+    assert_int_equal(put_parts(rig, &a, "k", "b=2 a=1 ab=3", "", STORE_ANY), BAY_OK);
+    assert_int_equal(a.held_rows, 4);
+    assert_int_equal(put_parts(rig, &a, "kk", "a=other", "", STORE_ANY), BAY_OK);
+    assert_int_equal(ask(rig, &a, parts, T, k, none, 10), BAY_OK);
+    assert_true(answer_is(&a, "a=1 ab=3 b=2 "));
+    assert_int_equal(ask(rig, &a, parts, STR("u"), k, none, 10), BAY_NOTFOUND);
+    answer_clear(&a);
+}
+
+static void parts_are_read_in_pages(void **state)
+{
+    store_rig *rig = *state;
+    answer a = {0};
+    bay_str k = STR("k");
+    assert_int_equal(put_parts(rig, &a, "k", "a=1 b=2 c=3 d=4", "", STORE_ABSENT), BAY_OK);
+    assert_int_equal(ask(rig, &a, parts, T, k, STR(""), 3), BAY_OK);
+    assert_true(answer_is(&a, "a=1 b=2 c=3 "));
+    assert_true(a.has_more);
+    assert_int_equal(ask(rig, &a, parts, T, k, STR("c"), 3), BAY_OK);
+    assert_true(answer_is(&a, "d=4 "));
+    assert_false(a.has_more);
+    assert_int_equal(ask(rig, &a, parts, T, k, STR("bb"), 1), BAY_OK);
+    assert_true(answer_is(&a, "c=3 "));
+    assert_true(a.has_more);
+    assert_int_equal(ask(rig, &a, parts, T, k, STR("d"), 1), BAY_OK);
+    assert_true(answer_is(&a, ""));
+    answer_clear(&a);
+}
+
+static void parts_are_dropped_by_the_beginning_of_their_names(void **state)
+{
+    store_rig *rig = *state;
+    answer a = {0};
+    assert_int_equal(put_parts(rig, &a, "k", "aa=1 ab=2 b=3", "", STORE_ANY), BAY_OK);
+    assert_int_equal(put_parts(rig, &a, "ka", "aa=1", "", STORE_ANY), BAY_OK);
+    assert_int_equal(put_parts(rig, &a, "k", "c=4 b=33", "a", STORE_ANY), BAY_OK);
+    assert_int_equal(a.held_rows, 5);
+    assert_int_equal(ask(rig, &a, parts, T, STR("k"), STR(""), 10), BAY_OK);
+    assert_true(answer_is(&a, "b=33 c=4 "));
+    assert_int_equal(ask(rig, &a, parts, T, STR("ka"), STR(""), 10), BAY_OK);
+    assert_true(answer_is(&a, "aa=1 "));
+    assert_int_equal(put_parts(rig, &a, "k", "", "nothing", STORE_ANY), BAY_OK);
+    assert_int_equal(ask(rig, &a, remove, T, STR("k"), STORE_ANY), BAY_OK);
+    assert_int_equal(a.held_rows, 2);
+    assert_int_equal(ask(rig, &a, parts, T, STR("k"), STR(""), 10), BAY_NOTFOUND);
+    rig_set(rig, "k", "anew");
+    assert_int_equal(ask(rig, &a, parts, T, STR("k"), STR(""), 10), BAY_OK);
+    assert_true(answer_is(&a, ""));
+    assert_int_equal(ask(rig, &a, parts, T, STR("ka"), STR(""), 10), BAY_OK);
+    assert_true(answer_is(&a, "aa=1 "));
+    answer_clear(&a);
+}
+
+static void a_put_that_fails_leaves_no_parts(void **state)
+{
+    store_rig *rig = *state;
+    answer a = {0};
+    reopen_with(rig, (store_options){.rows = 4, .total_bytes = 100});
+    assert_int_equal(put_parts(rig, &a, "k", "a=1", "", STORE_ANY), BAY_OK);
+    assert_int_equal(put_parts(rig, &a, "k", "b=2", "a", STORE_ABSENT), BAY_DUPLICATE);
+    assert_int_equal(put_parts(rig, &a, "k", "b=2 c=3 d=4", "a", STORE_ANY), BAY_LIMIT);
+    assert_int_equal(a.held_rows, 2);
+    assert_int_equal(put_parts(rig, &a, "new", "b=2 c=3", "", STORE_ANY), BAY_LIMIT);
+    assert_int_equal(a.held_rows, 2);
+    uint64_t before = a.held_bytes;
+    static const char large[] = "b=0123456789012345678901234567890123456789"
+                                " c=0123456789012345678901234567890123456789";
+    assert_int_equal(put_parts(rig, &a, "k", large, "", STORE_ANY), BAY_LIMIT);
+    assert_int_equal(a.held_bytes, before);
+    assert_int_equal(ask(rig, &a, parts, T, STR("k"), STR(""), 10), BAY_OK);
+    assert_true(answer_is(&a, "a=1 "));
+    assert_int_equal(ask(rig, &a, parts, T, STR("new"), STR(""), 10), BAY_NOTFOUND);
+    assert_int_equal(put_parts(rig, &a, "k", "b=2 c=3", "a", STORE_ANY), BAY_OK);
+    assert_int_equal(a.held_rows, 3);
+    answer_clear(&a);
+}
+
+/* Swept, or in the way of a new row: a row that has expired takes its parts along. */
+static void expired_rows_take_their_parts_along(void **state)
+{
+    store_rig *rig = *state;
+    answer a = {0};
+    reopen_with(rig, (store_options){.rows = 6});
+    store_part part = {STR("p"), STR("1")};
+    store_put_request put = {.table = T,
+                             .key = STR("k"),
+                             .value = STR("v"),
+                             .expected = STORE_ANY,
+                             .expires_at_ms = RIG_NOW + 10,
+                             .parts = &part,
+                             .part_count = 1};
+    assert_int_equal(ask(rig, &a, put, &put), BAY_OK);
+    put.key = STR("l");
+    assert_int_equal(ask(rig, &a, put, &put), BAY_OK);
+    rig->now_ms += 10;
+    assert_int_equal(ask(rig, &a, parts, T, STR("k"), STR(""), 10), BAY_NOTFOUND);
+    rig_set(rig, "k", "new");
+    assert_int_equal(ask(rig, &a, parts, T, STR("k"), STR(""), 10), BAY_OK);
+    assert_true(answer_is(&a, ""));
+    assert_int_equal(a.held_rows, 3); /* of "l" both are still there */
+    assert_int_equal(put_parts(rig, &a, "m", "a=1 b=2 c=3", "", STORE_ANY), BAY_OK);
+    assert_int_equal(a.held_rows, 5); /* they went for it */
+    answer_clear(&a);
+}
+
+static void all_that_is_written_is_counted(void **state)
+{
+    store_rig *rig = *state;
+    answer a = {0};
+    uint64_t before = store_written(rig->store);
+    assert_int_equal(ask(rig, &a, get, T, STR("k")), BAY_NOTFOUND);
+    assert_int_equal(ask(rig, &a, scan, T, STR(""), STR(""), 10), BAY_OK);
+    assert_int_equal(ask(rig, &a, parts, T, STR("k"), STR(""), 10), BAY_NOTFOUND);
+    assert_int_equal(store_written(rig->store), before);
+    assert_int_equal(put_parts(rig, &a, "key", "a=12 b=345", "cd", STORE_ANY), BAY_OK);
+    assert_int_equal(store_written(rig->store), before + 1 + 3 + 3 + 3 + 4 + 2);
+    assert_int_equal(ask(rig, &a, remove, T, STR("key"), STORE_ANY), BAY_OK);
+    assert_int_equal(rig_append(rig, &a, "s", "event", 1, 0), BAY_OK);
+    assert_int_equal(store_written(rig->store), before + 16 + 4 + 6);
     answer_clear(&a);
 }
 
@@ -694,10 +867,16 @@ static bay_err sweep_step(store_rig *rig, int step, answer *a)
                              .expires_at_ms = RIG_NOW + 1000};
     store_append_request append = {
         .stream = STR("s"), .value = STR("event"), .keep_events = 1, .expires_at_ms = RIG_NOW + 9};
+    const store_part parts[] = {{STR_INIT("p"), STR_INIT("1")}, {STR_INIT("q"), STR_INIT("2")}};
     switch (step) {
-    case 0:
     case 1:
+        put.parts = parts;
+        put.part_count = ARRAY_LEN(parts);
         return store_put(rig->store, &put, on_answer, a);
+    case 0:
+        return store_put(rig->store, &put, on_answer, a);
+    case 9:
+        return store_parts(rig->store, T, STR("k"), STR(""), 10, on_answer, a);
     case 2:
         return store_get(rig->store, T, STR("k"), on_answer, a);
     case 3:
@@ -726,10 +905,12 @@ static void sweep_once(store_rig *rig)
         return;
     }
     uint64_t rows = 0;
-    static const int growth[] = {1, 0, 0, 1, 1, 0, 0, 0, -1};
-    bool is_there[3] = {false, false, false}; /* row, lease, event */
-    static const int kinds[] = {0, 0, -1, 1, 2, 2, -1, -1, 0};
-    for (int step = 0; step < 9; step++) {
+    static const int order[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 8};
+    static const int growth[] = {1, 0, 0, 1, 1, 0, 0, 0, -1, 0};
+    bool is_there[4] = {false, false, false, false}; /* row, lease, event, parts */
+    static const int kinds[] = {0, 0, -1, 1, 2, 2, -1, -1, 0, -1};
+    for (size_t i = 0; i < ARRAY_LEN(order); i++) {
+        int step = order[i];
         answer a = {0};
         err = sweep_step(rig, step, &a);
         if (err == BAY_OK) {
@@ -739,8 +920,9 @@ static void sweep_once(store_rig *rig)
             assert_true(err == BAY_OK || err == BAY_NOMEM || is_gone);
             if (err == BAY_OK && kinds[step] >= 0) {
                 is_there[kinds[step]] = growth[step] >= 0;
+                is_there[3] = (is_there[3] || step == 1) && is_there[0];
             }
-            rows = (uint64_t)is_there[0] + is_there[1] + is_there[2];
+            rows = (uint64_t)is_there[0] + is_there[1] + is_there[2] + (is_there[3] ? 2 : 0);
             /* An append that failed may have trimmed already. */
             if (err == BAY_NOMEM && kinds[step] == 2 && a.held_rows < rows) {
                 is_there[2] = false;
@@ -787,6 +969,12 @@ static void every_lack_of_memory_is_an_error(void **state)
     X(a_scan_goes_by_the_bytes_of_the_keys)                                                        \
     X(a_scan_keeps_to_its_prefix_and_its_start)                                                    \
     X(a_scan_is_cut_when_it_becomes_large)                                                         \
+    X(parts_come_and_go_with_their_row)                                                            \
+    X(parts_are_read_in_pages)                                                                     \
+    X(parts_are_dropped_by_the_beginning_of_their_names)                                           \
+    X(a_put_that_fails_leaves_no_parts)                                                            \
+    X(expired_rows_take_their_parts_along)                                                         \
+    X(all_that_is_written_is_counted)                                                              \
     X(a_lease_has_one_owner)                                                                       \
     X(a_version_is_never_given_twice)                                                              \
     X(a_lease_that_expired_is_anybodys)                                                            \

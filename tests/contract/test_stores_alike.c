@@ -22,10 +22,22 @@ static bay_err random_step(store *self, uint64_t now_ms, answer *out)
     uint64_t expires_at_ms = roll(2) == 0 ? now_ms + roll(6) : 0;
     uint64_t version = roll(3) == 0 ? STORE_ANY : roll(3) == 0 ? roll(200) : STORE_ABSENT;
     bay_str owner = str_of(owners[roll(2)]);
-    store_put_request put = {table, key, {value, roll(20)}, expires_at_ms, version, roll(2) == 0};
+    store_part parts[2] = {{{keys, 1 + roll(2)}, {value, roll(9)}},
+                           {{keys + roll(3), 1}, {value, roll(9)}}};
+    bay_str dropped = {keys + roll(3), 1};
+    store_put_request put = {.table = table,
+                             .key = key,
+                             .value = {value, roll(20)},
+                             .expires_at_ms = expires_at_ms,
+                             .expected = version,
+                             .is_relaxed = roll(2) == 0,
+                             .parts = parts,
+                             .part_count = roll(3),
+                             .dropped = &dropped,
+                             .dropped_count = roll(3) == 0};
     store_append_request append = {table,   {value, roll(20)}, expires_at_ms,
                                    roll(8), 20 + roll(60),     true};
-    uint32_t kind = roll(12);
+    uint32_t kind = roll(13);
     uint32_t number = roll(8);
     switch (kind) {
     case 0:
@@ -48,6 +60,9 @@ static bay_err random_step(store *self, uint64_t now_ms, answer *out)
         return store_append(self, &append, on_answer, out);
     case 10:
         return store_read(self, table, number * 40, 1 + number, on_answer, out);
+    case 11:
+        return store_parts(self, table, key, (bay_str){keys, number % 3}, 1 + number % 3, on_answer,
+                           out);
     default:
         return store_get(self, table, key, on_answer, out);
     }
