@@ -23,6 +23,11 @@ enum {
     SEAL_OVERHEAD_BYTES = 41,        /* what sealing adds, before base64 */
 };
 
+/* 32 bytes as 64 hexadecimal digits or as base64 (either alphabet, padded or not).
+ * Owns: the caller wipes `out`. Errors: false: neither. Units: none. Threads: any. Source: RFC 4648
+ * sections 4, 5. */
+bool seal_key_read(bay_str text, unsigned char out[SEAL_KEY_BYTES]);
+
 /* The keys of a process or a group of replicas. The newest seals, all open. */
 typedef struct seal_ring seal_ring;
 

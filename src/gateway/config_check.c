@@ -1,8 +1,8 @@
 /* What must hold across keys, and the grammar of single ones that no type expresses. */
+#include "auth/seal.h"
 #include "base/mem.h"
 #include "gateway/config_internal.h"
 #include "gateway/server_sandbox.h"
-#include "gateway/session_keys.h"
 #include "wire/header.h"
 #include "wire/uri.h"
 
@@ -99,7 +99,7 @@ static void check_keys(config_loader *loader, const config_node *node, const con
 {
     for (size_t i = 0; i < self->keys.count; i++) {
         unsigned char key[SEAL_KEY_BYTES];
-        bool is_key = session_key_read(self->keys.at[i], key);
+        bool is_key = seal_key_read(self->keys.at[i], key);
         mem_wipe(key, sizeof(key));
         if (!is_key) {
             config_error(loader, config_line_of(node, "keys"),

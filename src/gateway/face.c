@@ -138,6 +138,20 @@ static void take_resource(face *self, mcp_request *request)
     mcp_request_resource_not_found(request);
 }
 
+static void refuse_method(mcp_request *request)
+{
+    mcp_request_error(request, RPC_METHOD_NOT_FOUND, STR("Method not found"), (bay_str){NULL, 0});
+}
+
+static void take_task(face *self, mcp_request *request)
+{
+    if (self->tasks != NULL) {
+        self->tasks->request(self, request);
+    } else {
+        refuse_method(request);
+    }
+}
+
 static void face_request(void *user, mcp_request *request)
 {
     face *self = user;
@@ -184,7 +198,7 @@ static void face_request(void *user, mcp_request *request)
     case MCP_TASKS_LEGACY_CANCEL:
     case MCP_TASKS_RESULT:
     case MCP_TASKS_LIST:
-        task_request(self, request);
+        take_task(self, request);
         return;
     case MCP_SKILLS_LIST:
     case MCP_SKILLS_GET:
@@ -192,8 +206,7 @@ static void face_request(void *user, mcp_request *request)
         skills_request(self, request);
         return;
     default:
-        mcp_request_error(request, RPC_METHOD_NOT_FOUND, STR("Method not found"),
-                          (bay_str){NULL, 0});
+        refuse_method(request);
     }
 }
 
@@ -298,6 +311,7 @@ bay_err face_new(const face_options *options, face **out)
     self->worker = options->worker;
     self->ring = options->ring;
     self->has_one_client = options->has_one_client;
+    self->tasks = options->tasks;
     list_init(&self->waiting);
     list_init(&self->searches);
     face_wishes_init(self);
@@ -361,7 +375,9 @@ void face_free(face *self)
     session_keeper_free(self->keeper);
     parked_fini(self);
     face_clients_fini(self);
-    task_book_free(self->tasks);
+    if (self->tasks != NULL) {
+        self->tasks->forget(self);
+    }
     face_wishes_fini(self);
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
         catalog_view_fini(&self->views[kind]);

@@ -12,6 +12,27 @@
 #include "mcp/server.h"
 
 typedef struct face face;
+struct route;
+
+/* What stands between a face and its tasks (tasks/task.h), which are built on faces. */
+typedef struct face_tasks {
+    /* What a face declares: the capability of the core, for an open capabilities object; and the
+     * extension, for the object of that name inside it. */
+    void (*put_capability)(const face *self, const mcp_revision *revision, json_writer *out);
+    void (*put_extension)(const face *self, const mcp_revision *revision, json_writer *out);
+    /* Takes a request of tasks/get, tasks/update, tasks/cancel, tasks/result or tasks/list. */
+    void (*request)(face *self, mcp_request *request);
+    /* Before a request goes to `to`: what it needs of tasks is noted in `way`. 0, or the code of
+     * the JSON-RPC error that refuses it; `out_text` says why. */
+    int (*admit)(struct route *way, upstream *to, const catalog_entry *entry, bay_str *out_text);
+    /* Of a route that was noted: an answer to the server's question as the server is to get it.
+     * The view lives as long as the route. */
+    bay_str (*answer)(struct route *way, bay_str result);
+    /* Of a route that was noted: it ends. */
+    void (*end)(struct route *way);
+    /* The face goes, and what was remembered for it. */
+    void (*forget)(face *self);
+} face_tasks;
 
 typedef struct face_options {
     const config *config; /* borrowed; replaced by face_set_sources */
@@ -22,6 +43,7 @@ typedef struct face_options {
     loop *loop;
     const seal_ring *ring;   /* borrowed; NULL: nothing can be sealed (a build without TLS) */
     session_store *sessions; /* borrowed; NULL: none is kept */
+    const face_tasks *tasks; /* NULL: it knows of none */
 } face_options;
 
 bay_err face_new(const face_options *options, face **out) BAY_MUST_CHECK;

@@ -66,12 +66,15 @@ void face_server_changed(face *self, const upstream *about)
 static void put_extensions(const face *self, const mcp_revision *revision, json_writer *out)
 {
     bool has_skills = (self->abilities & HAS_SKILLS) != 0;
-    if (!has_skills && (self->ring == NULL || revision->era == MCP_LEGACY)) {
+    bool has_tasks = self->tasks != NULL && self->ring != NULL && revision->era == MCP_MODERN;
+    if (!has_skills && !has_tasks) {
         return;
     }
     json_key_lit(out, "extensions");
     json_open_object(out);
-    task_put_extension(self, revision, out);
+    if (has_tasks) {
+        self->tasks->put_extension(self, revision, out);
+    }
     if (has_skills) {
         json_key_lit(out, MCP_EXTENSION_SKILLS);
         json_put_raw(out, STR("{\"directoryRead\":true}"));
@@ -104,7 +107,9 @@ void face_capabilities(void *user, const mcp_revision *revision, json_writer *ou
         json_key_lit(out, "logging");
         json_put_raw(out, STR("{}"));
     }
-    task_put_capability(self, revision, out);
+    if (self->tasks != NULL) {
+        self->tasks->put_capability(self, revision, out);
+    }
     if (revision->id >= MCP_REV_2025_11_25) {
         put_extensions(self, revision, out);
     }

@@ -7,7 +7,6 @@
 #include "gateway/parked.h"
 #include "gateway/questions.h"
 #include "gateway/rounds.h"
-#include "gateway/task.h"
 
 struct face {
     const config *config;
@@ -43,7 +42,8 @@ struct face {
     map elicitations;
     list elicited;
     uint64_t last_number;
-    task_book *tasks; /* NULL: nothing to remember */
+    const face_tasks *tasks;     /* NULL: it knows of none */
+    struct task_book *task_book; /* NULL: nothing to remember */
 };
 
 /* 0 where there is no loop (tests of what needs none). */
@@ -115,10 +115,10 @@ typedef struct route {
     mcp_request *request; /* NULL while it is parked */
     listing *owner;       /* keeps the tool's header table; may be NULL */
     upstream_call call;
-    json_doc params_doc; /* of rewritten params */
-    parked *parked;      /* NULL: it cannot be parked */
-    rounds *rounds;      /* NULL: the server has asked for nothing by input_required */
-    task_plan *task;     /* NULL: it has nothing to do with tasks */
+    json_doc params_doc;    /* of rewritten params */
+    parked *parked;         /* NULL: it cannot be parked */
+    rounds *rounds;         /* NULL: the server has asked for nothing by input_required */
+    struct task_plan *task; /* NULL: it has nothing to do with tasks */
     struct route_guard *guard;
     list questions; /* of a server of the handshake era, not answered yet */
     uint32_t last_question;

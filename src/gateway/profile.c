@@ -115,7 +115,8 @@ static bay_err profile_face(worker *self, const config_profile *profile, face **
                             .has_one_client = self->gateway->options.on_stdio,
                             .loop = self->loop,
                             .ring = self->ring,
-                            .sessions = self->sessions};
+                            .sessions = self->sessions,
+                            .tasks = &task_ops};
     bay_err err = face_new(&options, out);
     if (err == BAY_OK && self->is_settled) {
         face_settle(*out);

@@ -23,7 +23,9 @@ bool route_guard_leave(route_guard *self)
 void route_end(route *self)
 {
     list_remove(&self->link); /* if it waits for a list */
-    task_end(self);
+    if (self->task != NULL) {
+        self->face->tasks->end(self);
+    }
     questions_drop(self);
     rounds_free(self->rounds);
     self->rounds = NULL;
@@ -44,7 +46,10 @@ bool route_reply(route *self, bay_str id, bay_str result, int code, bay_str mess
 {
     route_guard guard;
     route_guard_enter(&guard, self);
-    upstream_call_answer(&self->call, id, task_answer(self, result), code, message);
+    if (self->task != NULL) {
+        result = self->face->tasks->answer(self, result);
+    }
+    upstream_call_answer(&self->call, id, result, code, message);
     return route_guard_leave(&guard);
 }
 
@@ -281,7 +286,8 @@ void route_to(face *self, mcp_request *request, upstream *to, bay_str rename,
         way->call.spec.param_table = &entry->item->params;
     }
     bay_str why;
-    int refused = task_admit(way, to, entry, &why);
+    const face_tasks *tasks = self->tasks;
+    int refused = tasks != NULL ? tasks->admit(way, to, entry, &why) : 0;
     if (refused != 0) {
         route_end(way);
         mcp_request_error(request, refused, why, (bay_str){NULL, 0});

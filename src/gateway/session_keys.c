@@ -1,9 +1,8 @@
-/* Reading the configured keys, and the one that lives in the store. */
+/* The configured keys, and the one that lives in the store. */
 #include "gateway/session_keys.h"
 
 #include <sys/stat.h>
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -11,49 +10,11 @@
 #include "base/str.h"
 #include "net/loop.h"
 #include "store/store.h"
-#include "wire/base64.h"
-#include "wire/chars.h"
 
-enum { HEX_LEN = 2 * SEAL_KEY_BYTES, DECODED_BYTES = SEAL_KEY_BYTES + 8, TURN_MS = 50 };
+enum { TURN_MS = 50 };
 
 static const bay_str key_table = STR_INIT("keys");
 static const bay_str key_name = STR_INIT("seal");
-
-/* ---- text */
-
-static bool read_hex(bay_str text, unsigned char *out)
-{
-    if (text.len != HEX_LEN) {
-        return false;
-    }
-    for (size_t i = 0; i < SEAL_KEY_BYTES; i++) {
-        int high = char_hex(text.at[2 * i]);
-        int low = char_hex(text.at[2 * i + 1]);
-        if (high < 0 || low < 0) {
-            return false;
-        }
-        out[i] = (unsigned char)(high << 4 | low);
-    }
-    return true;
-}
-
-static bool read_base64(bay_str text, base64_form form, unsigned char *out)
-{
-    char bytes[DECODED_BYTES] = {0};
-    buf decoded = {.at = bytes, .cap = sizeof(bytes), .max = sizeof(bytes)};
-    bool is_key = base64_decode(&decoded, text, form) == BAY_OK && decoded.len == SEAL_KEY_BYTES;
-    if (is_key) {
-        memcpy(out, bytes, SEAL_KEY_BYTES);
-    }
-    mem_wipe(bytes, sizeof(bytes));
-    return is_key;
-}
-
-bool session_key_read(bay_str text, unsigned char out[SEAL_KEY_BYTES])
-{
-    return read_hex(text, out) || read_base64(text, BASE64_STANDARD_LOOSE, out) ||
-           read_base64(text, BASE64_URL_LOOSE, out);
-}
 
 /* ---- the configured ones: the last one that is added is the one that seals */
 
@@ -62,7 +23,7 @@ static bay_err add_configured(seal_ring *ring, const config_list *keys)
     bay_err err = BAY_OK;
     for (size_t i = keys->count; err == BAY_OK && i-- > 0;) {
         unsigned char key[SEAL_KEY_BYTES];
-        err = session_key_read(keys->at[i], key) ? BAY_OK : BAY_INVALID;
+        err = seal_key_read(keys->at[i], key) ? BAY_OK : BAY_INVALID;
         if (err == BAY_OK) {
             err = seal_ring_add(ring, (bay_str){(const char *)key, sizeof(key)});
         }

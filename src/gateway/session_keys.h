@@ -9,10 +9,6 @@
 #include "auth/seal.h"
 #include "gateway/config.h"
 
-/* 32 bytes as 64 hexadecimal digits or as base64 (either alphabet, padded or not). False: neither.
- * `out` is to be wiped by the caller. */
-bool session_key_read(bay_str text, unsigned char out[SEAL_KEY_BYTES]);
-
 /* A ring for this configuration; NULL in *out where nothing can be sealed and nothing was asked
  * for. Blocks while it looks into the store's file.
  * Owns: the caller, until seal_ring_free. Errors: BAY_UNSUPPORTED: keys or a store are configured

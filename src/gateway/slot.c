@@ -346,7 +346,8 @@ static bay_err set_own_face(worker *self, slot *of, const catalog_source *source
                                 .worker = self->index,
                                 .loop = self->loop,
                                 .ring = self->ring,
-                                .sessions = self->sessions};
+                                .sessions = self->sessions,
+                                .tasks = &task_ops};
         err = face_new(&options, &of->face);
     }
     return err == BAY_OK ? face_set_sources(of->face, self->config, source, 1) : err;

@@ -17,30 +17,9 @@
 #ifndef GATEWAY_TASK_H
 #define GATEWAY_TASK_H
 
-#include "gateway/catalog.h"
-#include "gateway/task_book.h"
-#include "mcp/server.h"
+#include "gateway/face.h"
 
-struct face;
-struct route;
-typedef struct task_plan task_plan;
-
-/* What a face declares: the capability of the core, for an open capabilities object; and the
- * extension, for the object of that name inside it. Nothing where no token can be made. */
-void task_put_capability(const struct face *self, const mcp_revision *revision, json_writer *out);
-void task_put_extension(const struct face *self, const mcp_revision *revision, json_writer *out);
-
-/* Takes a request of tasks/get, tasks/update, tasks/cancel, tasks/result or tasks/list. */
-void task_request(struct face *self, mcp_request *request);
-
-/* Before a tools/call goes to `to`: makes its plan, if it needs one. 0, or the code of the JSON-RPC
- * error that refuses it; `out_text` says why. */
-int task_admit(struct route *way, upstream *to, const catalog_entry *entry, bay_str *out_text);
-/* An answer to the server's question, which names the task as the server does; `result` raw, and as
- * it is where the route waits for no task. The view lives as long as the route. */
-bay_str task_answer(struct route *way, bay_str result);
-/* The route ends, and its plan with it: a task that ran for this client alone is cancelled. NULL
- * plans are fine. */
-void task_end(struct route *way);
+/* For face_options. */
+extern const face_tasks task_ops;
 
 #endif

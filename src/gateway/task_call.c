@@ -27,7 +27,7 @@ void task_show(task_plan *self, json_val task, mcp_era from, task_status status)
     if (!self->is_session) {
         return; /* tasks/list is of 2025-11-25 alone */
     }
-    task_note *note = task_note_find(self->face->tasks, self->identity, self->token);
+    task_note *note = task_note_find(self->face->task_book, self->identity, self->token);
     task_book *book = note == NULL ? task_face_book(self->face) : NULL;
     if (book != NULL) {
         err_ignore(task_note_add(book, self->identity, self->token, ttl_of(task, from),
@@ -193,7 +193,7 @@ static bool is_asking(json_val result)
 /* tasks/result will hear of it, by the token that the client gave here. */
 static void remember_progress(task_plan *self, uint64_t of)
 {
-    task_note *note = task_note_find(self->face->tasks, self->identity, self->token);
+    task_note *note = task_note_find(self->face->task_book, self->identity, self->token);
     const mcp_request *request = self->way->request;
     if (note != NULL && request != NULL && of != 0) {
         err_ignore(task_note_follow(note, of, request->progress_token)); /* then it is not told */

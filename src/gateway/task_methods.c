@@ -76,7 +76,7 @@ static bool is_task(mcp_outcome *inout)
  * task failed. */
 static task_status status_for_session(const task_plan *self, json_val task)
 {
-    const task_note *note = task_note_find(self->face->tasks, self->identity, self->token);
+    const task_note *note = task_note_find(self->face->task_book, self->identity, self->token);
     task_status status = task_status_of(task);
     if (note != NULL && note->is_cancelled) {
         return TASK_CANCELLED;
@@ -129,7 +129,7 @@ static bool step_inlined(task_plan *self, mcp_outcome *inout)
 static void waiter_wake(task_waiter *waiter)
 {
     task_plan *self = CONTAINER_OF(waiter, task_plan, waiter);
-    task_holder *holder = task_holder_find(self->face->tasks, self->token);
+    task_holder *holder = task_holder_find(self->face->task_book, self->token);
     bool has_any = holder != NULL && holder->question_count > 0;
     mcp_outcome outcome;
     task_plan_hold(self);
@@ -239,7 +239,7 @@ static bool step_cancelled_for_session(task_plan *self, mcp_outcome *inout)
 {
     if (inout->kind == MCP_OUTCOME_RESULT) {
         task_show(self, self->task, MCP_MODERN, TASK_CANCELLED);
-        task_note *note = task_note_find(self->face->tasks, self->identity, self->token);
+        task_note *note = task_note_find(self->face->task_book, self->identity, self->token);
         if (note != NULL) {
             note->is_cancelled = true;
         }
@@ -292,7 +292,7 @@ static bool has_answers(mcp_request *request)
 
 static void update_holder(face *self, mcp_request *request)
 {
-    task_holder *holder = task_holder_find(self->tasks, request->name);
+    task_holder *holder = task_holder_find(self->task_book, request->name);
     if (!has_answers(request)) {
         refuse(request, RPC_INVALID_PARAMS,
                STR("tasks/update needs inputResponses, an object of objects"));
@@ -328,7 +328,7 @@ static void give_own_result(task_plan *self, const task_note *note)
 static void request_own(task_plan *self, mcp_request *request)
 {
     mcp_outcome outcome;
-    task_book *book = self->face->tasks;
+    task_book *book = self->face->task_book;
     if (book != NULL) {
         task_book_expire(book, loop_time_ms());
     }
@@ -357,7 +357,7 @@ static void request_own(task_plan *self, mcp_request *request)
  * told. */
 static void follow_progress(task_plan *self)
 {
-    const task_note *note = task_note_find(self->face->tasks, self->identity, self->token);
+    const task_note *note = task_note_find(self->face->task_book, self->identity, self->token);
     if (note != NULL && note->progress_of != 0 &&
         arena_dup(&self->memory, str_of(note->progress_token), &self->progress_token) == BAY_OK) {
         self->way->call.spec.progress_of = note->progress_of;
@@ -456,10 +456,10 @@ static void request_list(face *self, mcp_request *request)
     }
     bay_str identity = way->call.affinity.identity;
     buf_init(&text, LIST_BYTES);
-    if (self->tasks != NULL) {
-        task_book_expire(self->tasks, loop_time_ms());
+    if (self->task_book != NULL) {
+        task_book_expire(self->task_book, loop_time_ms());
     }
-    bay_err err = task_book_list(self->tasks, identity,
+    bay_err err = task_book_list(self->task_book, identity,
                                  json_get(request->message.params, STR("cursor")), &text);
     route_end(way);
     if (err == BAY_INVALID) {
@@ -480,7 +480,7 @@ static void refuse_capability(mcp_request *request)
         STR("{\"requiredCapabilities\":{\"extensions\":{\"" MCP_EXTENSION_TASKS "\":{}}}}"));
 }
 
-void task_request(face *self, mcp_request *request)
+static void task_request(face *self, mcp_request *request)
 {
     task_home home = TASK_AT_GATEWAY;
     bay_str server = {NULL, 0};
@@ -513,7 +513,8 @@ void task_request(face *self, mcp_request *request)
 
 /* ---- what a face declares -------------------------------------------------------------------- */
 
-void task_put_capability(const face *self, const mcp_revision *revision, json_writer *out)
+/* Nothing is declared where no token can be made. */
+static void task_put_capability(const face *self, const mcp_revision *revision, json_writer *out)
 {
     if (self->ring != NULL && revision->id == MCP_REV_2025_11_25) {
         json_key_lit(out, "tasks");
@@ -522,10 +523,26 @@ void task_put_capability(const face *self, const mcp_revision *revision, json_wr
     }
 }
 
-void task_put_extension(const face *self, const mcp_revision *revision, json_writer *out)
+static void task_put_extension(const face *self, const mcp_revision *revision, json_writer *out)
 {
     if (self->ring != NULL && revision->era == MCP_MODERN) {
         json_key_lit(out, MCP_EXTENSION_TASKS);
         json_put_raw(out, STR("{}"));
     }
 }
+
+static void task_forget(face *self)
+{
+    task_book_free(self->task_book);
+    self->task_book = NULL;
+}
+
+const face_tasks task_ops = {
+    .put_capability = task_put_capability,
+    .put_extension = task_put_extension,
+    .request = task_request,
+    .admit = task_admit,
+    .answer = task_answer,
+    .end = task_end,
+    .forget = task_forget,
+};

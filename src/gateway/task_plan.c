@@ -43,11 +43,11 @@ bool task_server_has_core(const upstream *of)
 
 task_book *task_face_book(face *self)
 {
-    if (self->tasks == NULL &&
-        task_book_new(self->loop, self->config->timeouts.answer_ms, &self->tasks) != BAY_OK) {
+    if (self->task_book == NULL &&
+        task_book_new(self->loop, self->config->timeouts.answer_ms, &self->task_book) != BAY_OK) {
         return NULL;
     }
-    return self->tasks;
+    return self->task_book;
 }
 
 uint64_t task_face_now(const face *self)
@@ -245,7 +245,7 @@ bay_str task_answer(route *way, bay_str result)
     json_val answer;
     buf text;
     bay_str named = result;
-    if (self == NULL || self->id.len == 0 || result.len == 0) {
+    if (self->id.len == 0 || result.len == 0) {
         return result;
     }
     buf_init(&text, TASK_PLAN_MEMORY);
@@ -311,9 +311,6 @@ task_plan *task_plan_new(route *way, bay_str server)
 void task_end(route *way)
 {
     task_plan *self = way->task;
-    if (self == NULL) {
-        return;
-    }
     way->task = NULL;
     self->is_over = true;
     task_plan_hold(self);

@@ -19,6 +19,8 @@ enum {
     TASK_KEYS = 1024, /* inputs of one task in its life: it is cancelled */
 };
 
+typedef struct task_plan task_plan;
+
 /* True: taken, the route lives on. False: the client gets `inout`, whose views live as the plan. */
 typedef bool (*task_step)(task_plan *self, mcp_outcome *inout);
 
@@ -53,6 +55,14 @@ struct task_plan {
     bool is_asking;
     buf answers; /* members of inputResponses */
 };
+
+/* What face_tasks asks for, see there. */
+/* Before a tools/call goes to `to`: makes its plan, if it needs one. */
+int task_admit(route *way, upstream *to, const catalog_entry *entry, bay_str *out_text);
+/* `result` raw, and as it is where the route waits for no task. */
+bay_str task_answer(route *way, bay_str result);
+/* The plan ends with its route: a task that ran for this client alone is cancelled. */
+void task_end(route *way);
 
 /* task_plan.c */
 /* NULL: out of memory. The route's events become the plan's. */

@@ -241,7 +241,8 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag
                                 .has_one_client = owner->options.on_stdio,
                                 .loop = self->loop,
                                 .ring = self->ring,
-                                .sessions = self->sessions};
+                                .sessions = self->sessions,
+                                .tasks = &task_ops};
         err = face_new(&options, &self->all);
     }
     if (err == BAY_OK && !owner->options.on_stdio) {

@@ -7,6 +7,7 @@
 #include "gateway/face.h"
 #include "gateway/freshness.h"
 #include "gateway/gateway.h"
+#include "gateway/task.h"
 #include "net/thread.h"
 #include "transport/mcp_http_face.h"
 #include "transport/mcp_stdio.h"

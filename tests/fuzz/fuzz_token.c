@@ -44,7 +44,7 @@ static void check_forged(bay_str principal, bay_str text)
     CHECK(!opens("call", principal, text, NOW, &out));
     CHECK(!token_worker(text, &worker) || str_starts(text, STR("pb")));
     (void)token_home(text, &worker);
-    (void)session_key_read(text, key);
+    (void)seal_key_read(text, key);
     buf_fini(&out);
 }
 

@@ -8,6 +8,10 @@
 #include "gateway/face.h"
 #include "net/loop.h"
 
+#ifndef STAGE_TASKS
+#define STAGE_TASKS NULL /* a face that knows of none */
+#endif
+
 enum { MAX_LINES = 64 };
 
 typedef struct peer { /* a client on a duplex carrier */
@@ -114,7 +118,8 @@ static inline void open_for(stage *self, const char *settings, const char *only,
                             .only = str_of(only),
                             .worker = 5,
                             .loop = self->loop,
-                            .ring = self->ring};
+                            .ring = self->ring,
+                            .tasks = STAGE_TASKS};
     assert_int_equal(face_new(&options, &self->face), BAY_OK);
     self->a = fake_new("a", true);
     self->b = fake_new("b", false);

@@ -3,10 +3,11 @@
 #ifndef TESTS_TASK_TESTING_H
 #define TESTS_TASK_TESTING_H
 
-#include "face_testing.h"
-
 #include "gateway/face_parts.h"
 #include "gateway/task_plan.h"
+
+#define STAGE_TASKS (&task_ops)
+#include "face_testing.h"
 
 enum { TOKEN = 512 };
 

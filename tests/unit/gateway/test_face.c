@@ -370,6 +370,30 @@ static void a_subscription_finds_its_server_when_the_list_comes(void **state)
     close_stage(&self);
 }
 
+/* Tasks are built on faces: where nobody has brought them, they are a method unknown. */
+static void without_tasks_none_are_declared_or_taken(void **state)
+{
+    stage self;
+    (void)state;
+    open_on_loop(&self, "workers: 1", "'protocolVersion':'2025-11-25','capabilities':{}");
+    say(&self.legacy, LEGACY("1", "tasks/get", "'taskId':'pb5.x'"));
+    assert_heard_part(&self.legacy, "'code':-32601");
+    peer other;
+    peer_open(&other, self.face);
+    say(&other, "{'jsonrpc':'2.0','id':0,'method':'initialize','params':{'protocolVersion':"
+                "'2025-11-25','capabilities':{},'clientInfo':{'name':'c','version':'1'}}}");
+    assert_non_null(strstr(other.lines[0], "\"tools\":{"));
+    assert_null(strstr(other.lines[0], "\"tasks\""));
+    forget(&other);
+    mcp_connection_close(other.connection);
+    say(&self.modern, MODERN("2", "server/discover", "'x':1"));
+    assert_non_null(strstr(self.modern.lines[0], "\"tools\":{"));
+    assert_null(strstr(self.modern.lines[0], "tasks"));
+    assert_null(strstr(self.modern.lines[0], "extensions"));
+    forget(&self.modern);
+    close_stage(&self);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -382,6 +406,7 @@ int main(void)
         cmocka_unit_test(cursors_of_another_face_are_refused),
         cmocka_unit_test(lists_are_good_for_what_is_left_of_the_least_time),
         cmocka_unit_test(subscriptions_follow_a_replaced_server),
+        cmocka_unit_test(without_tasks_none_are_declared_or_taken),
         cmocka_unit_test(a_subscription_finds_its_server_when_the_list_comes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

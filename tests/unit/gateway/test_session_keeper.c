@@ -28,38 +28,6 @@ static const config *load(const char *text)
 
 /* ---- keys */
 
-static void keys_are_32_bytes_in_two_spellings(void **state)
-{
-    static const char *const good[] = {
-        KEY_ONE,
-        "000102030405060708090A0B0C0D0E0F101112131415161718191A1B1C1D1E1F",
-        "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
-        "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8",
-    };
-    static const char *const bad[] = {
-        "",
-        "secret",
-        KEY_ONE "00",
-        "g00102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
-        "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8==",
-        "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHg==",
-        "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISI=",
-        "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8 ",
-    };
-    unsigned char key[SEAL_KEY_BYTES];
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
-        memset(key, 0xff, sizeof(key));
-        assert_true(session_key_read(str_of(good[i]), key));
-        for (size_t k = 0; k < sizeof(key); k++) {
-            assert_int_equal(key[k], k);
-        }
-    }
-    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        assert_false(session_key_read(str_of(bad[i]), key));
-    }
-}
-
 static void a_bad_key_is_not_told_to_anybody(void **state)
 {
     (void)state;
@@ -532,7 +500,6 @@ static void what_cannot_be_kept_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_are_32_bytes_in_two_spellings),
         cmocka_unit_test(a_bad_key_is_not_told_to_anybody),
 #if !defined(BAY_NO_TLS) && !defined(BAY_NO_SQLITE)
         cmocka_unit_test(the_first_key_seals_and_all_open),

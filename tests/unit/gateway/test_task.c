@@ -567,10 +567,10 @@ static void a_holder_that_nobody_looks_at_goes(void **state)
     begin_modern(&self, token);
     ask_for(&self.modern, GET("2"), token);
     fake_result(self.a, CORE("input_required", ""));
-    task_holders_expire(self.face->tasks, task_face_now(self.face) + 5000);
+    task_holders_expire(self.face->task_book, task_face_now(self.face) + 5000);
     assert_heard_part(&self.modern, "'status':'working'"); /* nobody asked: look again */
     assert_int_equal(self.a->held_count, 1);
-    task_holders_expire(self.face->tasks, task_face_now(self.face) + 601 * 1000);
+    task_holders_expire(self.face->task_book, task_face_now(self.face) + 601 * 1000);
     assert_int_equal(self.a->held_count, 0);
     assert_int_equal(self.a->cancels, 1);
     close_stage(&self);

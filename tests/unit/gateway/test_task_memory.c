@@ -1,8 +1,10 @@
 /* Each allocation of tasks fails in turn: nothing crashes or leaks, and whoever asked is answered.
  */
-#include "starving.h"
-
 #include "gateway/face_parts.h"
+#include "gateway/task_plan.h"
+
+#define STAGE_TASKS (&task_ops)
+#include "starving.h"
 
 enum { TOKEN = 512 };
 
@@ -160,8 +162,8 @@ static void play_starved(size_t index, size_t at)
     plays[index].play(&self);
     /* whatever went wrong, what the servers still owe is answered, and so is everybody */
     starved_settle(&self);
-    if (self.face->tasks != NULL) {
-        task_holders_expire(self.face->tasks, UINT64_MAX);
+    if (self.face->task_book != NULL) {
+        task_holders_expire(self.face->task_book, UINT64_MAX);
     }
     starved_settle(&self);
     assert_int_equal(mcp_connection_pending(self.modern.connection), 0);

@@ -4,6 +4,7 @@
 #include "upstream_testing.h"
 
 #include "face_testing.h"
+#include "gateway/task.h"
 
 /* ---- the server: a tool whose tasks ask for a name, once both clients wait for theirs ----------
  */
@@ -147,7 +148,8 @@ static void open_scene(scene *self)
     listing_fetch_init(&self->fetch, self->server, LISTING_TOOLS, listing_fetched, &self->ends);
     listing_fetch_start(&self->fetch, 5000);
     turn_until(self->loop, self->ends > 0);
-    face_options of_face = {.config = self->config, .loop = self->loop, .ring = self->ring};
+    face_options of_face = {
+        .config = self->config, .loop = self->loop, .ring = self->ring, .tasks = &task_ops};
     assert_int_equal(face_new(&of_face, &self->face), BAY_OK);
     catalog_source source = {.upstream = self->server,
                              .listings = {[LISTING_TOOLS] = self->fetch.current}};

@@ -256,7 +256,7 @@ static void a_result_that_came_at_once_is_kept(void **state)
     say(&self.legacy, LEGACY("5", "tasks/list", "'x':1"));
     assert_heard_part(&self.legacy, "'status':'completed'");
     assert_int_equal(self.a->sends, sends);
-    task_book_expire(self.face->tasks, UINT64_MAX);
+    task_book_expire(self.face->task_book, UINT64_MAX);
     ask_for(&self.legacy, LEGACY_TASK("6", "tasks/result"), token);
     assert_heard_part(&self.legacy, "'code':-32602,'message':'Task not found");
     say(&self.legacy, LEGACY("7", "tasks/list", "'x':1"));
@@ -421,7 +421,7 @@ static void a_storm_of_tasks_is_bounded(void **state)
         fake_result(self.a, "{'content':[]}");
         forget(&self.legacy);
     }
-    assert_int_equal(self.face->tasks->notes.len, TASK_NOTES_EACH);
+    assert_int_equal(self.face->task_book->notes.len, TASK_NOTES_EACH);
     int pages = 0;
     int tasks = 0;
     char cursor[64] = "";
