@@ -60,7 +60,7 @@ endfunction()
 # What a request passes is compiled for speed in release builds; all else, which runs at the start, once
 # per tool or rarely and is two thirds of the code, for size. Names are beginnings.
 set(bay_hot
-    base/ json/ rpc/ gateway/ agents/ wire/base64 wire/chars wire/grpc_frame wire/header wire/http1 wire/sse
+    base/ json/ rpc/ agents/ upstream/ catalog/ sessions/ downstream/ tasks/ gateway/worker\\. wire/base64 wire/chars wire/grpc_frame wire/header wire/http1 wire/sse
     net/fd_stream net/http2 net/http_ net/line_ net/loop net/socket\\. net/socket_tls net/stream_queue net/timer net/tls\\.
     schema/check schema/format\\. schema/format_time schema/pattern_match
     mcp/ a2a/ transport/ net/process
@@ -107,7 +107,13 @@ bay_room(a2a room_base room_json room_wire room_rpc)
 bay_room(transport room_mcp room_a2a room_net room_wire room_rpc room_json room_base)
 bay_room(sdk room_transport room_schema room_store room_auth)
 bay_room(agents room_sdk room_transport)
-bay_room(gateway room_agents room_sdk room_transport PkgConfig::YAML)
+bay_room(config room_mcp room_auth room_net PkgConfig::YAML)
+bay_room(upstream room_config room_transport)
+bay_room(catalog room_upstream)
+bay_room(sessions room_config room_store)
+bay_room(downstream room_catalog room_sessions)
+bay_room(tasks room_downstream)
+bay_room(gateway room_tasks room_agents)
 bay_room(cli room_gateway room_sdk)
 
 # Links a program of one file to the rooms that it includes, and through them to those below.

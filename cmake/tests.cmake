@@ -5,7 +5,7 @@ include(CTest)
 
 # The tests of the rooms that run threads; what ThreadSanitizer is for.
 add_custom_target(threaded_tests)
-set(bay_threaded net auth store transport sdk agents gateway contract scenario)
+set(bay_threaded net auth store transport sdk agents upstream sessions gateway contract scenario)
 
 # What the gateway's tests put behind it: a server that breaks the rules as it is told.
 add_executable(bad_server ${CMAKE_SOURCE_DIR}/tests/support/bad_server.c)
@@ -43,8 +43,11 @@ if(CMOCKA)
         if(room IN_LIST bay_threaded)
             add_dependencies(threaded_tests ${target})
         endif()
-        if(room STREQUAL "gateway" OR room STREQUAL "scenario" OR target STREQUAL "test_sdk_client_stdio")
+        if(room MATCHES "^(upstream|gateway|scenario)$" OR target STREQUAL "test_sdk_client_stdio")
             add_dependencies(${target} bad_server list_server sweep_hand)
+        endif()
+        if(target STREQUAL "test_sessions_keeper") # over HTTP
+            target_link_libraries(${target} PRIVATE room_transport)
         endif()
         if(target MATCHES "_sandbox")
             add_dependencies(${target} escape_server)
@@ -60,7 +63,8 @@ if(CMOCKA)
         set_tests_properties(${room}/${short} PROPERTIES TIMEOUT ${patience})
     endfunction()
 
-    foreach(room base json wire net schema rpc store auth mcp a2a transport sdk agents gateway cli)
+    foreach(room base json wire net schema rpc store auth mcp a2a transport sdk agents config upstream catalog
+            sessions downstream tasks gateway cli)
         file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${room}/test_*.c)
         bay_leave_out(files)
         foreach(file ${files})

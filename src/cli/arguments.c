@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "cli/arguments_table.h"
-#include "gateway/config_internal.h"
+#include "config/internal.h"
 
 typedef struct parser {
     cli_arguments *out;

@@ -5,7 +5,7 @@
 #define CLI_ARGUMENTS_H
 
 #include "base/buf.h"
-#include "gateway/config.h"
+#include "config/config.h"
 #include "patchbay/types.h"
 
 typedef enum cli_command {

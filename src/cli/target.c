@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "cli/commands.h"
 #include "cli/say.h"
-#include "gateway/server_sandbox.h"
+#include "config/server_sandbox.h"
 
 enum {
     MEMORY = 32 << 20,

@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "gateway/session_keys.h"
 #include "gateway/worker.h"
+#include "sessions/keys.h"
 
 enum { MOST_WORKERS = 256, MOST_ROUNDS = 1000 };
 

@@ -9,7 +9,7 @@
 #ifndef GATEWAY_GATEWAY_H
 #define GATEWAY_GATEWAY_H
 
-#include "gateway/config.h"
+#include "config/config.h"
 #include "patchbay/types.h"
 
 typedef struct gateway gateway;

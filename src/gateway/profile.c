@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "gateway/filter.h"
+#include "catalog/filter.h"
 #include "gateway/worker.h"
 
 typedef struct parting {

@@ -15,8 +15,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "gateway/agents.h"
-#include "gateway/session_keys.h"
 #include "gateway/worker.h"
+#include "sessions/keys.h"
 
 typedef struct reload_step {
     struct reload *reload;

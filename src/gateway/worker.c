@@ -7,9 +7,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "gateway/agents.h"
-#include "gateway/token.h"
 #include "gateway/worker.h"
 #include "net/socket.h"
+#include "sessions/token.h"
 
 enum {
     TICK_MS = 1000,

@@ -4,11 +4,11 @@
 #include <stdatomic.h>
 
 #include "agents/agents.h"
-#include "gateway/face.h"
-#include "gateway/freshness.h"
+#include "catalog/freshness.h"
+#include "downstream/face.h"
 #include "gateway/gateway.h"
-#include "gateway/task.h"
 #include "net/thread.h"
+#include "tasks/task.h"
 #include "transport/mcp_http_face.h"
 #include "transport/mcp_stdio.h"
 

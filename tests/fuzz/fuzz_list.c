@@ -8,8 +8,8 @@
 
 #include "base/check.h"
 #include "base/str.h"
-#include "gateway/catalog.h"
-#include "gateway/upstream_parts.h"
+#include "catalog/catalog.h"
+#include "upstream/parts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

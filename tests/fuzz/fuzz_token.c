@@ -10,8 +10,8 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "gateway/session_keys.h"
-#include "gateway/token.h"
+#include "sessions/keys.h"
+#include "sessions/token.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -17,6 +17,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef BAY_TEST_BINARY_DIR
+#define BAY_TEST_BINARY_DIR "." /* for readers of this header alone */
+#endif
+
 static inline size_t sweep_setting(const char *name, size_t otherwise)
 {
     const char *text = getenv(name);

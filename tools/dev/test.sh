@@ -115,7 +115,7 @@ command_test() {
     test_seeds
     test_build tsan tsan threaded_tests
     # The sweeps play whole sessions on one thread.
-    test_ctest tsan tsan -R '^(net|store|transport|sdk|agents|gateway|contract|scenario)/' -E '^scenario/sweep_'
+    test_ctest tsan tsan -R '^(net|store|transport|sdk|agents|upstream|sessions|gateway|contract|scenario)/' -E '^scenario/sweep_'
     # Without TLS, SQLite and regular expressions: what is left works, and what is not there says so.
     # Left out are the tests of what needs them: sealed rounds, digests of skills, tasks in a file.
     local needy='contract/stores|sdk/(client_meets_server|client_skills|main|questions|rounds|task_threads|tasks|tasks_troubled)'

@@ -2,7 +2,7 @@
  * and no call is lost. With one loop, and with several that share the processes. */
 #include "support/gateway_rig.h"
 
-#include "gateway/face_parts.h"
+#include "downstream/face_parts.h"
 
 #define TOP "{'timeouts':{'drain':'10s','terminate':'200ms','kill':'200ms'},'mcpServers':{"
 #define HASTY "{'timeouts':{'drain':'50ms','terminate':'50ms','kill':'50ms'},'mcpServers':{"

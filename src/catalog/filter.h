@@ -1,0 +1,39 @@
+/* What the configuration says of single tools, prompts and resources: whether they are shown, under
+ * which name, with which description. Patterns are globs: '*' stands for any text, '?' for one
+ * character, everything else for itself. */
+#ifndef CATALOG_FILTER_H
+#define CATALOG_FILTER_H
+
+#include "catalog/listing.h"
+
+/* Time: at most the product of both lengths, whatever the pattern. */
+bool filter_glob(bay_str pattern, bay_str text);
+
+/* Appends a URI as a server reads it: percent-encoding undone, no dot segments, no fragment, a file
+ * as "file:///…". Errors stick in `out`. */
+void filter_uri_read(buf *out, bay_str text);
+/* Does a pattern match the URI when both are read so? `otherwise`: the answer when there is no
+ * memory to tell, or it is too long. */
+bool filter_uri_matches(const config_list *globs, bay_str text, bool otherwise);
+
+/* By the server's own name, URI or template. */
+bool filter_exposes(const config_server *server, listing_kind kind, bay_str key);
+/* The same as far as it is about being hidden by name: for URIs that a template admitted. */
+bool filter_hides(const config_server *server, listing_kind kind, bay_str key);
+/* The name to show for the server's own; the same where none is given. */
+bay_str filter_rename(const config_server *server, listing_kind kind, bay_str key);
+/* The other way round; false when the server shows nothing by that name. */
+bool filter_own_name(const config_server *server, listing_kind kind, bay_str shown, bay_str *out);
+/* `at` NULL: the server's own stays. */
+bay_str filter_description(const config_server *server, listing_kind kind, bay_str key);
+
+/* `profile` may be NULL: everything. `shown`: with the server's name before it, or a URI. */
+bool filter_admits(const config_profile *profile, listing_kind kind, bay_str shown);
+bool filter_has_server(const config_profile *profile, bay_str server);
+
+/* Numbers that differ where the functions above may answer otherwise: for a reload that looks for
+ * what has changed. */
+uint64_t filter_rules(const config_server *server);
+uint64_t filter_part(const config_profile *profile);
+
+#endif

@@ -1,0 +1,164 @@
+/* URIs as a server reads them. A file behind "%73ecret", "a/../secret" or "file://localhost/secret"
+ * is the same as behind "secret": what is hidden by one spelling must not be read by another, and
+ * what is admitted by its beginning must not lead out again by "..". */
+#include <string.h>
+
+#include "base/str.h"
+#include "catalog/filter.h"
+#include "wire/chars.h"
+
+enum { URI_BYTES = 64 * 1024 }; /* of one that is looked at: a longer one is shown to nobody */
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* 0: it has none. */
+static size_t scheme_len(bay_str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char c = lower(text.at[i]);
+        bool is_letter = c >= 'a' && c <= 'z';
+        if (c == ':') {
+            return i;
+        }
+        if (!is_letter &&
+            (i == 0 || !((c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.'))) {
+            return 0;
+        }
+    }
+    return 0;
+}
+
+static void write_decoded(buf *out, bay_str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        int high = text.at[i] == '%' && i + 2 < text.len ? char_hex(text.at[i + 1]) : -1;
+        int low = high >= 0 ? char_hex(text.at[i + 2]) : -1;
+        if (low >= 0) {
+            buf_char(out, (char)(high << 4 | low));
+            i += 2;
+        } else {
+            buf_char(out, text.at[i]);
+        }
+    }
+}
+
+/* Scheme and authority in their usual form; returns what is behind them. */
+static bay_str write_start(buf *out, bay_str text, bool *out_is_file)
+{
+    static const bay_str local = STR_INIT("localhost");
+    size_t scheme = scheme_len(text);
+    *out_is_file = str_eq_nocase(str_head(text, scheme), STR("file"));
+    for (size_t i = 0; i < scheme; i++) {
+        buf_char(out, lower(text.at[i]));
+    }
+    if (scheme > 0) {
+        buf_char(out, ':');
+        text = str_from(text, scheme + 1);
+    }
+    if (scheme == 0 || !str_starts(text, STR("//"))) {
+        if (*out_is_file && str_starts(text, STR("/"))) {
+            buf_lit(out, "//");
+        }
+        return text;
+    }
+    bay_str behind = str_from(text, 2);
+    size_t end = 0;
+    while (end < behind.len && memchr("/?#", behind.at[end], 3) == NULL) {
+        end++;
+    }
+    buf_lit(out, "//");
+    if (!*out_is_file || !str_eq_nocase(str_head(behind, end), local)) {
+        write_decoded(out, str_head(behind, end));
+    }
+    return str_from(behind, end);
+}
+
+static size_t cut_last(const buf *out, size_t start, size_t len)
+{
+    while (len > start && out->at[len - 1] != '/') {
+        len--;
+    }
+    return len > start ? len - 1 : start; /* and the slash before it */
+}
+
+/* The path from `start` on without segments that mean nothing; of a file, without empty ones. */
+static void tidy_path(buf *out, size_t start, bool is_file)
+{
+    size_t to = start;
+    size_t from = start;
+    while (from < out->len) {
+        size_t next = from + 1;
+        while (next < out->len && out->at[next] != '/') {
+            next++;
+        }
+        bool is_slashed = out->at[from] == '/';
+        bay_str name = {out->at + from + is_slashed, next - from - is_slashed};
+        bool is_last = next == out->len;
+        bool is_up = str_eq(name, STR(".."));
+        if (is_up) {
+            to = cut_last(out, start, to);
+        }
+        if (is_up || str_eq(name, STR(".")) || (is_file && name.len == 0 && !is_last)) {
+            if (is_last) {
+                out->at[to++] = '/';
+            }
+        } else {
+            memmove(out->at + to, out->at + from, next - from);
+            to += next - from;
+        }
+        from = next;
+    }
+    out->len = to;
+}
+
+void filter_uri_read(buf *out, bay_str text)
+{
+    bool is_file;
+    bay_str rest = write_start(out, text, &is_file);
+    rest = str_head(rest, str_find(rest, '#'));
+    size_t query = str_find(rest, '?');
+    size_t start = out->len;
+    write_decoded(out, str_head(rest, query));
+    if (out->err != BAY_OK) {
+        return;
+    }
+    for (size_t i = start; is_file && i < out->len; i++) {
+        out->at[i] = out->at[i] == '\\' ? '/' : out->at[i];
+    }
+    tidy_path(out, start, is_file);
+    if (!is_file) {
+        write_decoded(out, str_from(rest, query));
+    }
+}
+
+/* A pattern in the form its URIs are brought to; its stars and question marks stay what they are.
+ */
+static void read_pattern(buf *out, bay_str pattern)
+{
+    bool is_file;
+    bay_str rest = write_start(out, pattern, &is_file);
+    write_decoded(out, rest);
+}
+
+bool filter_uri_matches(const config_list *globs, bay_str text, bool otherwise)
+{
+    buf read;
+    buf pattern;
+    bool is_match = false;
+    buf_init(&read, URI_BYTES);
+    buf_init(&pattern, SIZE_MAX / 2);
+    filter_uri_read(&read, text);
+    bay_err err = read.err;
+    for (size_t i = 0; i < globs->count && err == BAY_OK && !is_match; i++) {
+        buf_clear(&pattern);
+        read_pattern(&pattern, globs->at[i]);
+        err = pattern.err;
+        is_match = err == BAY_OK && filter_glob(buf_view(&pattern), buf_view(&read));
+    }
+    buf_fini(&read);
+    buf_fini(&pattern);
+    return err == BAY_OK ? is_match : otherwise;
+}

@@ -1,0 +1,364 @@
+#include "catalog/listing.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "catalog/older_tools.h"
+
+enum { CURSOR_SEED = 0xc5 };
+
+static const struct {
+    bay_str result_key;
+    bay_str item_key;
+    bay_str capability;
+    mcp_method_id method;
+} kinds[LISTING_KINDS] = {
+    [LISTING_TOOLS] = {STR_INIT("tools"), STR_INIT("name"), STR_INIT("tools"), MCP_TOOLS_LIST},
+    [LISTING_RESOURCES] = {STR_INIT("resources"), STR_INIT("uri"), STR_INIT("resources"),
+                           MCP_RESOURCES_LIST},
+    [LISTING_TEMPLATES] = {STR_INIT("resourceTemplates"), STR_INIT("uriTemplate"),
+                           STR_INIT("resources"), MCP_RESOURCES_TEMPLATES_LIST},
+    [LISTING_PROMPTS] = {STR_INIT("prompts"), STR_INIT("name"), STR_INIT("prompts"),
+                         MCP_PROMPTS_LIST},
+};
+
+bay_str listing_result_key(listing_kind kind)
+{
+    return kinds[kind].result_key;
+}
+
+static listing *listing_new(void)
+{
+    listing *self = mem_zalloc(sizeof(*self));
+    if (self != NULL) {
+        self->references = 1;
+        arena_init(&self->memory, LISTING_MAX_BYTES);
+    }
+    return self;
+}
+
+listing *listing_ref(listing *self)
+{
+    self->references++;
+    return self;
+}
+
+void listing_unref(listing *self)
+{
+    if (self != NULL && --self->references == 0) {
+        arena_fini(&self->memory);
+        mem_free(self->items);
+        mem_free(self);
+    }
+}
+
+static bool listing_equal(const listing *a, const listing *b)
+{
+    if (a == NULL || b == NULL || a->count != b->count) {
+        return false;
+    }
+    for (size_t i = 0; i < a->count; i++) {
+        if (!str_eq(a->items[i].raw, b->items[i].raw) ||
+            a->items[i].gains_tasks != b->items[i].gains_tasks) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bay_err listing_push(listing *self, listing_item item)
+{
+    if (self->count >= LISTING_MAX_ITEMS) {
+        return BAY_LIMIT;
+    }
+    if (self->count == self->cap) {
+        size_t cap = self->cap == 0 ? 16 : self->cap * 2;
+        listing_item *items = mem_resize(self->items, cap * sizeof(*items));
+        if (items == NULL) {
+            return BAY_NOMEM;
+        }
+        self->items = items;
+        self->cap = cap;
+    }
+    self->items[self->count++] = item;
+    return BAY_OK;
+}
+
+static bool is_named(listing_kind kind)
+{
+    return kind == LISTING_TOOLS || kind == LISTING_PROMPTS;
+}
+
+/* Says which and why, the first few times. */
+static bay_err leave_out(listing_fetch *fetch, bay_str key, const char *why)
+{
+    if (fetch->left_out++ < LISTING_COMPLAINTS) {
+        LOG(LOG_WARN, "catalog", "%s: an item of %.*s was left out: \"%.*s\": %s",
+            upstream_name(fetch->upstream).at, BAY_STR(kinds[fetch->kind].result_key),
+            BAY_STR(str_head(key, 100)), why);
+    }
+    return BAY_OK;
+}
+
+static void read_tasks(listing_item *item, json_val tool, const upstream *from)
+{
+    const mcp_revision *revision = upstream_revision(from);
+    json_val execution = json_get(tool, STR("execution"));
+    json_val support = json_get(execution, STR("taskSupport"));
+    item->gains_tasks = json_is(execution, JSON_MISSING) && revision != NULL &&
+                        revision->era == MCP_MODERN &&
+                        upstream_has(from, STR("extensions." MCP_EXTENSION_TASKS));
+    item->tasks = json_str_eq(support, STR("required")) ? LISTING_TASKS_REQUIRED
+                  : json_str_eq(support, STR("optional")) || item->gains_tasks
+                      ? LISTING_TASKS_OPTIONAL
+                      : LISTING_TASKS_FORBIDDEN;
+}
+
+/* What a server says of its tool counts for its own harm only. */
+static bool is_repeatable(json_val tool)
+{
+    json_val hints = json_get(tool, STR("annotations"));
+    return json_true(json_get(hints, STR("readOnlyHint"))) ||
+           json_true(json_get(hints, STR("idempotentHint")));
+}
+
+/* One item of a page. */
+static bay_err listing_add(listing_fetch *fetch, json_val value)
+{
+    listing *into = fetch->next;
+    listing_item item = {.value = value, .raw = json_raw(value)};
+    bay_err err = json_pick(value, &kinds[fetch->kind].item_key, 1, &item.key_val, NULL);
+    if (err == BAY_DUPLICATE) {
+        return leave_out(fetch, (bay_str){"", 0}, "it has two names");
+    }
+    err = err == BAY_OK ? json_str(item.key_val, &into->memory, &item.key) : err;
+    if (err == BAY_NOMEM || err == BAY_LIMIT) {
+        return err;
+    }
+    if (err != BAY_OK || item.key.len == 0) {
+        return leave_out(fetch, (bay_str){"", 0}, "it has no name");
+    }
+    if (item.key.len > (is_named(fetch->kind) ? LISTING_NAME_BYTES : LISTING_URI_BYTES)) {
+        return leave_out(fetch, item.key, "its name is too long");
+    }
+    bool is_over_http = upstream_config(fetch->upstream)->url.len > 0;
+    bay_diag diag = {0};
+    if (fetch->kind == LISTING_TOOLS) {
+        into->free_outputs += older_tools_is_free(value);
+        read_tasks(&item, value, fetch->upstream);
+        item.is_repeatable = is_repeatable(value);
+    }
+    if (fetch->kind == LISTING_TOOLS && is_over_http) {
+        err = mcp_param_table_read(&item.params, json_get(value, STR("inputSchema")), &into->memory,
+                                   &diag);
+        if (err == BAY_PROTOCOL) {
+            /* mcp 2026-07-28 streamable-http: a client leaves such a tool out, not the list */
+            return leave_out(fetch, item.key, diag.text);
+        }
+    }
+    return err == BAY_OK ? listing_push(into, item) : err;
+}
+
+static void fetch_end(listing_fetch *self, bool is_good)
+{
+    bool is_changed = is_good && !listing_equal(self->current, self->next);
+    bool is_again = self->is_stale;
+    if (self->left_out > LISTING_COMPLAINTS) {
+        LOG(LOG_WARN, "catalog", "%s: %zu items of %.*s were left out in all",
+            upstream_name(self->upstream).at, self->left_out,
+            BAY_STR(kinds[self->kind].result_key));
+    }
+    if (is_changed) {
+        listing_unref(self->current);
+        self->current = self->next;
+        self->next = NULL;
+    }
+    listing_unref(self->next);
+    self->next = NULL;
+    self->is_under_way = false;
+    self->is_stale = false;
+    self->is_good = is_good;
+    uint32_t timeout_ms = self->call.spec.timeout_ms;
+    self->done(self->user, self, is_changed);
+    if (is_again && !self->is_under_way) {
+        listing_fetch_start(self, timeout_ms);
+    }
+}
+
+static void fetch_fail(listing_fetch *self, const char *why)
+{
+    LOG(LOG_WARN, "catalog", "%s: %.*s could not be read: %s; %s", upstream_name(self->upstream).at,
+        BAY_STR(mcp_method_of(kinds[self->kind].method)->text), why,
+        self->current != NULL ? "the earlier list stays" : "it shows none");
+    fetch_end(self, false);
+}
+
+/* Has a cursor come before in this fetch? Without memory for it the number of pages is the bound.
+ */
+static bool is_circle(listing_fetch *self, bay_str cursor)
+{
+    uint64_t hash = str_hash(cursor, CURSOR_SEED);
+    if (self->cursors == NULL) {
+        self->cursors = mem_array(LISTING_MAX_PAGES, sizeof(*self->cursors));
+    }
+    for (unsigned i = 1; self->cursors != NULL && i < self->pages; i++) {
+        if (self->cursors[i] == hash) {
+            return true;
+        }
+    }
+    if (self->cursors != NULL && self->pages < LISTING_MAX_PAGES) {
+        self->cursors[self->pages] = hash;
+    }
+    return false;
+}
+
+/* False: there is no going on from here. */
+static bool fetch_ask(listing_fetch *self, json_val cursor)
+{
+    self->call.spec.params = JSON_NONE;
+    if (!json_is(cursor, JSON_MISSING)) {
+        bay_str raw = json_raw(cursor);
+        if (is_circle(self, raw)) {
+            return false;
+        }
+        buf_clear(&self->params);
+        buf_lit(&self->params, "{\"cursor\":");
+        buf_str(&self->params, raw);
+        buf_char(&self->params, '}');
+        arena_reset(&self->params_memory);
+        if (self->params.err != BAY_OK || json_parse(&self->params_doc, buf_view(&self->params),
+                                                     NULL, &self->params_memory, NULL) != BAY_OK) {
+            self->params_doc = (json_doc){0};
+            return false;
+        }
+        self->call.spec.params = json_root(&self->params_doc);
+    }
+    upstream_send(self->upstream, &self->call);
+    return true;
+}
+
+/* mcp 2026-07-28 server/utilities/caching: positive, or immediately stale. */
+static void take_hint(listing_fetch *self, json_val value)
+{
+    uint64_t ttl_ms = 0;
+    const mcp_revision *revision = upstream_revision(self->upstream);
+    if (revision == NULL || revision->era != MCP_MODERN || json_uint64(value, &ttl_ms) != BAY_OK) {
+        ttl_ms = 0;
+    }
+    if (self->pages == 0 || ttl_ms < self->ttl_ms) {
+        self->ttl_ms = ttl_ms < UINT32_MAX ? (uint32_t)ttl_ms : UINT32_MAX;
+    }
+}
+
+/* Takes a page into `next`: the bytes are copied once, the items are views into the copy. */
+static bay_err fetch_take(listing_fetch *self, json_val result, json_val *out_cursor)
+{
+    bay_str text;
+    json_doc *doc = arena_alloc(&self->next->memory, sizeof(*doc));
+    bay_err err = doc != NULL ? arena_dup(&self->next->memory, json_raw(result), &text) : BAY_NOMEM;
+    if (err == BAY_OK) {
+        err = json_parse(doc, text, NULL, &self->next->memory, NULL);
+    }
+    if (err != BAY_OK) {
+        return err;
+    }
+    json_val items = json_get(json_root(doc), kinds[self->kind].result_key);
+    if (!json_is(items, JSON_ARRAY)) {
+        return BAY_PROTOCOL;
+    }
+    json_iter iter = json_iter_of(items);
+    while (err == BAY_OK && json_next(&iter)) {
+        err = listing_add(self, iter.value);
+    }
+    json_val cursor = json_get(json_root(doc), STR("nextCursor"));
+    *out_cursor = json_is(cursor, JSON_STRING) ? cursor : JSON_NONE;
+    take_hint(self, json_get(json_root(doc), STR("ttlMs")));
+    return err;
+}
+
+static void fetch_done(void *user, const mcp_outcome *outcome)
+{
+    listing_fetch *self = user;
+    json_val cursor = JSON_NONE;
+    if (outcome->kind == MCP_OUTCOME_ERROR && outcome->error_code == RPC_METHOD_NOT_FOUND) {
+        fetch_end(self, true); /* it has none of these */
+        return;
+    }
+    if (outcome->kind != MCP_OUTCOME_RESULT) {
+        fetch_fail(self, outcome->kind == MCP_OUTCOME_FAILED ? outcome->text
+                                                             : "the server answered with an error");
+        return;
+    }
+    bay_err err = fetch_take(self, outcome->result, &cursor);
+    if (err != BAY_OK && (err != BAY_LIMIT || self->next->count == 0)) {
+        fetch_fail(self, bay_err_text(err));
+        return;
+    }
+    if (err == BAY_OK && json_is(cursor, JSON_MISSING)) {
+        fetch_end(self, true);
+        return;
+    }
+    if (err == BAY_LIMIT || ++self->pages >= LISTING_MAX_PAGES || !fetch_ask(self, cursor)) {
+        LOG(LOG_WARN, "catalog", "%s: its list of %.*s does not end; cut after %zu items",
+            upstream_name(self->upstream).at, BAY_STR(kinds[self->kind].result_key),
+            self->next->count);
+        fetch_end(self, true);
+    }
+}
+
+static void fetch_notified(void *user, mcp_method_id method, json_val params)
+{
+    (void)user;
+    (void)method;
+    (void)params;
+}
+
+static const upstream_call_events fetch_events = {.notified = fetch_notified, .done = fetch_done};
+
+void listing_fetch_init(listing_fetch *self, upstream *from, listing_kind kind,
+                        void (*done)(void *user, listing_fetch *self, bool is_changed), void *user)
+{
+    *self = (listing_fetch){.upstream = from, .kind = kind, .done = done, .user = user};
+    buf_init(&self->params, 1 << 20);
+    arena_init(&self->params_memory, 4 << 20);
+    self->call.events = &fetch_events;
+    self->call.user = self;
+}
+
+void listing_fetch_fini(listing_fetch *self)
+{
+    upstream_call_cancel(&self->call, STR("the gateway is closing"));
+    listing_unref(self->next);
+    listing_unref(self->current);
+    mem_free(self->cursors);
+    buf_fini(&self->params);
+    arena_fini(&self->params_memory);
+}
+
+void listing_fetch_start(listing_fetch *self, uint32_t timeout_ms)
+{
+    if (self->is_under_way) {
+        self->is_stale = true;
+        return;
+    }
+    self->is_under_way = true;
+    self->pages = 0;
+    self->left_out = 0;
+    self->ttl_ms = 0;
+    self->params_doc = (json_doc){0};
+    self->next = listing_new();
+    if (self->next == NULL) {
+        fetch_fail(self, bay_err_text(BAY_NOMEM));
+        return;
+    }
+    if (!upstream_has(self->upstream, kinds[self->kind].capability)) {
+        fetch_end(self, true);
+        return;
+    }
+    self->call.spec = (mcp_call_spec){.method = mcp_method_of(kinds[self->kind].method)->text,
+                                      .log_level = MCP_LOG_NONE,
+                                      .timeout_ms = timeout_ms};
+    (void)fetch_ask(self, JSON_NONE);
+}

@@ -1,0 +1,44 @@
+/* A segment of a catalog: what one server shows of one kind on one face, rendered. Immutable and
+ * counted (by one loop): a refresh of one server makes one segment anew and leaves all others as
+ * they are; a list that a client is in the middle of keeps the segments it began with. */
+#ifndef CATALOG_SEGMENT_H
+#define CATALOG_SEGMENT_H
+
+#include "catalog/listing.h"
+
+enum { SEGMENT_MAX_BYTES = 2 * LISTING_MAX_BYTES };
+
+typedef struct catalog_entry {
+    bay_str shown; /* the name, URI or template clients use */
+    const listing_item *item;
+    upstream *upstream;
+    listing *owner;   /* keeps `item` */
+    bay_str describe; /* in place of its description; `at` NULL: none */
+} catalog_entry;
+
+typedef struct catalog_segment {
+    unsigned references;
+    uint64_t hash; /* of `text`; the same on every loop */
+    listing *from;
+    arena memory;           /* everything below but the text */
+    catalog_entry *entries; /* what is shown, in the server's order */
+    uint32_t *places;       /* for each of the server's candidates: 1 + its entry; 0: not shown */
+    size_t *starts;         /* count + 1 of them, as if a comma followed the last item */
+    size_t count;
+    buf text; /* the items as shown, separated by commas */
+} catalog_segment;
+
+/* For a listing of `candidates` items, none shown yet. NULL: out of memory. */
+catalog_segment *catalog_segment_new(listing *from, size_t candidates);
+catalog_segment *catalog_segment_ref(catalog_segment *self);
+void catalog_segment_unref(catalog_segment *self); /* NULL is fine */
+
+/* While it is being made: shows the candidate under `shown`, which is copied. `describe` with `at`
+ * NULL: the description stays as it is. Everything else goes byte for byte. */
+bay_err catalog_segment_add(catalog_segment *self, size_t candidate, upstream *from,
+                            const listing_item *item, bay_str shown,
+                            bay_str describe) BAY_MUST_CHECK;
+/* The end of it. */
+bay_err catalog_segment_seal(catalog_segment *self) BAY_MUST_CHECK;
+
+#endif

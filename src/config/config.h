@@ -1,0 +1,350 @@
+/* The configuration of the gateway: read from YAML or JSON once, checked whole, then never changed.
+ * A reload loads a second object and compares. The keys stand in keys.def, which also makes
+ * docs/config.md and docs/config.schema.json.
+ *
+ * Threads: a loaded config is immutable and may be read from any thread that holds a reference; the
+ * count is atomic. Every string ends in a NUL that its length does not count and holds no other.
+ * Secrets (values of env and headers, and whatever came from the environment) live only in the
+ * object, which wipes its memory at the end; no message of the report ever quotes a value. */
+#ifndef CONFIG_CONFIG_H
+#define CONFIG_CONFIG_H
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "mcp/protocol.h"
+#include "patchbay/types.h"
+
+enum {
+    CONFIG_FILE_BYTES = 4 * 1024 * 1024,
+    CONFIG_DEPTH = 32,
+    CONFIG_SERVERS = 1024,
+    CONFIG_PROFILES = 256,
+    CONFIG_AGENTS = 256,
+    CONFIG_ITEMS = 4096, /* of one list or map */
+    CONFIG_NAME_BYTES = 64,
+    CONFIG_SHOWN_BYTES = 256, /* of a name that is given to a tool or prompt */
+    CONFIG_ERRORS = 20,       /* kept in a report, and as many warnings; the others are counted */
+};
+
+typedef struct config_list {
+    const bay_str *at;
+    size_t count;
+} config_list;
+
+typedef struct config_pair {
+    bay_str name;
+    bay_str value;
+} config_pair;
+
+typedef struct config_map { /* in the order of the file */
+    const config_pair *at;
+    size_t count;
+} config_map;
+
+typedef enum config_transport {
+    CONFIG_TRANSPORT_AUTO, /* a url: Streamable HTTP, then HTTP+SSE if the server has only that */
+    CONFIG_TRANSPORT_STDIO,
+    CONFIG_TRANSPORT_HTTP,
+    CONFIG_TRANSPORT_SSE,
+} config_transport;
+
+/* Which protocol is spoken to a server; from FIRST_REVISION on: that mcp_revision_id and no other.
+ */
+typedef enum config_protocol {
+    CONFIG_PROTOCOL_AUTO,
+    CONFIG_PROTOCOL_LEGACY,
+    CONFIG_PROTOCOL_MODERN,
+    CONFIG_PROTOCOL_FIRST_REVISION,
+} config_protocol;
+
+typedef enum config_log_format { CONFIG_LOG_TEXT, CONFIG_LOG_JSON } config_log_format;
+
+typedef struct config_tls {
+    bay_str certificate;
+    bay_str key;
+    bay_str client_ca;
+    bool require_client_certificate;
+} config_tls;
+
+typedef struct config_log {
+    log_level level;
+    config_log_format format;
+} config_log;
+
+typedef struct config_limits {
+    size_t head_bytes;
+    uint32_t head_fields;
+    size_t body_bytes;
+    size_t held_bytes; /* 0: no bound */
+    uint32_t connections;
+    uint32_t connections_per_ip; /* 0: no bound of its own */
+    uint32_t head_timeout_ms;
+    uint32_t body_timeout_ms;
+    uint32_t body_total_ms;
+    uint32_t idle_timeout_ms;
+    uint32_t write_timeout_ms;
+    size_t stream_bytes;
+    uint32_t stream_idle_ms;  /* 0: no bound */
+    uint32_t stream_total_ms; /* 0: no bound */
+    uint32_t sessions;
+    uint32_t session_idle_ms;
+    uint32_t requests_per_session;
+    uint32_t subscriptions;
+    uint32_t event_log_events;
+    size_t event_log_bytes;
+    size_t message_bytes;
+    uint32_t json_depth;
+    uint32_t json_values;
+    uint32_t page_size;
+    uint32_t parked_calls;
+    uint32_t origin_connections;
+} config_limits;
+
+typedef struct config_timeouts {
+    uint32_t call_ms;
+    uint32_t call_total_ms;
+    uint32_t connect_ms;
+    uint32_t probe_ms;
+    uint32_t list_ms;
+    uint32_t settle_ms;
+    uint32_t keep_alive_ms; /* 0: none */
+    uint32_t drain_ms;
+    uint32_t terminate_ms;
+    uint32_t kill_ms;
+    uint32_t answer_ms;
+} config_timeouts;
+
+typedef struct config_restart {
+    uint32_t min_delay_ms;
+    uint32_t max_delay_ms;
+    uint32_t attempts; /* crashes within the window that open the circuit; 0: it never opens */
+    uint32_t window_ms;
+    uint32_t cool_off_ms;
+} config_restart;
+
+typedef enum config_start { CONFIG_START_EAGER, CONFIG_START_LAZY } config_start;
+
+/* Who shares a session with a server of the handshake era. */
+typedef enum config_share {
+    CONFIG_SHARE_AUTO,
+    CONFIG_SHARE_ALWAYS,
+    CONFIG_SHARE_SESSION
+} config_share;
+
+/* What of a server is shown: globs over its own names and URIs; `at` NULL: all. */
+typedef struct config_expose {
+    config_list tools;
+    config_list resources;
+    config_list prompts;
+    config_list hide; /* of whatever kind; wins */
+} config_expose;
+
+typedef struct config_server_tls {
+    bay_str ca;
+    bay_str certificate;
+    bay_str key;
+} config_server_tls;
+
+/* The order of sandbox_bubblewrap (net/sandbox.h). */
+typedef struct config_sandbox {
+    bool is_enabled; /* the section is there and does not say otherwise */
+    config_list fs;  /* PATH, PATH:ro, PATH:rw; first "none": without the defaults */
+    bool net;
+    bool unix_sockets;
+    bool attributes;
+    size_t memory_bytes;
+    uint32_t cpus;
+    uint32_t cpu_time_ms;
+    uint32_t processes;
+    uint32_t files;
+    bay_str user;
+    unsigned bubblewrap;
+    bool best_effort;
+} config_sandbox;
+
+typedef struct config_server {
+    bay_str name;
+    uint32_t line;
+    bay_str command; /* empty: it is reached by `url` */
+    config_list args;
+    config_map env; /* added to the inherited environment */
+    bay_str cwd;    /* empty: inherited */
+    bay_str url;
+    bay_str agent; /* of the agent whose skills it stands for: made by the loader, in process */
+    config_map headers;
+    config_transport transport; /* AUTO only with a url */
+    config_protocol protocol;
+    bool is_disabled;
+    uint32_t timeout_ms;   /* of a call; 0: timeouts.call */
+    uint32_t idle_stop_ms; /* 0: never stopped for idling */
+    config_start start;
+    config_share share;
+    uint32_t processes; /* besides the one that all share */
+    uint32_t sessions;
+    config_restart restart;
+    config_server_tls tls;
+    config_sandbox sandbox;
+    /* What only the catalog reads: a server stays as it is where nothing else differs. */
+    config_expose expose;
+    config_list include_tools; /* as desktop hosts write it; `at` NULL: all */
+    config_list exclude_tools;
+    config_map rename;   /* tools and prompts: own name, name shown */
+    config_map describe; /* tools and prompts: own name, description */
+    uint32_t refresh_ms; /* of lists whose changes nobody tells; 0: never */
+} config_server;
+
+typedef enum config_tool_mode { CONFIG_TOOLS_ALL, CONFIG_TOOLS_SEARCH } config_tool_mode;
+
+/* A named part of the catalog, at /mcp/@NAME. */
+typedef struct config_profile {
+    bay_str name;
+    uint32_t line;
+    config_list servers; /* `at` NULL: all */
+    config_list tools;   /* globs over names as /mcp shows them; `at` NULL: all */
+    config_list hide;    /* globs over names and URIs of whatever kind; wins */
+    config_tool_mode tool_mode;
+} config_profile;
+
+typedef enum config_agent_version {
+    CONFIG_AGENT_VERSION_AUTO, /* then a2a_version, one higher */
+} config_agent_version;
+
+typedef struct config_agent_verify {
+    bay_str keys; /* file with a JWK set; empty: none */
+    config_list jku;
+    bool is_required;
+} config_agent_verify;
+
+typedef struct config_agent_expose {
+    bool tools;         /* its skills are tools of the catalog */
+    config_list skills; /* globs over ids; `at` NULL: all */
+    config_list hide;   /* wins */
+} config_agent_expose;
+
+/* An agent at /a2a/NAME: one that is elsewhere (url or card), or one made of tools. */
+typedef struct config_agent {
+    bay_str name;
+    uint32_t line;
+    bay_str url;       /* its base: the card lies below it */
+    bay_str card;      /* the card itself */
+    config_list tools; /* globs over the names of /mcp; `at` NULL: it is elsewhere */
+    bay_str title;     /* of an agent made of tools */
+    bay_str description;
+    config_map headers;
+    unsigned version;  /* config_agent_version */
+    unsigned binding;  /* 0: auto; then a2a_binding, one higher */
+    config_list allow; /* rules of net/address: where its card may lead as well */
+    config_agent_verify verify;
+    config_agent_expose expose;
+    config_server_tls tls;
+    uint32_t timeout_ms;
+    uint32_t stream_idle_ms;
+    uint32_t refresh_ms;
+    uint32_t failures; /* within the window that open the circuit; 0: never */
+    uint32_t window_ms;
+    uint32_t cool_off_ms;
+    bool is_disabled;
+} config_agent;
+
+/* The A2A side of the gateway. */
+typedef struct config_a2a {
+    bay_str public_url; /* empty: of the first address */
+    bay_str key;        /* file with what signs the cards; empty: they are not signed */
+    bool hybrid;        /* the card for who names no version */
+    bool lenient;
+    uint32_t card_max_age_ms;
+    config_list webhooks; /* rules of net/address: where webhooks may be as well */
+} config_a2a;
+
+typedef struct config {
+    config_list listen; /* at least one host:port */
+    uint32_t workers;   /* 0: one per core */
+    config_list keys;   /* what seals; the first seals, all open */
+    bay_str store;      /* empty: nothing outlives the process */
+    bay_str separator;
+    bool bare_names;
+    config_tls tls;
+    config_list allowed_hosts;
+    config_list allowed_origins;
+    config_log log;
+    config_limits limits;
+    config_timeouts timeouts;
+    const config_server *servers; /* in the order of the file, disabled ones included */
+    size_t server_count;
+    config_tool_mode tool_mode; /* of /mcp */
+    const config_profile *profiles;
+    size_t profile_count;
+    config_a2a a2a;
+    const config_agent *agents; /* in the order of the file, disabled ones included */
+    size_t agent_count;
+} config;
+
+/* What loading found. `line` is 0 where no line is to blame. */
+typedef struct config_message {
+    uint32_t line;
+    bool is_warning;
+    char text[300];
+} config_message;
+
+typedef struct config_report {
+    char name[256]; /* of the file, for messages */
+    config_message messages[2 * CONFIG_ERRORS];
+    size_t count;
+    size_t errors; /* also those that were not kept */
+    size_t warnings;
+} config_report;
+
+/* Appends one line per message, by line of the file: `patchbay.yaml:12: unknown key "lisen": did
+ * you mean "listen"?`; warnings say so; a last line counts what was not kept. */
+void config_report_write(const config_report *self, buf *out);
+
+/* False when `name` is not set. The text is borrowed until the next call. */
+typedef bool (*config_lookup)(void *context, bay_str name, bay_str *out);
+
+/* Appends `text` with its ${NAME}s replaced as in a file. BAY_SYNTAX (why is in `diag`), BAY_NOMEM,
+ * BAY_LIMIT. The caller wipes `out`. */
+bay_err config_expand_text(bay_str text, config_lookup lookup, void *context, buf *out,
+                           bay_diag *diag) BAY_MUST_CHECK;
+
+/* The environment of the process, as a lookup. */
+bool config_lookup_process(void *context, bay_str name, bay_str *out);
+
+/* Loads a text: JSON when its first byte that is no white space is '{', else YAML. `name` stands in
+ * the messages. `lookup` resolves ${NAME}; NULL: nothing is set. `report` is overwritten; it may
+ * hold warnings on success.
+ * Owns: the caller gets one reference. Errors: BAY_SYNTAX: the report says what, all of it;
+ * BAY_LIMIT: longer than CONFIG_FILE_BYTES (also in the report); BAY_NOMEM. Units: none.
+ * Threads: any. Source: none. */
+bay_err config_load_text(bay_str text, bay_str name, config_lookup lookup, void *context,
+                         const config **out, config_report *report) BAY_MUST_CHECK;
+
+/* The same for a file, or a pipe, with the environment of the process.
+ * Errors: also BAY_NOTFOUND, BAY_IO (both in the report). */
+bay_err config_load_file(const char *path, const config **out,
+                         config_report *report) BAY_MUST_CHECK;
+
+const config *config_ref(const config *self);
+void config_free(const config *self); /* gives one reference back; NULL is fine */
+
+/* The server of that name, or NULL. */
+const config_server *config_server_find(const config *self, bay_str name);
+
+/* The profile of that name, or NULL. */
+const config_profile *config_profile_find(const config *self, bay_str name);
+
+/* The agent of that name, or NULL. */
+const config_agent *config_agent_find(const config *self, bay_str name);
+
+/* True when nothing but the place in the file differs. As config_equal_server. */
+bool config_equal_agent(const config_agent *a, const config_agent *b);
+bool config_equal_a2a(const config_a2a *a, const config_a2a *b);
+
+/* True when nothing but the place in the file and what only the catalog reads differs: the upstream
+ * may stay as it is. Time depends on where secrets differ: for objects of the same owner only. */
+bool config_equal_server(const config_server *a, const config_server *b);
+
+/* docs/config.md and docs/config.schema.json, from the table. Errors stick in `out`. */
+void config_write_markdown(buf *out);
+void config_write_schema(buf *out);
+
+#endif

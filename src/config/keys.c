@@ -1,0 +1,150 @@
+/* The table of keys as data, and the questions asked of it. */
+#include "base/check.h"
+#include "config/internal.h"
+
+static const char config_transports[] =
+    "auto|stdio|http|sse|local|streamable-http|streamableHttp|streamable_http";
+
+/* The order of config_protocol, then of mcp_revision_id. */
+static const char config_protocols[] = "auto|legacy|modern"
+#define MCP_REVISION(symbol, text, era, batches, structured) "|" text
+#include "mcp/revisions.def"
+#undef MCP_REVISION
+    ;
+
+#define CONFIG_TRANSPORTS config_transports
+#define CONFIG_PROTOCOLS config_protocols
+
+#define CONFIG_STRUCT_TOP config
+#define CONFIG_STRUCT_TLS config_tls
+#define CONFIG_STRUCT_LOG config_log
+#define CONFIG_STRUCT_LIMITS config_limits
+#define CONFIG_STRUCT_TIMEOUTS config_timeouts
+#define CONFIG_STRUCT_SERVER config_server
+#define CONFIG_STRUCT_RESTART config_restart
+#define CONFIG_STRUCT_SERVER_TLS config_server_tls
+#define CONFIG_STRUCT_EXPOSE config_expose
+#define CONFIG_STRUCT_PROFILE config_profile
+#define CONFIG_STRUCT_SANDBOX config_sandbox
+#define CONFIG_STRUCT_A2A config_a2a
+#define CONFIG_STRUCT_AGENT config_agent
+#define CONFIG_STRUCT_VERIFY config_agent_verify
+#define CONFIG_STRUCT_AGENT_EXPOSE config_agent_expose
+
+const config_key config_keys[] = {
+#define CONFIG_KEY(scope, name, type, field, extra, fallback, min, max, doc)                       \
+    {CONFIG_SCOPE_##scope,                                                                         \
+     CONFIG_TYPE_##type,                                                                           \
+     STR_INIT(name),                                                                               \
+     offsetof(CONFIG_STRUCT_##scope, field),                                                       \
+     extra,                                                                                        \
+     STR_INIT(fallback),                                                                           \
+     min,                                                                                          \
+     max,                                                                                          \
+     doc},
+#define CONFIG_TOLERATED(scope, name, doc)                                                         \
+    {CONFIG_SCOPE_##scope, CONFIG_TYPE_TOLERATED, STR_INIT(name), 0, "", STR_INIT(""), 0, 0, doc},
+#include "config/keys.def"
+};
+
+const size_t config_key_count = sizeof(config_keys) / sizeof(config_keys[0]);
+
+const config_scope_row config_scopes[CONFIG_SCOPE_COUNT] = {
+    [CONFIG_SCOPE_TOP] = {"TOP", ""},
+    [CONFIG_SCOPE_TLS] = {"TLS", "tls"},
+    [CONFIG_SCOPE_LOG] = {"LOG", "log"},
+    [CONFIG_SCOPE_LIMITS] = {"LIMITS", "limits"},
+    [CONFIG_SCOPE_TIMEOUTS] = {"TIMEOUTS", "timeouts"},
+    [CONFIG_SCOPE_SERVER] = {"SERVER", "mcpServers.NAME"},
+    [CONFIG_SCOPE_RESTART] = {"RESTART", "mcpServers.NAME.restart"},
+    [CONFIG_SCOPE_SERVER_TLS] = {"SERVER_TLS", "mcpServers.NAME.tls"},
+    [CONFIG_SCOPE_EXPOSE] = {"EXPOSE", "mcpServers.NAME.expose"},
+    [CONFIG_SCOPE_PROFILE] = {"PROFILE", "profiles.NAME"},
+    [CONFIG_SCOPE_SANDBOX] = {"SANDBOX", "mcpServers.NAME.sandbox"},
+    [CONFIG_SCOPE_A2A] = {"A2A", "a2a"},
+    [CONFIG_SCOPE_AGENT] = {"AGENT", "agents.NAME"},
+    [CONFIG_SCOPE_VERIFY] = {"VERIFY", "agents.NAME.verify"},
+    [CONFIG_SCOPE_AGENT_EXPOSE] = {"AGENT_EXPOSE", "agents.NAME.expose"},
+};
+
+const config_key *config_key_find(config_scope scope, bay_str name)
+{
+    for (size_t i = 0; i < config_key_count; i++) {
+        if (config_keys[i].scope == scope && str_eq(config_keys[i].name, name)) {
+            return &config_keys[i];
+        }
+    }
+    return NULL;
+}
+
+static bool contains_nocase(bay_str text, bay_str part)
+{
+    for (size_t at = 0; at + part.len <= text.len; at++) {
+        if (str_eq_nocase((bay_str){text.at + at, part.len}, part)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A slip of the keyboard, or a word with a part left out ("servers"), and nothing farther. */
+const config_key *config_key_nearest(config_scope scope, bay_str name)
+{
+    const config_key *nearest = NULL;
+    size_t allowed = name.len <= 4 ? 1 : name.len <= 8 ? 2 : 3;
+    size_t least = allowed + 1;
+    for (size_t i = 0; i < config_key_count; i++) {
+        const config_key *key = &config_keys[i];
+        if (key->scope != scope || key->type == CONFIG_TYPE_TOLERATED) {
+            continue;
+        }
+        size_t apart =
+            key->name.len > name.len ? key->name.len - name.len : name.len - key->name.len;
+        size_t distance = apart > allowed ? apart : str_distance(key->name, name);
+        if (name.len >= 4 && distance > allowed && contains_nocase(key->name, name)) {
+            distance = allowed;
+        }
+        if (distance < least) {
+            least = distance;
+            nearest = key;
+        }
+    }
+    return nearest;
+}
+
+config_scope config_key_section(const config_key *key)
+{
+    for (size_t i = 0; i < CONFIG_SCOPE_COUNT; i++) {
+        if (str_eq(str_of(config_scopes[i].title), str_of(key->extra))) {
+            return (config_scope)i;
+        }
+    }
+    CHECK(key->type == CONFIG_TYPE_SERVERS);
+    return CONFIG_SCOPE_SERVER;
+}
+
+bay_str config_choice_at(const char *choices, size_t index)
+{
+    bay_str rest = str_of(choices);
+    for (size_t i = 0; rest.len > 0; i++) {
+        size_t end = str_find(rest, '|');
+        if (i == index) {
+            return str_head(rest, end);
+        }
+        rest = str_from(rest, end + 1);
+    }
+    return (bay_str){NULL, 0};
+}
+
+int config_choice_find(const char *choices, bay_str word)
+{
+    for (size_t i = 0;; i++) {
+        bay_str choice = config_choice_at(choices, i);
+        if (choice.len == 0) {
+            return -1;
+        }
+        if (str_eq(choice, word)) {
+            return (int)i;
+        }
+    }
+}

@@ -1,0 +1,408 @@
+/* A face as a server engine's service: requests, and whom they are for. Its lists stand in
+ * face_lists.c, what it declares in face_about.c, subscriptions in face_wishes.c. */
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "catalog/filter.h"
+#include "downstream/face_parts.h"
+#include "downstream/skills.h"
+
+bool face_park(face *self, mcp_request *request)
+{
+    route *waits = NULL;
+    bool is_waking = face_wake(self);
+    if (!self->is_settled || is_waking) {
+        waits = arena_zalloc(request->memory, sizeof(*waits));
+    }
+    if (waits == NULL) {
+        return false;
+    }
+    waits->face = self;
+    waits->request = request;
+    request->user = waits;
+    list_push(&self->waiting, &waits->link);
+    return true;
+}
+
+/* A name nobody listed (yet): the part before the separator may name a server. What would not be
+ * shown is nobody's. */
+static const catalog_source *source_by_prefix(const face *self, listing_kind kind, bay_str name,
+                                              bay_str *out_own)
+{
+    const catalog_source *source = self->roster.count > 0 ? &self->roster.sources[0] : NULL;
+    bay_str rest = name;
+    if (self->only == NULL) {
+        source = catalog_roster_split(&self->roster, self->config->separator, name, &rest);
+    }
+    if (source == NULL || rest.len == 0 || !filter_admits(self->part, kind, name)) {
+        return NULL;
+    }
+    const config_server *server = upstream_config(source->upstream);
+    bool is_shown =
+        filter_own_name(server, kind, rest, out_own) && filter_exposes(server, kind, *out_own);
+    return is_shown ? source : NULL;
+}
+
+bool face_knows_tool(const face *self, bay_str name)
+{
+    bay_str own;
+    if (catalog_view_find(&self->views[LISTING_TOOLS], name) != NULL) {
+        return true;
+    }
+    const catalog_source *source = source_by_prefix(self, LISTING_TOOLS, name, &own);
+    return source != NULL && source->listings[LISTING_TOOLS] == NULL;
+}
+
+static void refuse_name(mcp_request *request, const char *what)
+{
+    buf text;
+    buf_init(&text, 2048);
+    buf_printf(&text, "Unknown %s: ", what);
+    buf_str(&text, str_head(request->name, 512)); /* may hold a NUL */
+    mcp_request_error(request, RPC_INVALID_PARAMS, buf_view(&text), (bay_str){NULL, 0});
+    buf_fini(&text);
+}
+
+/* Tools and prompts: by the catalog; before a server's list is known, by its prefix. */
+static void take_named(face *self, mcp_request *request, listing_kind kind, const char *what)
+{
+    const catalog_entry *entry = catalog_view_find(&self->views[kind], request->name);
+    if (entry != NULL) {
+        route_to(self, request, entry->upstream, entry->item->key, entry);
+        return;
+    }
+    bay_str own = {NULL, 0};
+    const catalog_source *source = source_by_prefix(self, kind, request->name, &own);
+    if (source != NULL && source->listings[kind] == NULL) {
+        route_to(self, request, source->upstream, own, NULL);
+        return;
+    }
+    if (!face_park(self, request)) {
+        refuse_name(request, what);
+    }
+}
+
+upstream *face_owner_by_list(const face *self, bay_str address)
+{
+    const catalog_entry *entry = catalog_view_find(&self->views[LISTING_RESOURCES], address);
+    if (entry != NULL) {
+        return entry->upstream;
+    }
+    entry = catalog_view_match(&self->views[LISTING_TEMPLATES], address);
+    if (entry == NULL ||
+        filter_hides(upstream_config(entry->upstream), LISTING_RESOURCES, address)) {
+        return NULL;
+    }
+    return entry->upstream;
+}
+
+upstream *face_owner_of_resource(const face *self, bay_str address)
+{
+    const config_profile *profile = self->part;
+    if (!filter_admits(profile, LISTING_RESOURCES, address)) {
+        return NULL;
+    }
+    upstream *owner = face_owner_by_list(self, address);
+    if (owner != NULL) {
+        return owner;
+    }
+    /* Unlisted resources exist (links in results): with one server there is no doubt whose it is.
+     */
+    upstream *only = NULL;
+    for (size_t i = 0; i < self->roster.count; i++) {
+        upstream *candidate = self->roster.sources[i].upstream;
+        if (upstream_has(candidate, STR("resources")) &&
+            filter_exposes(upstream_config(candidate), LISTING_RESOURCES, address)) {
+            if (only != NULL) {
+                return NULL;
+            }
+            only = candidate;
+        }
+    }
+    return only;
+}
+
+static void take_resource(face *self, mcp_request *request)
+{
+    if (face_owner_by_list(self, request->name) == NULL && face_park(self, request)) {
+        return;
+    }
+    upstream *owner = face_owner_of_resource(self, request->name);
+    if (owner != NULL) {
+        route_to(self, request, owner, (bay_str){NULL, 0}, NULL);
+        return;
+    }
+    mcp_request_resource_not_found(request);
+}
+
+static void refuse_method(mcp_request *request)
+{
+    mcp_request_error(request, RPC_METHOD_NOT_FOUND, STR("Method not found"), (bay_str){NULL, 0});
+}
+
+static void take_task(face *self, mcp_request *request)
+{
+    if (self->tasks != NULL) {
+        self->tasks->request(self, request);
+    } else {
+        refuse_method(request);
+    }
+}
+
+static void face_request(void *user, mcp_request *request)
+{
+    face *self = user;
+    if (self->is_searched && request->method != NULL && request->method->id == MCP_TOOLS_CALL &&
+        meta_tools_request(self, request)) {
+        return;
+    }
+    if (parked_resume(self, request)) {
+        return;
+    }
+    switch (request->method != NULL ? request->method->id : MCP_METHOD_COUNT) {
+    case MCP_TOOLS_LIST:
+        if (self->is_searched || !face_park(self, request)) { /* the three are there at once */
+            face_answer_list(self, request);
+        }
+        return;
+    case MCP_RESOURCES_LIST:
+    case MCP_RESOURCES_TEMPLATES_LIST:
+    case MCP_PROMPTS_LIST:
+        if (!face_park(self, request)) {
+            face_answer_list(self, request);
+        }
+        return;
+    case MCP_TOOLS_CALL:
+        take_named(self, request, LISTING_TOOLS, "tool");
+        return;
+    case MCP_PROMPTS_GET:
+        take_named(self, request, LISTING_PROMPTS, "prompt");
+        return;
+    case MCP_RESOURCES_READ:
+        take_resource(self, request);
+        return;
+    case MCP_COMPLETE:
+        if (!route_complete(self, request) && !face_park(self, request)) {
+            mcp_request_error(request, RPC_INVALID_PARAMS,
+                              STR("completion/complete: no such prompt or resource"),
+                              (bay_str){NULL, 0});
+        }
+        return;
+    case MCP_TASKS_GET:
+    case MCP_TASKS_UPDATE:
+    case MCP_TASKS_CANCEL:
+    case MCP_TASKS_LEGACY_GET:
+    case MCP_TASKS_LEGACY_CANCEL:
+    case MCP_TASKS_RESULT:
+    case MCP_TASKS_LIST:
+        take_task(self, request);
+        return;
+    case MCP_SKILLS_LIST:
+    case MCP_SKILLS_GET:
+    case MCP_DIRECTORY_READ:
+        skills_request(self, request);
+        return;
+    default:
+        refuse_method(request);
+    }
+}
+
+static void face_cancelled(void *user, mcp_request *request)
+{
+    if (meta_tools_cancelled(user, request)) {
+        mcp_request_error(request, RPC_INTERNAL_ERROR, STR("Cancelled"), (bay_str){NULL, 0});
+        return;
+    }
+    route_cancelled(request);
+}
+
+static void face_drained(void *user, mcp_request *request)
+{
+    (void)user;
+    route_drained(request);
+}
+
+static const mcp_param_table *face_param_table(void *user, bay_str tool)
+{
+    face *self = user;
+    const catalog_entry *entry = catalog_view_find(&self->views[LISTING_TOOLS], tool);
+    return entry != NULL ? &entry->item->params : NULL;
+}
+
+bay_str face_profile(const face *self)
+{
+    return str_of(self->profile);
+}
+
+void face_updated(face *self, bay_str address)
+{
+    mcp_server_resource_updated(self->engine, address);
+}
+
+void face_resume(face *self)
+{
+    list now; /* who has to wait for yet another server stands in the queue again */
+    list_link *link;
+    list_init(&now);
+    while ((link = list_pop(&self->waiting)) != NULL) {
+        list_push(&now, link);
+    }
+    while ((link = list_pop(&now)) != NULL) {
+        mcp_request *request = CONTAINER_OF(link, route, link)->request;
+        request->user = NULL;
+        face_request(self, request);
+    }
+}
+
+void face_settle(face *self)
+{
+    self->is_settled = true;
+    face_wishes_settle(self);
+    if (!self->is_waking) {
+        face_resume(self);
+    }
+}
+
+static const mcp_service face_service = {
+    .request = face_request,
+    .cancelled = face_cancelled,
+    .drained = face_drained,
+    .capabilities = face_capabilities,
+    .instructions = face_instructions,
+    .param_table = face_param_table,
+    .subscribe = face_subscribe,
+    .notified = face_notified,
+    .session_changed = face_session_changed,
+};
+
+static bay_err keep_sessions(face *self, const face_options *options, mcp_server_options *engine)
+{
+    char text[CONFIG_NAME_BYTES + 2];
+    buf name = {.at = text, .cap = sizeof(text), .max = sizeof(text)};
+    if (options->profile.len > 0) {
+        buf_char(&name, '@'); /* as in its path: no server is called so */
+    }
+    buf_str(&name, options->profile.len > 0 ? options->profile : options->only);
+    session_keeper_options keeper = {.face = buf_view(&name),
+                                     .worker = options->worker,
+                                     .loop = options->loop,
+                                     .ring = options->ring,
+                                     .store = options->sessions};
+    bay_err err = options->ring != NULL ? session_keeper_new(&keeper, &self->keeper) : BAY_OK;
+    if (self->keeper != NULL) {
+        engine->keeper = &session_keeper_ops;
+        engine->keeper_user = self->keeper;
+    }
+    return err;
+}
+
+bay_err face_new(const face_options *options, face **out)
+{
+    face *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        return BAY_NOMEM;
+    }
+    const config_limits *limits = &options->config->limits;
+    self->config = options->config;
+    self->loop = options->loop;
+    self->worker = options->worker;
+    self->ring = options->ring;
+    self->has_one_client = options->has_one_client;
+    self->tasks = options->tasks;
+    list_init(&self->waiting);
+    list_init(&self->searches);
+    face_wishes_init(self);
+    loop_timer_init(&self->tell, face_tell_now, self);
+    loop_timer_init(&self->waking, face_waited, self);
+    parked_init(self);
+    face_clients_init(self);
+    buf_init(&self->scratch, CATALOG_MAX_BYTES);
+    for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
+        catalog_view_init(&self->views[kind], kind);
+    }
+    mcp_server_options engine = {
+        .name = STR("patchbay"),
+        .title = STR("Patchbay"),
+        .version = str_of(bay_version()),
+        .oldest = MCP_REV_2024_11_05,
+        .newest = MCP_LATEST,
+        .max_sessions = limits->sessions,
+        .session_idle_ms = limits->session_idle_ms,
+        .max_requests = limits->requests_per_session,
+        .max_subscriptions = limits->subscriptions,
+        .log_bytes = limits->event_log_bytes,
+        .log_events = limits->event_log_events,
+        .ask_timeout_ms = options->config->timeouts.answer_ms,
+        .worker = options->worker,
+        .json = {limits->message_bytes, limits->json_depth, limits->json_values},
+    };
+    bay_err err = keep_sessions(self, options, &engine);
+    if (err == BAY_OK) {
+        err = mcp_server_new(&engine, &face_service, self, &self->engine);
+    }
+    if (err == BAY_OK && options->only.len > 0) {
+        self->only = mem_dup(options->only.at, options->only.len);
+        err = self->only != NULL ? BAY_OK : BAY_NOMEM;
+    }
+    if (err == BAY_OK && options->profile.len > 0) {
+        self->profile = mem_dup(options->profile.at, options->profile.len);
+        err = self->profile != NULL ? BAY_OK : BAY_NOMEM;
+    }
+    if (err != BAY_OK) {
+        face_free(self);
+        return err;
+    }
+    face_server_changed(self, NULL);
+    *out = self;
+    return BAY_OK;
+}
+
+void face_free(face *self)
+{
+    if (self == NULL) {
+        return;
+    }
+    if (self->engine != NULL) {
+        mcp_server_free(self->engine);
+    }
+    if (self->loop != NULL) {
+        loop_timer_stop(self->loop, &self->tell);
+        loop_timer_stop(self->loop, &self->waking);
+    }
+    session_keeper_free(self->keeper);
+    parked_fini(self);
+    face_clients_fini(self);
+    if (self->tasks != NULL) {
+        self->tasks->forget(self);
+    }
+    face_wishes_fini(self);
+    for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
+        catalog_view_fini(&self->views[kind]);
+    }
+    catalog_roster_fini(&self->roster);
+    buf_fini(&self->scratch);
+    mem_free(self->only);
+    mem_free(self->profile);
+    mem_free(self);
+}
+
+mcp_server *face_engine(face *self)
+{
+    return self->engine;
+}
+
+session_keeper *face_keeper(face *self)
+{
+    return self->keeper;
+}
+
+void face_set_ring(face *self, const seal_ring *ring)
+{
+    self->ring = ring;
+    if (self->keeper != NULL && ring != NULL) {
+        session_keeper_set_ring(self->keeper, ring, self->engine);
+    }
+}

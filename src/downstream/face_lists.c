@@ -1,0 +1,310 @@
+/* The lists of a face: what changes them, who is told, how they are answered. */
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "catalog/older_tools.h"
+#include "downstream/face_parts.h"
+
+enum {
+    BOUND_BYTES = 8192, /* of what a cursor is bound to */
+    TELL_MS = 100,      /* between two rounds of telling clients of changes */
+    MOST_TTL_MS = 24 * 3600 * 1000,
+    META_TTL_MS = 3600 * 1000, /* only a reload changes them */
+};
+
+static const listing_kind kind_of_method[MCP_METHOD_COUNT] = {
+    [MCP_TOOLS_LIST] = LISTING_TOOLS,
+    [MCP_RESOURCES_LIST] = LISTING_RESOURCES,
+    [MCP_RESOURCES_TEMPLATES_LIST] = LISTING_TEMPLATES,
+    [MCP_PROMPTS_LIST] = LISTING_PROMPTS,
+};
+
+/* mcp 2026-07-28 server/utilities/caching: what is left of the least time that any of its servers
+ * gave; 0 when one gave none. */
+static uint32_t ttl_left(const face *self, listing_kind kind)
+{
+    uint64_t now_ms = face_now_ms(self);
+    uint64_t least_ms = UINT64_MAX;
+    for (size_t i = 0; i < self->roster.count; i++) {
+        uint64_t until_ms = self->roster.sources[i].fresh_until_ms[kind];
+        least_ms = until_ms < least_ms ? until_ms : least_ms;
+    }
+    if (least_ms == UINT64_MAX || least_ms <= now_ms) {
+        return 0;
+    }
+    return least_ms - now_ms < MOST_TTL_MS ? (uint32_t)(least_ms - now_ms) : MOST_TTL_MS;
+}
+
+static void refuse_cursor(mcp_request *request)
+{
+    mcp_request_error(request, RPC_INVALID_PARAMS, STR("Invalid cursor: list from the start"),
+                      (bay_str){NULL, 0});
+}
+
+static bay_err write_page(face *self, const mcp_request *request, listing_kind kind)
+{
+    buf bound;
+    buf_init(&bound, BOUND_BYTES);
+    buf_str(&bound, str_of(self->only));
+    buf_char(&bound, '\0');
+    buf_str(&bound, str_of(self->profile));
+    buf_char(&bound, '\0');
+    buf_str(&bound, request->principal);
+    buf_clear(&self->scratch);
+    catalog_cursors cursors = {self->ring, buf_view(&bound)};
+    bay_err err = bound.err;
+    if (err == BAY_OK) {
+        err = catalog_view_page(&self->views[kind], &cursors,
+                                json_get(request->message.params, STR("cursor")),
+                                self->config->limits.page_size, &self->scratch);
+    }
+    buf_fini(&bound);
+    return err;
+}
+
+static bool has_free_outputs(const face *self)
+{
+    for (size_t i = 0; i < self->roster.count; i++) {
+        const listing *tools = self->roster.sources[i].listings[LISTING_TOOLS];
+        if (tools != NULL && tools->free_outputs > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The page that was just written, for a client of the handshake era. */
+static bay_err write_older(face *self)
+{
+    buf older;
+    buf_init(&older, self->scratch.max);
+    bay_err err = older_tools_write(&older, buf_view(&self->scratch));
+    if (err == BAY_OK) {
+        buf_clear(&self->scratch);
+        buf_str(&self->scratch, buf_view(&older));
+        err = self->scratch.err;
+    }
+    buf_fini(&older);
+    return err;
+}
+
+static void answer_meta_tools(mcp_request *request)
+{
+    if (!json_is(json_get(request->message.params, STR("cursor")), JSON_MISSING)) {
+        refuse_cursor(request);
+        return;
+    }
+    request->ttl_ms = META_TTL_MS;
+    mcp_request_result_members(request, meta_tools_list());
+}
+
+void face_answer_list(face *self, mcp_request *request)
+{
+    listing_kind kind = kind_of_method[request->method->id];
+    if (kind == LISTING_TOOLS && self->is_searched) {
+        answer_meta_tools(request);
+        return;
+    }
+    bay_err err = write_page(self, request, kind);
+    if (err == BAY_OK && kind == LISTING_TOOLS && request->revision->era == MCP_LEGACY &&
+        has_free_outputs(self)) {
+        err = write_older(self);
+    }
+    if (err == BAY_INVALID) {
+        refuse_cursor(request);
+    } else if (err != BAY_OK) {
+        mcp_request_error(request, RPC_INTERNAL_ERROR, STR("The list does not fit into memory"),
+                          (bay_str){NULL, 0});
+    } else {
+        request->ttl_ms = ttl_left(self, kind);
+        mcp_request_result_members(request, buf_view(&self->scratch));
+    }
+}
+
+size_t face_count(const face *self, listing_kind kind)
+{
+    return catalog_view_count(&self->views[kind]);
+}
+
+bay_str face_shown(const face *self, listing_kind kind, size_t index)
+{
+    return catalog_view_at(&self->views[kind], index)->shown;
+}
+
+/* ---- telling of changes ------------------------------------------------------------------------
+ */
+
+void face_tell_now(void *argument)
+{
+    face *self = argument;
+    mcp_change change = (mcp_change)self->changes_due;
+    self->changes_due = 0;
+    self->told_ms = face_now_ms(self);
+    mcp_server_changed(self->engine, change);
+}
+
+/* At once, or together with others a moment after the last time: with many servers that come at
+ * once each client is told ten times a second and no more. */
+static void tell_changed(face *self, listing_kind kind)
+{
+    static const mcp_change changes[LISTING_KINDS] = {
+        [LISTING_TOOLS] = MCP_CHANGE_TOOLS,
+        [LISTING_RESOURCES] = MCP_CHANGE_RESOURCES,
+        [LISTING_TEMPLATES] = MCP_CHANGE_RESOURCES,
+        [LISTING_PROMPTS] = MCP_CHANGE_PROMPTS,
+    };
+    if (!self->is_settled || (kind == LISTING_TOOLS && self->is_searched)) {
+        return; /* the meta tools stay as they are */
+    }
+    bool is_waiting = self->changes_due != 0;
+    self->changes_due |= changes[kind];
+    uint64_t due_ms = self->told_ms + TELL_MS;
+    if (is_waiting) {
+        return;
+    }
+    if (self->loop == NULL || self->told_ms == 0 || due_ms <= loop_now_ms(self->loop) ||
+        loop_timer_start(self->loop, &self->tell, due_ms - loop_now_ms(self->loop)) != BAY_OK) {
+        face_tell_now(self);
+    }
+}
+
+/* ---- servers -----------------------------------------------------------------------------------
+ */
+
+static void say_stays(listing_kind kind, bay_err err)
+{
+    LOG(LOG_ERROR, "catalog", "the list of %.*s could not be rebuilt: %s; the earlier one stays",
+        BAY_STR(listing_result_key(kind)), bay_err_text(err));
+}
+
+/* NULL: it is on its way in or out. */
+static catalog_source *known_source(const face *self, const catalog_source *like)
+{
+    catalog_source *known = catalog_roster_find(&self->roster, upstream_name(like->upstream));
+    return known != NULL && known->upstream == like->upstream ? known : NULL;
+}
+
+static void set_config(face *self, const config *settings)
+{
+    self->config = settings;
+    self->part =
+        self->profile != NULL ? config_profile_find(settings, str_of(self->profile)) : NULL;
+}
+
+static catalog_options options_of(const face *self)
+{
+    return (catalog_options){
+        .separator = self->only != NULL ? (bay_str){NULL, 0} : self->config->separator,
+        .bare_names = self->config->bare_names,
+        .profile = self->part,
+        .page_size = self->config->limits.page_size,
+        .is_quiet = self->worker > 0 || self->only != NULL || self->profile != NULL,
+    };
+}
+
+/* A view that could not be built when the servers became others is built now. */
+static bay_err bring_up_to_date(face *self, catalog_view *view, size_t index)
+{
+    if (view->roster != NULL) {
+        return catalog_view_refresh(view, index, face_now_ms(self));
+    }
+    catalog_options options = options_of(self);
+    return catalog_view_reset(view, &self->roster, &options, face_now_ms(self));
+}
+
+void face_refresh(face *self, listing_kind kind, const catalog_source *sources, size_t count)
+{
+    catalog_view *view = &self->views[kind];
+    uint64_t before = catalog_view_id(view);
+    for (size_t i = 0; i < count; i++) {
+        catalog_source *known = known_source(self, &sources[i]);
+        if (known == NULL) {
+            continue;
+        }
+        known->listings[kind] = sources[i].listings[kind];
+        known->fresh_until_ms[kind] = sources[i].fresh_until_ms[kind];
+        bay_err err = bring_up_to_date(self, view, (size_t)(known - self->roster.sources));
+        if (err != BAY_OK) {
+            say_stays(kind, err);
+        }
+    }
+    if (catalog_view_id(view) != before) {
+        tell_changed(self, kind);
+        face_wishes_settle(self);
+    }
+}
+
+void face_keep_fresh(face *self, listing_kind kind, const catalog_source *source)
+{
+    catalog_source *known = known_source(self, source);
+    if (known != NULL) {
+        known->fresh_until_ms[kind] = source->fresh_until_ms[kind];
+    }
+}
+
+void face_forget_sources(face *self, const config *settings)
+{
+    face_wishes_forget(self);
+    for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
+        catalog_view_fini(&self->views[kind]);
+    }
+    catalog_roster_fini(&self->roster);
+    set_config(self, settings);
+    face_server_changed(self, NULL);
+}
+
+static void set_mode(face *self, const config_profile *profile)
+{
+    bool was_searched = self->is_searched;
+    config_tool_mode mode = profile != NULL      ? profile->tool_mode
+                            : self->only != NULL ? CONFIG_TOOLS_ALL
+                                                 : self->config->tool_mode;
+    self->is_searched = false;
+    if (was_searched != (mode == CONFIG_TOOLS_SEARCH)) {
+        tell_changed(self, LISTING_TOOLS);
+    }
+    self->is_searched = mode == CONFIG_TOOLS_SEARCH;
+}
+
+bay_err face_set_sources(face *self, const config *settings, const catalog_source *sources,
+                         size_t count)
+{
+    catalog_roster next;
+    bay_err err = catalog_roster_init(&next, sources, count);
+    if (err != BAY_OK) {
+        face_forget_sources(self, settings);
+        return err;
+    }
+    catalog_roster old = self->roster;
+    self->roster = next;
+    set_config(self, settings);
+    catalog_options options = options_of(self);
+    for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
+        uint64_t before = catalog_view_id(&self->views[kind]);
+        bay_err kind_err =
+            catalog_view_reset(&self->views[kind], &self->roster, &options, face_now_ms(self));
+        if (kind_err != BAY_OK) {
+            say_stays(kind, kind_err);
+            catalog_view_fini(&self->views[kind]); /* its servers may be about to leave */
+            err = kind_err;
+        }
+        if (catalog_view_id(&self->views[kind]) != before) {
+            tell_changed(self, kind);
+        }
+    }
+    catalog_roster_fini(&old);
+    set_mode(self, self->part);
+    face_server_changed(self, NULL);
+    face_wishes_move(self);
+    return err;
+}
+
+void face_tick(face *self, uint64_t now_ms)
+{
+    for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
+        catalog_view_tick(&self->views[kind], now_ms);
+    }
+    mcp_server_tick(self->engine, now_ms);
+}

@@ -1,0 +1,70 @@
+/* Parked calls: a server of the handshake era asks for something during the call of a client of the
+ * stateless era, whose answer can only come with another request. The client is answered
+ * `input_required`; the call to the server lives on and waits for the retry.
+ *
+ *   under way --asked, end of the turn--> parked --retry--> under way --done--> gone
+ *       \                                   |--its time is over--> cancelled, gone
+ *        \--done--> gone                    \--done--> ended (its outcome waits) --retry--> gone
+ *
+ * What is asked in one turn of the loop goes out in one result. The retry's requestState is a token
+ * (sessions/token.h): it names the loop, the call and its round, and is bound to the principal;
+ * method, name and the digest of the canonical arguments must be those of the first request. A
+ * state is good once: it is of a round, and the next round has another. Whatever a state is not
+ * good for, the call stays as it is.
+ *
+ * A call that may be parked has its memory on the heap, apart from any request's: a few hundred
+ * bytes and the params of what is asked. What the upstream was sent, the upstream has kept; from
+ * the first question on the call is never sent again, so its `spec` is empty from then on. */
+#ifndef DOWNSTREAM_PARKED_H
+#define DOWNSTREAM_PARKED_H
+
+#include "base/list.h"
+#include "base/map.h"
+#include "mcp/client.h"
+#include "mcp/server.h"
+#include "net/loop.h"
+
+enum {
+    PARKED_ROUNDS = 32,              /* of one call; then it is given up */
+    PARKED_OUTCOME_BYTES = 1 << 20,  /* of a call that ended while nobody was there */
+    PARKED_MAX_BYTES = 64 * 1048576, /* of questions and outcomes of one face */
+};
+
+struct face;
+struct route;
+
+typedef struct parked parked;
+
+/* Those of one face. */
+typedef struct parked_calls {
+    map calls;   /* by number */
+    list order;  /* that wait for the client; the first to expire first */
+    list asking; /* that have something for it */
+    loop_task tell;
+    loop_timer expire;
+    uint64_t instance; /* tells this face from any other */
+    uint64_t last_number;
+    size_t bytes;
+} parked_calls;
+
+void parked_init(struct face *of);
+/* Gives up whatever waits. */
+void parked_fini(struct face *of);
+
+/* Can a call of this client be parked here at all? */
+bool parked_is_possible(const struct face *of, const mcp_request *request);
+/* A route of its own memory; `principal` is copied. NULL: out of memory. */
+struct route *parked_new(struct face *of, bay_str principal);
+/* Out of every list, and gone: for route_end. */
+void parked_free(parked *self);
+
+/* It has questions for the client, who is there. */
+void parked_ask(parked *self);
+/* It has ended and nobody is there. */
+void parked_keep(parked *self, const mcp_outcome *outcome);
+
+/* Takes a request that brings back a state of ours: resumes its call, or refuses it. False: there
+ * is none, or it is nobody's we know; nothing was done. */
+bool parked_resume(struct face *of, mcp_request *request);
+
+#endif

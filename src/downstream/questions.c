@@ -1,0 +1,264 @@
+#include "downstream/questions.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "downstream/face_parts.h"
+
+/* ---- in words -------------------------------------------------------------------------------- */
+
+void question_write_inputs(buf *out, unsigned inputs)
+{
+    static const struct {
+        unsigned inputs; /* one of these … */
+        unsigned unless; /* … and none of these, which say more */
+        const char *text;
+    } words[] = {
+        {MCP_INPUT_FORM, 0, "elicitation by a form"},
+        {MCP_INPUT_URL, 0, "elicitation by a URL"},
+        {MCP_INPUT_SAMPLING, MCP_INPUT_SAMPLING_TOOLS, "sampling"},
+        {MCP_INPUT_SAMPLING_TOOLS, 0, "sampling with tools"},
+        {MCP_INPUT_ROOTS, 0, "roots"},
+    };
+    const char *gap = "";
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        if ((inputs & words[i].inputs) != 0 && (inputs & words[i].unless) == 0) {
+            buf_printf(out, "%s%s", gap, words[i].text);
+            gap = ", ";
+        }
+    }
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static bool is_action(json_val action)
+{
+    return json_str_eq(action, STR("accept")) || json_str_eq(action, STR("decline")) ||
+           json_str_eq(action, STR("cancel"));
+}
+
+bool question_accepts(const question *self, json_val answer)
+{
+    json_val content = json_get(answer, STR("content"));
+    switch (self->method->id) {
+    case MCP_ELICITATION:
+        return is_action(json_get(answer, STR("action"))) &&
+               (json_is(content, JSON_MISSING) || json_is(content, JSON_OBJECT));
+    case MCP_SAMPLING:
+        return json_is(json_get(answer, STR("role")), JSON_STRING) &&
+               json_is(json_get(answer, STR("model")), JSON_STRING) &&
+               (json_is(content, JSON_OBJECT) || json_is(content, JSON_ARRAY));
+    default:
+        return json_is(json_get(answer, STR("roots")), JSON_ARRAY);
+    }
+}
+
+/* ---- open questions -------------------------------------------------------------------------- */
+
+void question_free(question *self)
+{
+    route *of = self->route;
+    list_remove(&self->link);
+    of->question_count--;
+    of->question_bytes -= self->params.len;
+    of->face->parked.bytes -= self->params.len;
+    mem_free(self);
+}
+
+/* `params` are kept for those who are asked later. */
+static question *question_new(route *of, const mcp_method *method, bay_str id, bay_str params)
+{
+    question *self = mem_alloc(sizeof(*self) + id.len + params.len);
+    if (self == NULL) {
+        return NULL;
+    }
+    char *bytes = (char *)(self + 1);
+    memcpy(bytes, id.at, id.len);
+    if (params.len > 0) {
+        memcpy(bytes + id.len, params.at, params.len);
+    }
+    *self = (question){.route = of,
+                       .method = method,
+                       .number = ++of->last_question,
+                       .id = {bytes, id.len},
+                       .params = {bytes + id.len, params.len}};
+    list_push(&of->questions, &self->link);
+    of->question_count++;
+    of->question_bytes += params.len;
+    of->face->parked.bytes += params.len;
+    return self;
+}
+
+void questions_drop(route *of)
+{
+    list_link *link;
+    while ((link = list_first(&of->questions)) != NULL) {
+        question *one = CONTAINER_OF(link, question, link);
+        if (of->parked == NULL) {
+            mcp_request_withdraw(of->request, one, STR("The call that needed it has ended"));
+        }
+        question_free(one);
+    }
+}
+
+bool questions_refuse(route *of, int code, bay_str text)
+{
+    list_link *link;
+    while ((link = list_first(&of->questions)) != NULL) {
+        question *one = CONTAINER_OF(link, question, link);
+        char id[RPC_MAX_ID_BYTES];
+        bay_str copy = {id, one->id.len};
+        memcpy(id, one->id.at, one->id.len);
+        question_free(one);
+        if (!route_reply(of, copy, (bay_str){NULL, 0}, code, text)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- a client of the handshake era ----------------------------------------------------------- */
+
+static void reply_error(route *of, bay_str id, json_val error)
+{
+    int64_t code = RPC_INTERNAL_ERROR;
+    bay_str text = STR("");
+    arena memory;
+    arena_init(&memory, QUESTIONS_CALL_BYTES);
+    bay_err err = json_int64(json_get(error, STR("code")), &code);
+    if (err != BAY_OK || code < INT32_MIN || code > INT32_MAX) {
+        code = RPC_INTERNAL_ERROR;
+    }
+    if (json_str(json_get(error, STR("message")), &memory, &text) != BAY_OK) {
+        text = STR("the client's error cannot be carried: its message is too long");
+    }
+    (void)route_reply(of, id, (bay_str){NULL, 0}, (int)code, text);
+    arena_fini(&memory);
+}
+
+/* BAY_CANCELLED: the call itself ends, and the server waits for nothing any more. */
+static void client_answered(void *user, bay_err err, const rpc_message *response)
+{
+    question *one = user;
+    route *of = one->route;
+    char id[RPC_MAX_ID_BYTES];
+    bay_str copy = {id, one->id.len};
+    memcpy(id, one->id.at, one->id.len);
+    question_free(one);
+    if (err == BAY_CANCELLED) {
+        return;
+    }
+    if (err != BAY_OK) {
+        (void)route_reply(of, copy, (bay_str){NULL, 0}, RPC_INTERNAL_ERROR,
+                          err == BAY_TIMEOUT ? STR("the client did not answer in time")
+                                             : STR("the client is gone"));
+    } else if (response->kind == RPC_RESULT) {
+        (void)route_reply(of, copy, json_raw(response->result), 0, (bay_str){NULL, 0});
+    } else {
+        reply_error(of, copy, response->error);
+    }
+}
+
+static bay_err ask_legacy(route *of, const mcp_method *method, const rpc_message *message)
+{
+    buf params;
+    buf_init(&params, 2 * QUESTIONS_CALL_BYTES);
+    question_write_params(&params, method->text, message->params, of->request->revision);
+    bay_err err = params.err;
+    question *one =
+        err == BAY_OK ? question_new(of, method, message->id, (bay_str){NULL, 0}) : NULL;
+    if (one != NULL) {
+        one->is_told = true;
+        face_elicited(of->face, upstream_name(of->call.upstream), message->params,
+                      of->request->session);
+        err = mcp_request_ask(of->request, method->id, buf_view(&params), client_answered, one,
+                              face_now_ms(of->face));
+        if (err != BAY_OK) {
+            question_free(one);
+        }
+    } else if (err == BAY_OK) {
+        err = BAY_NOMEM;
+    }
+    buf_fini(&params);
+    return err;
+}
+
+/* ---- a question arrives ---------------------------------------------------------------------- */
+
+/* What it declared first, and declares now: each request of the stateless era speaks for itself. */
+static unsigned inputs_of(const route *of)
+{
+    const mcp_request *request = of->request;
+    unsigned first = of->call.affinity.inputs;
+    return request == NULL ? first
+                           : first & mcp_inputs_of(request->revision, request->client_capabilities);
+}
+
+/* Why it cannot be put to the client; false: it can. */
+static bool is_beyond(const route *of, const rpc_message *message, int *out_code,
+                      const char **out_text)
+{
+    unsigned needed = mcp_inputs_needed(message->method, message->params);
+    unsigned has = inputs_of(of);
+    if (needed != 0 && (needed & ~has) == 0) {
+        return false;
+    }
+    unsigned modes = MCP_INPUT_FORM | MCP_INPUT_URL;
+    bool is_mode = (needed & modes) != 0 && (has & modes) != 0;
+    bool is_tools = (needed & MCP_INPUT_SAMPLING_TOOLS) != 0 && (has & MCP_INPUT_SAMPLING) != 0;
+    /* mcp 2025-11-25 client/elicitation, Error Handling */
+    *out_code = needed == 0 || is_mode || is_tools ? RPC_INVALID_PARAMS : RPC_METHOD_NOT_FOUND;
+    *out_text = needed == 0 ? "what is asked for is not known"
+                : is_mode  ? "the client behind this call has not declared this mode of elicitation"
+                : is_tools ? "the client behind this call has not declared sampling with tools"
+                           : "the client behind this call has not declared the capability";
+    return true;
+}
+
+static bool is_full(const route *of, bay_str params)
+{
+    return of->question_count >= QUESTIONS_PER_CALL ||
+           params.len > QUESTIONS_CALL_BYTES - of->question_bytes ||
+           of->face->parked.bytes + params.len > PARKED_MAX_BYTES;
+}
+
+void questions_asked(route *of, const rpc_message *message)
+{
+    int code = RPC_INTERNAL_ERROR;
+    const char *text = NULL;
+    const mcp_method *method =
+        mcp_method_find(message->method, MCP_LATEST_LEGACY, MCP_SENDER_SERVER);
+    bay_str params = json_raw(message->params);
+    of->call.is_repeatable = false; /* nobody is asked the same twice for one call */
+    if (method == NULL || is_beyond(of, message, &code, &text)) {
+        text = text != NULL ? text : "it is no question";
+    } else if (message->id.len > RPC_MAX_ID_BYTES || is_full(of, params)) {
+        text = "too much is asked at once";
+    } else if (of->parked != NULL) {
+        question *one = question_new(of, method, message->id, params);
+        text = one != NULL ? NULL : "out of memory";
+        if (one != NULL && of->request != NULL) {
+            parked_ask(of->parked);
+        }
+    } else {
+        bay_err err = ask_legacy(of, method, message);
+        text = err == BAY_OK ? NULL : err == BAY_NOMEM ? "out of memory" : "the client is gone";
+    }
+    if (text != NULL) {
+        (void)route_reply(of, message->id, (bay_str){NULL, 0}, code, str_of(text));
+    }
+}
+
+void questions_withdrawn(route *of, bay_str id)
+{
+    LIST_EACH(at, &of->questions)
+    {
+        question *one = CONTAINER_OF(at, question, link);
+        if (str_eq(one->id, id)) {
+            if (of->parked == NULL) {
+                mcp_request_withdraw(of->request, one, STR("The server took it back"));
+            }
+            question_free(one);
+            return;
+        }
+    }
+}

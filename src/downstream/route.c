@@ -1,0 +1,373 @@
+/* A request on its way to the server that owns it, and the answer's way back. The bytes of both are
+ * spliced by the engines; here only names and eras are looked at. What a server asks meanwhile is
+ * in questions.c, parked.c and rounds.c; how a call ends, in route_outcome.c. */
+#include "base/str.h"
+#include "downstream/face_parts.h"
+#include "sessions/token.h"
+
+void route_guard_enter(route_guard *self, route *of)
+{
+    *self = (route_guard){.route = of, .outer = of->guard};
+    of->guard = self;
+}
+
+bool route_guard_leave(route_guard *self)
+{
+    if (self->is_gone) {
+        return false;
+    }
+    self->route->guard = self->outer;
+    return true;
+}
+
+void route_end(route *self)
+{
+    list_remove(&self->link); /* if it waits for a list */
+    if (self->task != NULL) {
+        self->face->tasks->end(self);
+    }
+    questions_drop(self);
+    rounds_free(self->rounds);
+    self->rounds = NULL;
+    listing_unref(self->owner);
+    self->owner = NULL;
+    for (route_guard *at = self->guard; at != NULL; at = at->outer) {
+        at->is_gone = true;
+    }
+    if (self->request != NULL) {
+        self->request->user = NULL;
+    }
+    if (self->parked != NULL) {
+        parked_free(self->parked);
+    }
+}
+
+bool route_reply(route *self, bay_str id, bay_str result, int code, bay_str message)
+{
+    route_guard guard;
+    route_guard_enter(&guard, self);
+    if (self->task != NULL) {
+        result = self->face->tasks->answer(self, result);
+    }
+    upstream_call_answer(&self->call, id, result, code, message);
+    return route_guard_leave(&guard);
+}
+
+void route_give_up_on(route *self, bay_str server, const char *reason, bay_str text)
+{
+    mcp_request *request = self->request;
+    buf full;
+    upstream_call_cancel(&self->call, STR("the gateway gave the call up"));
+    buf_init(&full, 8192);
+    buf_printf(&full, "The server \"%.*s\" gave no answer: ", BAY_STR(server));
+    buf_str(&full, text); /* which may lie in the route's memory */
+    route_end(self);
+    route_refuse(request, server, reason, RPC_INTERNAL_ERROR, buf_view(&full), true);
+    buf_fini(&full);
+}
+
+void route_give_up(route *self, const char *reason, bay_str text)
+{
+    route_give_up_on(self, upstream_name(self->call.upstream), reason, text);
+}
+
+/* Progress keeps all its members but the token, which becomes the client's own. */
+static void pass_progress(route *self, json_val params)
+{
+    buf *members = &self->face->scratch;
+    json_writer writer;
+    double progress = 0;
+    static const bay_str token = STR_INIT("progressToken");
+    buf_clear(members);
+    json_writer_init(&writer, members);
+    json_open_object(&writer);
+    json_put_members(&writer, params, &token, 1);
+    json_close_object(&writer);
+    if (members->err != BAY_OK || members->len < 2 ||
+        json_double(json_get(params, STR("progress")), &progress) != BAY_OK) {
+        return;
+    }
+    bay_str inner = {members->at + 1, members->len - 2};
+    if (mcp_request_progress(self->request, progress, inner) == BAY_AGAIN) {
+        upstream_call_pause(&self->call, true);
+    }
+}
+
+static void route_notified(void *user, mcp_method_id method, json_val params)
+{
+    route *self = user;
+    if (self->request == NULL) {
+        return; /* nobody is there: what is said between two rounds has no request to go with */
+    }
+    if (method == MCP_N_PROGRESS) {
+        pass_progress(self, params);
+    } else if (method == MCP_N_MESSAGE &&
+               mcp_request_notify(self->request, MCP_N_MESSAGE, json_raw(params)) == BAY_AGAIN) {
+        upstream_call_pause(&self->call, true);
+    }
+}
+
+static void route_asked(void *user, const rpc_message *message)
+{
+    questions_asked(user, message);
+}
+
+static void route_withdrawn(void *user, bay_str id)
+{
+    questions_withdrawn(user, id);
+}
+
+/* A client of the handshake era that is asked for input in a result. */
+static bool wants_rounds(const mcp_request *request, const mcp_outcome *outcome)
+{
+    return outcome->kind == MCP_OUTCOME_RESULT && request->revision->era == MCP_LEGACY &&
+           request->method != NULL && (request->method->flags & MCP_FLAG_MRTR) != 0 &&
+           json_str_eq(json_get(outcome->result, STR("resultType")), STR("input_required"));
+}
+
+static void route_done(void *user, const mcp_outcome *outcome)
+{
+    route *self = user;
+    mcp_request *request = self->request;
+    if (request == NULL) {
+        parked_keep(self->parked, outcome);
+        return;
+    }
+    if (wants_rounds(request, outcome)) {
+        rounds_take(self, outcome->result);
+        return;
+    }
+    bay_str server = upstream_name(self->call.upstream);
+    route_note_urls(self->face, request, server, outcome);
+    route_end(self);
+    route_answer(request, server, outcome);
+}
+
+static const upstream_call_events route_events = {.notified = route_notified,
+                                                  .asked = route_asked,
+                                                  .withdrawn = route_withdrawn,
+                                                  .done = route_done};
+
+/* ---- a call is made -------------------------------------------------------------------------- */
+
+/* What its client can be asked during this call, in its own era's way. */
+static unsigned inputs_of(const face *self, const mcp_request *request)
+{
+    bool is_modern = request->revision->era == MCP_MODERN;
+    bool may_ask = is_modern ? parked_is_possible(self, request)
+                             : request->method != NULL && request->method->id != MCP_COMPLETE;
+    return may_ask ? mcp_inputs_of(request->revision, request->client_capabilities) : 0;
+}
+
+/* The capabilities of a session's client in the words of the stateless era: what it can be asked,
+ * and what has no meaning to the gateway. */
+static bay_err write_capabilities(face *self, const mcp_request *request, bay_str *out)
+{
+    static const char *const others[] = {"experimental", "extensions"};
+    json_writer writer;
+    buf *text = &self->scratch;
+    buf_clear(text);
+    json_writer_init(&writer, text);
+    json_open_object(&writer);
+    mcp_inputs_write(mcp_inputs_of(request->revision, request->client_capabilities),
+                     mcp_revision_of(MCP_LATEST), &writer);
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        json_val value = json_get(request->client_capabilities, str_of(others[i]));
+        if (json_is(value, JSON_OBJECT)) {
+            json_key(&writer, str_of(others[i]));
+            json_put_val(&writer, value);
+        }
+    }
+    json_close_object(&writer);
+    return text->err == BAY_OK ? arena_dup(request->memory, buf_view(text), out) : text->err;
+}
+
+static bay_err route_describe(route *self)
+{
+    mcp_request *request = self->request;
+    mcp_call_spec *spec = &self->call.spec;
+    *spec = (mcp_call_spec){
+        .method = request->method->text,
+        .params = request->message.params,
+        .meta = request->meta,
+        .log_level = request->log_level,
+        .wants_progress = request->progress_token.len > 0,
+        .client_info = json_raw(request->client_info),
+    };
+    bay_err err = BAY_OK;
+    if (self->parked == NULL) {
+        err = face_identity(self->face, request, &self->call.affinity.identity);
+    }
+    /* a client's own capabilities: the server may ask it by input_required */
+    if (request->revision->era == MCP_MODERN) {
+        spec->capabilities = json_raw(request->client_capabilities);
+        return err;
+    }
+    return err == BAY_OK ? write_capabilities(self->face, request, &spec->capabilities) : err;
+}
+
+route *route_new(face *self, mcp_request *request)
+{
+    unsigned inputs = inputs_of(self, request);
+    bool may_park = inputs != 0 && request->revision->era == MCP_MODERN;
+    route *way = may_park ? parked_new(self, request->principal)
+                          : arena_zalloc(request->memory, sizeof(*way));
+    if (way == NULL) {
+        face_refuse_memory(request);
+        return NULL;
+    }
+    way->face = self;
+    way->request = request;
+    list_init(&way->questions);
+    way->call.events = &route_events;
+    way->call.user = way;
+    way->call.affinity.inputs = inputs;
+    way->call.affinity.is_stateless = request->session == NULL && !self->has_one_client;
+    way->call.is_repeatable = request->method->id != MCP_TOOLS_CALL;
+    if (route_describe(way) != BAY_OK) {
+        route_end(way);
+        face_refuse_memory(request);
+        return NULL;
+    }
+    return way;
+}
+
+void route_send(route *self, upstream *to)
+{
+    mcp_request *request = self->request;
+    request->user = self;
+    if (request->log_level != MCP_LOG_NONE) {
+        upstream_set_level(to, request->log_level);
+    }
+    upstream_send(to, &self->call);
+}
+
+/* What a retry brings is for the server that asked. One of the handshake era asks through us, and
+ * whatever is ours has been recognised before. */
+static bool refuses_retry(mcp_request *request, const upstream *to)
+{
+    const mcp_revision *revision = upstream_revision(to);
+    json_val state = json_get(request->message.params, STR("requestState"));
+    bay_str text;
+    uint32_t worker;
+    if (request->revision->era != MCP_MODERN || (revision != NULL && revision->era == MCP_MODERN)) {
+        return false;
+    }
+    bool is_ours = json_str_plain(state, &text) && token_worker(text, &worker);
+    if (!json_is(state, JSON_MISSING) && (revision != NULL || is_ours)) {
+        mcp_request_error(request, RPC_INVALID_PARAMS,
+                          STR("The requestState is not one that was given for this call, or not "
+                              "since the gateway started: call again without it"),
+                          (bay_str){NULL, 0});
+        return true;
+    }
+    return route_refuses_urls(request, upstream_name(to));
+}
+
+void route_to(face *self, mcp_request *request, upstream *to, bay_str rename,
+              const catalog_entry *entry)
+{
+    route *way = refuses_retry(request, to) ? NULL : route_new(self, request);
+    if (way == NULL) {
+        return;
+    }
+    if (rename.len > 0 && !str_eq(rename, request->name)) {
+        if (arena_dup(request->memory, rename, &way->call.spec.rename) != BAY_OK) {
+            route_end(way);
+            face_refuse_memory(request);
+            return;
+        }
+    }
+    if (entry != NULL && entry->item->is_repeatable) {
+        way->call.is_repeatable = true;
+    }
+    if (entry != NULL && entry->item->params.count > 0) {
+        way->owner = listing_ref(entry->owner);
+        way->call.spec.param_table = &entry->item->params;
+    }
+    bay_str why;
+    const face_tasks *tasks = self->tasks;
+    int refused = tasks != NULL ? tasks->admit(way, to, entry, &why) : 0;
+    if (refused != 0) {
+        route_end(way);
+        mcp_request_error(request, refused, why, (bay_str){NULL, 0});
+        return;
+    }
+    route_send(way, to);
+}
+
+void route_cancelled(mcp_request *request)
+{
+    route *self = request->user;
+    if (self != NULL) {
+        upstream_call_cancel(&self->call, STR("the client cancelled the request"));
+        route_end(self);
+    }
+    mcp_request_error(request, RPC_INTERNAL_ERROR, STR("Cancelled"), (bay_str){NULL, 0});
+}
+
+void route_drained(mcp_request *request)
+{
+    route *self = request->user;
+    if (self != NULL) {
+        upstream_call_pause(&self->call, false);
+    }
+}
+
+/* ref.name inside the params becomes the server's own name. */
+static bay_err rewrite_reference(route *self, bay_str name)
+{
+    mcp_request *request = self->request;
+    json_val params = request->message.params;
+    json_val old = json_get(json_get(params, STR("ref")), STR("name"));
+    bay_str whole = json_raw(params);
+    bay_str part = json_raw(old);
+    buf text;
+    buf_init(&text, whole.len + name.len * 6 + 64);
+    buf_append(&text, whole.at, (size_t)(part.at - whole.at));
+    json_quote(&text, name);
+    buf_str(&text, str_from(whole, (size_t)(part.at - whole.at) + part.len));
+    bay_str copy;
+    bay_err err =
+        text.err == BAY_OK ? arena_dup(request->memory, buf_view(&text), &copy) : text.err;
+    buf_fini(&text);
+    if (err == BAY_OK) {
+        err = json_parse(&self->params_doc, copy, NULL, request->memory, NULL);
+    }
+    if (err == BAY_OK) {
+        self->call.spec.params = json_root(&self->params_doc);
+        self->call.spec.meta = json_get(self->call.spec.params, STR("_meta"));
+    }
+    return err;
+}
+
+bool route_complete(face *self, mcp_request *request)
+{
+    json_val reference = json_get(request->message.params, STR("ref"));
+    bool is_prompt = json_str_eq(json_get(reference, STR("type")), STR("ref/prompt"));
+    bay_str key;
+    if (json_str(json_get(reference, is_prompt ? STR("name") : STR("uri")), request->memory,
+                 &key) != BAY_OK) {
+        return false;
+    }
+    const catalog_entry *entry =
+        catalog_view_find(&self->views[is_prompt ? LISTING_PROMPTS : LISTING_TEMPLATES], key);
+    if (entry == NULL && !is_prompt) {
+        entry = catalog_view_find(&self->views[LISTING_RESOURCES], key);
+    }
+    if (entry == NULL) {
+        return false;
+    }
+    route *way = route_new(self, request);
+    if (way == NULL) {
+        return true;
+    }
+    if (is_prompt && !str_eq(entry->item->key, key) &&
+        rewrite_reference(way, entry->item->key) != BAY_OK) {
+        route_end(way);
+        face_refuse_memory(request);
+        return true;
+    }
+    route_send(way, entry->upstream);
+    return true;
+}

@@ -1,0 +1,101 @@
+#include "sessions/token.h"
+
+#include <string.h>
+
+#include "base/str.h"
+
+enum { BOUND_BYTES = 8192 }; /* kind and principal */
+
+static void write_bound(buf *out, const char *kind, bay_str principal)
+{
+    buf_str(out, str_of(kind));
+    buf_char(out, '\0');
+    buf_str(out, principal);
+}
+
+bay_err token_seal(const seal_ring *ring, const char *kind, uint32_t worker, bay_str principal,
+                   bay_str plain, uint64_t expires_at_ms, buf *out)
+{
+    buf bound;
+    size_t before = out->len;
+    buf_init(&bound, BOUND_BYTES);
+    write_bound(&bound, kind, principal);
+    buf_printf(out, "pb%x.", worker);
+    bay_err err = bound.err != BAY_OK ? bound.err : out->err;
+    err = err == BAY_OK ? seal_value(ring, plain, buf_view(&bound), expires_at_ms, out) : err;
+    if (err != BAY_OK) {
+        out->len = before;
+    }
+    buf_fini(&bound);
+    return err;
+}
+
+/* The sealed part; `at` NULL when this is no token. */
+static bay_str read_prefix(bay_str token, uint32_t *out_worker)
+{
+    uint32_t worker = 0;
+    size_t dot = str_find(str_head(token, TOKEN_PREFIX_BYTES), '.');
+    if (!str_starts(token, STR("pb")) || dot < 3 || dot >= TOKEN_PREFIX_BYTES || dot == token.len) {
+        return (bay_str){NULL, 0};
+    }
+    for (size_t i = 2; i < dot; i++) {
+        char c = token.at[i];
+        bool is_digit = c >= '0' && c <= '9';
+        if (!is_digit && (c < 'a' || c > 'f')) {
+            return (bay_str){NULL, 0};
+        }
+        worker = worker << 4 | (uint32_t)(is_digit ? c - '0' : c - 'a' + 10);
+    }
+    *out_worker = worker;
+    return str_from(token, dot + 1);
+}
+
+bay_err token_open(const seal_ring *ring, const char *kind, bay_str principal, bay_str token,
+                   uint64_t now_ms, buf *out)
+{
+    uint32_t worker;
+    bay_str sealed = read_prefix(token, &worker);
+    if (sealed.at == NULL) {
+        return BAY_DENIED;
+    }
+    buf bound;
+    buf_init(&bound, BOUND_BYTES);
+    write_bound(&bound, kind, principal);
+    bay_err err =
+        bound.err != BAY_OK ? bound.err : seal_open(ring, sealed, buf_view(&bound), now_ms, out);
+    buf_fini(&bound);
+    return err;
+}
+
+bool token_worker(bay_str token, uint32_t *out_worker)
+{
+    return read_prefix(token, out_worker).at != NULL;
+}
+
+/* The text after `member`, a colon and an opening quote, white space between them or not. */
+static bool home_after(bay_str body, bay_str member, uint32_t *out_worker)
+{
+    while (body.len > member.len) {
+        const char *found = memmem(body.at, body.len, member.at, member.len);
+        if (found == NULL) {
+            return false;
+        }
+        body = str_from(body, (size_t)(found - body.at) + member.len);
+        size_t at = 0;
+        while (at < body.len && at < 16 && strchr(" \t\r\n:", body.at[at]) != NULL &&
+               body.at[at] != '\0') {
+            at++;
+        }
+        if (at < body.len && body.at[at] == '"' &&
+            token_worker(str_from(body, at + 1), out_worker)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool token_home(bay_str body, uint32_t *out_worker)
+{
+    return home_after(body, STR("\"requestState\""), out_worker) ||
+           home_after(body, STR("\"taskId\""), out_worker);
+}

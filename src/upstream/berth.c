@@ -1,0 +1,307 @@
+/* The life of the links besides the main one: opened for a call that needs one of their kind, used
+ * by its like, stopped when they idle or when another kind needs the room.
+ *
+ *   opening --ready--> ready --idle, evicted, its client gone--> leaving --> freed
+ *      \________________\____________ broken ____________________________/
+ *
+ * What breaks is not made again before a call needs it. */
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "upstream/local.h"
+
+static bay_str identity_of(const berth *self)
+{
+    return (bay_str){self->identity, self->identity_len};
+}
+
+static bool set_identity(berth *self, bay_str identity)
+{
+    mem_free(self->identity);
+    self->identity = mem_dup(identity.at, identity.len);
+    self->identity_len = identity.len;
+    return self->identity != NULL;
+}
+
+bool berth_is_usable(const berth *self)
+{
+    return self->connection != NULL && !self->is_broken && !self->is_leaving &&
+           !self->is_unwritable && !self->is_doomed;
+}
+
+bool berth_serves(const berth *self, const share_key *key, bay_str identity)
+{
+    bool is_lent = key->kind == SHARE_LENT;
+    if (!berth_is_usable(self) || self->inputs != key->inputs || self->is_lent != is_lent ||
+        (is_lent && self->open_count > 0)) {
+        return false;
+    }
+    return self->identity != NULL ? str_eq(identity_of(self), identity) : !key->is_personal;
+}
+
+/* It ends, and that says nothing of the server. */
+static void give_up_trial(berth *self)
+{
+    if (self->is_trial) {
+        self->is_trial = false;
+        circuit_abandoned(&self->owner->circuit, loop_now_ms(self->owner->base.loop));
+    }
+}
+
+/* ---- its link's events ----------------------------------------------------------------------- */
+
+static void berth_ready(void *user)
+{
+    berth *self = user;
+    local *owner = self->owner;
+    mcp_client *client = mcp_link_client(self->connection);
+    if (self->is_broken || self->is_leaving) {
+        return;
+    }
+    self->is_ready = true;
+    self->is_trial = false;
+    circuit_succeeded(&owner->circuit);
+    if (owner->level != MCP_LOG_NONE) {
+        mcp_client_set_level(client, owner->level, loop_now_ms(owner->base.loop));
+    }
+}
+
+static void berth_broken(void *user, bay_err err, const char *text)
+{
+    berth *self = user;
+    local *owner = self->owner;
+    if (self->is_broken || self->is_leaving || owner->is_closing) {
+        return;
+    }
+    LOG(LOG_WARN, "upstream", "%s: one of its sessions ended: %s", owner->base.name,
+        text != NULL && text[0] != '\0' ? text : bay_err_text(err));
+    self->is_broken = true;
+    if (!self->is_ready) {
+        owner->berth_after_ms =
+            loop_now_ms(owner->base.loop) + owner->base.server->restart.min_delay_ms;
+    }
+    if (err != BAY_LIMIT) { /* ended by us, for what it said */
+        self->is_trial = false;
+        local_count_crash(owner);
+    }
+    give_up_trial(self);
+    loop_defer(owner->base.loop, &owner->settle);
+}
+
+static bool berth_asked_loosely(void *user, const rpc_message *request)
+{
+    return berth_asked(user, NULL, request);
+}
+
+static void berth_elicited(void *user, json_val params)
+{
+    local *owner = ((berth *)user)->owner;
+    upstream_tell_elicited(&owner->base, params);
+}
+
+/* Changes and updates are the main link's to tell. */
+static const mcp_client_events berth_events = {
+    .ready = berth_ready,
+    .broken = berth_broken,
+    .asked = berth_asked_loosely,
+    .withdrawn = berth_withdrawn,
+    .elicited = berth_elicited,
+};
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void berth_idle(void *argument)
+{
+    berth *self = argument;
+    if (self->open_count == 0 && berth_is_usable(self)) {
+        LOG(LOG_DEBUG, "upstream", "%s: a session is stopped after idling", self->owner->base.name);
+        berth_close(self);
+    }
+}
+
+void berth_init(berth *self, local *owner, void (*idle)(void *argument))
+{
+    self->owner = owner;
+    list_init(&self->open);
+    list_init(&self->questions);
+    loop_timer_init(&self->idle, idle, self);
+}
+
+bay_err berth_open(local *owner, const share_key *key, bay_str identity, berth **out,
+                   bay_diag *diag)
+{
+    berth *self = mem_zalloc(sizeof(*self));
+    if (self == NULL || (key->is_personal && !set_identity(self, identity))) {
+        mem_free(self);
+        return diag_set(diag, BAY_NOMEM, "out of memory for a session");
+    }
+    berth_init(self, owner, berth_idle);
+    self->inputs = key->inputs;
+    self->is_lent = key->kind == SHARE_LENT;
+    self->is_trial = owner->circuit.state == CIRCUIT_OPEN;
+    circuit_started(&owner->circuit);
+    bay_err err = local_open(owner, self, &berth_events, diag);
+    if (err != BAY_OK) {
+        owner->berth_after_ms =
+            loop_now_ms(owner->base.loop) + owner->base.server->restart.min_delay_ms;
+        local_count_crash(owner);
+        mem_free(self->identity);
+        mem_free(self);
+        return err;
+    }
+    list_push(&owner->berths, &self->link);
+    owner->berth_count++;
+    local_tally(owner);
+    *out = self;
+    return BAY_OK;
+}
+
+void berth_rest(berth *self)
+{
+    local *owner = self->owner;
+    list_remove(&self->link);
+    list_push(&owner->berths, &self->link);
+    if (owner->is_closing || self->is_broken || self->is_leaving) {
+        return;
+    }
+    if (self->open_count == 0 && (self->is_doomed || self->is_unwritable)) {
+        loop_defer(owner->base.loop, &owner->settle);
+    } else if (self->open_count == 0) {
+        uint32_t idle_ms = owner->base.server->idle_stop_ms;
+        idle_ms = idle_ms > 0 ? idle_ms : LOCAL_BERTH_IDLE_MS;
+        /* without memory it runs on until another kind needs the room */
+        err_ignore(loop_timer_start(owner->base.loop, &self->idle, idle_ms));
+    }
+    if (owner->queued_count > 0) {
+        loop_defer(owner->base.loop, &owner->settle);
+    }
+}
+
+void berth_loosen(berth *self, const upstream_affinity *of)
+{
+    const config *settings = self->owner->base.config;
+    uint32_t own = self->owner->base.server->timeout_ms;
+    self->loose_until_ms =
+        loop_now_ms(self->owner->base.loop) + (own > 0 ? own : settings->timeouts.call_ms);
+    if (!self->is_lent) {
+        return;
+    }
+    /* nobody else may be asked what that call asks yet */
+    if (of->is_stateless || (self->identity == NULL && !set_identity(self, of->identity))) {
+        self->is_doomed = true;
+    }
+}
+
+static void berth_left(void *user)
+{
+    berth *self = user;
+    self->is_broken = true;
+    if (self->owner->is_closing) {
+        local_check_closed(self->owner);
+        return;
+    }
+    loop_defer(self->owner->base.loop, &self->owner->settle);
+}
+
+void berth_close(berth *self)
+{
+    if (self->is_leaving || self->is_broken) {
+        return;
+    }
+    self->is_leaving = true;
+    give_up_trial(self);
+    loop_timer_stop(self->owner->base.loop, &self->idle);
+    mcp_link_close(self->connection, berth_left, self);
+}
+
+void berth_free(berth *self)
+{
+    local *owner = self->owner;
+    loop_timer_stop(owner->base.loop, &self->idle);
+    mcp_link_free(self->connection); /* fails what is open */
+    list_remove(&self->link);
+    owner->berth_count--;
+    mem_free(self->identity);
+    mem_free(self);
+}
+
+static bool is_broken(const berth *self)
+{
+    return self->is_broken;
+}
+
+static bool is_staying(const berth *self)
+{
+    return !self->is_broken && !self->is_leaving;
+}
+
+/* What a call's end causes may move any berth in the list: looked up anew each time. */
+static berth *first_that(const local *owner, bool (*has)(const berth *self))
+{
+    LIST_EACH(link, &owner->berths)
+    {
+        berth *at = CONTAINER_OF(link, berth, link);
+        if (has(at)) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+void berths_close(local *owner)
+{
+    berth *staying;
+    while ((staying = first_that(owner, is_staying)) != NULL) {
+        berth_close(staying);
+    }
+}
+
+void berths_reap(local *owner)
+{
+    berth *broken;
+    while ((broken = first_that(owner, is_broken)) != NULL) {
+        berth_free(broken);
+    }
+    LIST_EACH(link, &owner->berths)
+    {
+        berth *at = CONTAINER_OF(link, berth, link);
+        if (at->open_count == 0 && (at->is_doomed || at->is_unwritable)) {
+            berth_close(at);
+        }
+    }
+}
+
+/* ---- a client's session ---------------------------------------------------------------------- */
+
+static bool is_of(const berth *self, bay_str identity)
+{
+    return self->identity != NULL && str_eq(identity_of(self), identity);
+}
+
+void local_tell(upstream *base, bay_str identity, bay_str method, bay_str params)
+{
+    local *self = local_of(base);
+    LIST_EACH(link, &self->berths)
+    {
+        berth *at = CONTAINER_OF(link, berth, link);
+        if (is_of(at, identity) && at->is_ready && berth_is_usable(at)) {
+            /* of another revision: it knows no such thing, and misses nothing */
+            err_ignore(mcp_client_tell(mcp_link_client(at->connection), method, params,
+                                       loop_now_ms(base->loop), NULL));
+        }
+    }
+}
+
+void local_identity_gone(upstream *base, bay_str identity)
+{
+    local *self = local_of(base);
+    LIST_EACH(link, &self->berths)
+    {
+        berth *at = CONTAINER_OF(link, berth, link);
+        if (is_of(at, identity)) {
+            at->is_doomed = true;
+            loop_defer(base->loop, &self->settle);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+/* The parts of an upstream's owner. It has one link that all share and whose life is the upstream's
+ * state (`main`), and, towards a server of the handshake era, others on demand:
+ *
+ *   upstream_share    which kind of link a call goes to: a pure decision
+ *   upstream_local    the main link's life, the interface
+ *   upstream_pool     finds a link for a call, or makes one, or has the call wait
+ *   upstream_berth    the life of the other links
+ *   upstream_calls    a call on a link
+ *   upstream_question what the server asks during it
+ *   upstream_open     how a link is opened
+ *   upstream_news     what the server tells by itself
+ *   upstream_wishes   what is kept up over all main links */
+#ifndef UPSTREAM_LOCAL_H
+#define UPSTREAM_LOCAL_H
+
+#include "base/circuit.h"
+#include "base/map.h"
+#include "transport/mcp_link.h"
+#include "upstream/parts.h"
+#include "upstream/share.h"
+
+enum {
+    LOCAL_PATIENCE_MS = 2000,     /* calls wait for a restart this near; else they fail at once */
+    LOCAL_HEALTHY_MS = 10000,     /* ready for so long: the next crash starts with least back-off */
+    LOCAL_LAST_MOMENT_MS = 500,   /* between a broken stdin and the end of its process */
+    LOCAL_BERTH_IDLE_MS = 300000, /* a link that is not the main one is stopped after so long */
+    LOCAL_MOST_ATTEMPTS = 2,
+    LOCAL_LANES = 64,         /* of the queue: clients whose calls wait take turns */
+    LOCAL_MAX_QUESTIONS = 64, /* open of one call; more are refused */
+    LOCAL_MAX_SUBSCRIPTIONS = 4096,
+    LOCAL_MAX_URI_BYTES = 8192,
+    LOCAL_NEWS_MS = 50,      /* between two rounds of telling of changes */
+    LOCAL_NEWS_RATE = 10000, /* updates of resources passed on in a second */
+};
+
+/* One link to the server. */
+typedef struct berth {
+    list_link link; /* in local.berths, the least recently used first; the main one is in no list */
+    struct local *owner;
+    mcp_link *connection; /* NULL: none just now */
+    unsigned inputs;      /* what its server was told that it can ask */
+    char *identity;       /* whom alone it serves; NULL: anybody */
+    size_t identity_len;
+    list open; /* its calls */
+    size_t open_count;
+    list questions; /* of the server, not answered yet */
+    loop_timer idle;
+    bool is_lent;  /* to one call at a time */
+    bool is_trial; /* its start decides on the circuit */
+    bool is_ready;
+    bool is_broken;          /* to be freed outside its callbacks */
+    bool is_leaving;         /* asked to end */
+    bool is_unwritable;      /* the process reads no more */
+    bool is_doomed;          /* takes no more calls, ends with its last */
+    uint64_t loose_until_ms; /* the server may still ask for a call that is not waited for */
+} berth;
+
+typedef struct local {
+    upstream base;
+    http_client *http; /* borrowed, or `own_http` */
+    http_client *own_http;
+    tls_context *tls; /* of a server with certificates of its own */
+    berth main;
+    mcp_link_kind kind; /* of the main link, since it was ready once */
+    list berths;
+    size_t berth_count;
+    list waiting; /* calls for the main link, or until it says how the server is spoken to */
+    size_t waiting_count;
+    list lanes[LOCAL_LANES]; /* calls that wait for one of the berths, by their identity's hash */
+    size_t queued_count;
+    size_t next_lane;
+    loop_timer queue; /* the first that has waited too long */
+    circuit circuit;
+    uint32_t failures; /* in a row */
+    uint64_t ready_at_ms;
+    uint64_t restart_at_ms;
+    uint64_t berth_after_ms; /* one could not be started: not before then */
+    loop_timer restart;
+    loop_task settle; /* what must not happen inside the links' own callbacks */
+    list subscriptions;
+    size_t subscription_count;
+    mcp_log_level level;
+    unsigned changes; /* mcp_change, not told yet */
+    map updates;      /* nor these: uri -> its copy */
+    uint64_t news_after_ms;
+    loop_timer news_timer;
+    loop_task news_task;
+    bool is_news_due;
+    bool has_dropped_news;
+    bool asks_untied;    /* its questions do not come on the stream of the call they are about */
+    bool has_complained; /* of a question that could not be tied to a call */
+    bool is_unreachable; /* a call found nobody at the URL */
+    bool is_closing;
+    void (*close_done)(void *user);
+    void *close_user;
+} local;
+
+local *local_of(upstream *self);
+
+/* local.c */
+/* STARTING, and what waits goes to the new engine. */
+void local_begin(local *self);
+/* A link broke that nobody asked to end. */
+void local_count_crash(local *self);
+/* For whoever looks from outside. */
+void local_tally(local *self);
+/* All links have ended: says so to whoever closes it. */
+void local_check_closed(local *self);
+bool local_is_process(const local *self);
+/* Why nothing is started now, for a call that fails of it. */
+void local_say_circuit(const local *self, char *out, size_t size);
+
+/* calls.c */
+void local_send(upstream *base, upstream_call *call);
+void local_cancel(upstream_call *call, bay_str reason);
+void local_pause(upstream_call *call, bool is_paused);
+void local_place_waiting(local *self);
+void local_fail_waiting(local *self, bay_err err, const char *text);
+void local_arm_idle(local *self);
+/* To the main link, once there is one. */
+void local_send_main(local *self, upstream_call *call);
+void berth_take(berth *self, upstream_call *call);
+
+/* pool.c */
+share_key pool_key(const local *self, const upstream_call *call);
+void pool_send(local *self, upstream_call *call);
+/* Has it wait for its turn. */
+void pool_wait(local *self, upstream_call *call);
+/* Gives what waits its turn. */
+void pool_serve(local *self);
+void pool_remove(local *self, upstream_call *call);
+void pool_fail(local *self, bay_err err, const char *text);
+void pool_timer(void *argument);
+
+/* berth.c */
+void berth_init(berth *self, local *owner, void (*idle)(void *argument));
+bay_err berth_open(local *owner, const share_key *key, bay_str identity, berth **out,
+                   bay_diag *diag) BAY_MUST_CHECK;
+/* Can it take calls? */
+bool berth_is_usable(const berth *self);
+bool berth_serves(const berth *self, const share_key *key, bay_str identity);
+/* A call has left it. */
+void berth_rest(berth *self);
+/* A call of this client that may still be under way over there is not waited for any more. */
+void berth_loosen(berth *self, const upstream_affinity *of);
+void berth_close(berth *self);
+/* At once: its calls fail. */
+void berth_free(berth *self);
+void berths_close(local *owner);
+/* Frees what broke or left. */
+void berths_reap(local *owner);
+void local_tell(upstream *base, bay_str identity, bay_str method, bay_str params);
+void local_identity_gone(upstream *base, bay_str identity);
+
+/* question.c */
+/* A request of the server: tied to `call`, or to none (NULL). False: the engine refuses it. */
+bool berth_asked(berth *self, upstream_call *call, const rpc_message *request);
+void berth_withdrawn(void *user, bay_str id);
+void local_answer(upstream_call *call, bay_str id, bay_str result, int code, bay_str message);
+/* The call has ended: what is still open of its questions is answered by an error; or the server is
+ * gone, and whoever was asked hears that nobody waits any more. */
+void berth_end_questions(berth *self, upstream_call *call);
+void berth_withdraw_questions(upstream_call *call);
+
+/* open.c: makes `at->connection`. */
+bay_err local_open(local *self, berth *at, const mcp_client_events *events,
+                   bay_diag *diag) BAY_MUST_CHECK;
+
+/* news.c */
+void local_news_init(local *self);
+void local_news_stop(local *self);
+void local_news_fini(local *self);
+void local_news_changed(local *self, mcp_change change);
+void local_news_updated(local *self, bay_str uri);
+
+/* wishes.c */
+void local_subscribe(upstream *base, bay_str uri, bool is_wanted);
+void local_set_level(upstream *base, mcp_log_level level);
+void local_renew_wishes(local *self, mcp_client *client, uint64_t now_ms);
+void local_forget_wishes(local *self);
+
+#endif

@@ -1,0 +1,85 @@
+/* What the two kinds of upstream share. */
+#ifndef UPSTREAM_PARTS_H
+#define UPSTREAM_PARTS_H
+
+#include <stdatomic.h>
+
+#include "base/list.h"
+#include "upstream/upstream.h"
+
+enum { UPSTREAM_CAPABILITIES_BYTES = 256 * 1024, UPSTREAM_INSTRUCTIONS_BYTES = 64 * 1024 };
+
+typedef struct upstream_ops {
+    void (*start)(upstream *self);
+    void (*close)(upstream *self, void (*done)(void *user), void *user);
+    void (*free)(upstream *self);
+    void (*send)(upstream *self, upstream_call *call);
+    void (*cancel)(upstream_call *call, bay_str reason);
+    void (*pause)(upstream_call *call, bool is_paused);
+    void (*answer)(upstream_call *call, bay_str id, bay_str result, int code, bay_str message);
+    /* may be NULL, both: it has no such sessions */
+    void (*tell)(upstream *self, bay_str identity, bay_str method, bay_str params);
+    void (*identity_gone)(upstream *self, bay_str identity);
+    void (*subscribe)(upstream *self, bay_str uri, bool is_wanted);
+    void (*set_level)(upstream *self, mcp_log_level level);
+} upstream_ops;
+
+/* Written by the owner's thread, read by any. */
+typedef struct upstream_figures {
+    atomic_uint links;
+    atomic_uint processes;
+    atomic_uint waiting;
+    atomic_uint refused_questions;
+    atomic_uint circuit;
+} upstream_figures;
+
+struct upstream {
+    const upstream_ops *ops;
+    loop *loop;
+    const config *config;
+    const config_server *server;
+    char *name; /* its own copy: a reload replaces the config below it */
+    const upstream_events *events;
+    void *user;
+    mcp_server *(*engine)(void *engine_user, bay_str agent); /* as in upstream_options */
+    void *engine_user;
+    upstream_state state;
+    bool is_settled;
+    size_t open_calls;
+    uint32_t restarts;
+    int process_id;
+    const mcp_revision *revision;
+    uint64_t elicited_ms; /* when the count below began */
+    uint32_t elicited_count;
+    list watchers;    /* the owner's: mirrors on other loops */
+    buf instructions; /* as of the last time it was ready */
+    buf capabilities; /* raw, likewise */
+    arena capability_memory;
+    json_doc capability_doc;
+    char error[UPSTREAM_ERROR_BYTES];
+    char last_break[UPSTREAM_ERROR_BYTES]; /* why it was last restarted */
+    upstream_figures figures;              /* the owner's */
+    const upstream *owner;                 /* whose figures they are; NULL: its own */
+};
+
+/* upstream.c */
+bay_err upstream_init(upstream *self, const upstream_ops *ops,
+                      const upstream_options *options) BAY_MUST_CHECK;
+void upstream_fini(upstream *self);
+/* The one place where the state changes; tells the owner. `error` may be NULL: as it was. */
+void upstream_set_state(upstream *self, upstream_state state, const char *error);
+/* Remembers what the server can; a text that does not parse counts as {}. */
+void upstream_learn(upstream *self, const mcp_revision *revision, bay_str capabilities);
+/* What it tells clients to know of it; what is too long counts as nothing. */
+void upstream_learn_instructions(upstream *self, bay_str text);
+/* watch.c: tells every mirror; for owners. */
+void upstream_publish_state(upstream *self);
+void upstream_publish_change(upstream *self, mcp_change change);
+void upstream_publish_update(upstream *self, bay_str uri);
+/* For the owner too; so many in a second, and no more. */
+void upstream_tell_elicited(upstream *self, json_val params);
+void upstream_forget_watchers(upstream *self);
+void upstream_call_end(upstream_call *call); /* it is no longer open */
+void upstream_call_fail(upstream_call *call, bay_err err, bool was_sent, const char *text);
+
+#endif

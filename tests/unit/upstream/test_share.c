@@ -1,0 +1,140 @@
+/* Who shares a session with a server, as a table. */
+#include "support/fake_upstream.h"
+
+#include "upstream/share.h"
+
+enum {
+    FORM = MCP_INPUT_FORM,
+    ROOTS = MCP_INPUT_ROOTS,
+    ALL = MCP_INPUT_EVERYTHING,
+};
+
+typedef struct row {
+    config_share share;
+    int revision; /* -1: not known yet */
+    bool ties;
+    const char *method;
+    const char *params;
+    unsigned inputs;
+    const char *identity;
+    share_key wanted;
+} row;
+
+#define CALL "tools/call"
+
+static const row rows[] = {
+    /* nothing is decided before it is known how the server is spoken to */
+    {CONFIG_SHARE_AUTO, -1, false, CALL, NULL, FORM, "a", {SHARE_MAIN, ALL, false}},
+    {CONFIG_SHARE_SESSION, -1, true, CALL, NULL, FORM, "a", {SHARE_MAIN, ALL, false}},
+    /* the stateless era has no sessions */
+    {CONFIG_SHARE_AUTO, MCP_LATEST, false, CALL, NULL, FORM, "a", {SHARE_MAIN, ALL, false}},
+    {CONFIG_SHARE_SESSION, MCP_LATEST, true, CALL, NULL, ROOTS, "a", {SHARE_MAIN, ALL, false}},
+    /* always: one for all */
+    {CONFIG_SHARE_ALWAYS, 1, false, CALL, NULL, FORM, "a", {SHARE_MAIN, ALL, false}},
+    {CONFIG_SHARE_ALWAYS, 1, true, CALL, NULL, ROOTS, "a", {SHARE_MAIN, ALL, false}},
+    /* session: one for each client, whatever it can be asked and whatever it calls */
+    {CONFIG_SHARE_SESSION, 1, false, CALL, NULL, 0, "a", {SHARE_SHARED, 0, true}},
+    {CONFIG_SHARE_SESSION, 1, true, CALL, NULL, FORM, "a", {SHARE_SHARED, FORM, true}},
+    {CONFIG_SHARE_SESSION,
+     1,
+     true,
+     "completion/complete",
+     NULL,
+     FORM,
+     "a",
+     {SHARE_SHARED, FORM, true}},
+    /* … and where nobody has said whose call it is, as auto */
+    {CONFIG_SHARE_SESSION, 1, false, CALL, NULL, 0, "", {SHARE_MAIN, ALL, false}},
+    {CONFIG_SHARE_SESSION, 1, false, CALL, NULL, FORM, "", {SHARE_LENT, FORM, false}},
+    /* auto: who cannot be asked anything shares one with everybody */
+    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, 0, "a", {SHARE_MAIN, ALL, false}},
+    {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, 0, "a", {SHARE_MAIN, ALL, false}},
+    /* … and so does what asks nobody */
+    {CONFIG_SHARE_AUTO, 1, false, "tools/list", NULL, ALL, "a", {SHARE_MAIN, ALL, false}},
+    {CONFIG_SHARE_AUTO, 1, false, "resources/list", NULL, ALL, "a", {SHARE_MAIN, ALL, false}},
+    {CONFIG_SHARE_AUTO,
+     1,
+     false,
+     "resources/templates/list",
+     NULL,
+     ALL,
+     "a",
+     {SHARE_MAIN, ALL, false}},
+    {CONFIG_SHARE_AUTO, 1, false, "prompts/list", NULL, ALL, "a", {SHARE_MAIN, ALL, false}},
+    {CONFIG_SHARE_AUTO, 1, false, "completion/complete", NULL, ALL, "a", {SHARE_MAIN, ALL, false}},
+    {CONFIG_SHARE_AUTO, 1, false, "ping", NULL, ALL, "a", {SHARE_MAIN, ALL, false}},
+    /* … and what must be found again when the call is over */
+    {CONFIG_SHARE_AUTO, 1, false, "tasks/get", NULL, ALL, "a", {SHARE_MAIN, ALL, false}},
+    {CONFIG_SHARE_AUTO,
+     1,
+     false,
+     CALL,
+     "{'name':'x','task':{}}",
+     ALL,
+     "a",
+     {SHARE_MAIN, ALL, false}},
+    /* on streams of their own questions find back: shared by those of one kind */
+    {CONFIG_SHARE_AUTO, 1, true, CALL, "{'name':'x'}", FORM, "a", {SHARE_SHARED, FORM, false}},
+    {CONFIG_SHARE_AUTO, 1, true, "prompts/get", NULL, FORM, "a", {SHARE_SHARED, FORM, false}},
+    {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, FORM | ROOTS, "a", {SHARE_SHARED, FORM | ROOTS, true}},
+    /* on a pipe they do not: lent */
+    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, FORM, "a", {SHARE_LENT, FORM, false}},
+    {CONFIG_SHARE_AUTO, 1, false, "resources/read", NULL, FORM, "", {SHARE_LENT, FORM, false}},
+    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, ROOTS, "a", {SHARE_LENT, ROOTS, true}},
+};
+
+static const row stateless[] = {
+    /* a principal without a session may be many clients: none works with the roots of another */
+    {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, ROOTS, "a", {SHARE_LENT, ROOTS, true}},
+    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, ROOTS, "a", {SHARE_LENT, ROOTS, true}},
+    {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, FORM, "a", {SHARE_SHARED, FORM, false}},
+    {CONFIG_SHARE_SESSION, 1, true, CALL, NULL, ROOTS, "a", {SHARE_SHARED, ROOTS, true}},
+};
+
+static void check(const row *table, size_t count, bool is_stateless)
+{
+    for (size_t i = 0; i < count; i++) {
+        const row *at = &table[i];
+        arena memory;
+        json_doc doc;
+        char *params = at->params != NULL ? testing_quotes(at->params) : NULL;
+        arena_init(&memory, 1 << 16);
+        mcp_call_spec spec = {.method = str_of(at->method)};
+        if (params != NULL) {
+            assert_int_equal(json_parse(&doc, str_of(params), NULL, &memory, NULL), BAY_OK);
+            spec.params = json_root(&doc);
+        }
+        share_server server = {
+            .share = at->share,
+            .revision = at->revision >= 0 ? mcp_revision_of((mcp_revision_id)at->revision) : NULL,
+            .ties = at->ties};
+        upstream_affinity affinity = {at->inputs, str_of(at->identity), is_stateless};
+        share_key is = upstream_share_key(&server, &spec, &affinity);
+        if (is.kind != at->wanted.kind || is.inputs != at->wanted.inputs ||
+            is.is_personal != at->wanted.is_personal) {
+            fail_msg("row %zu: kind %d, inputs %u, personal %d", i, (int)is.kind, is.inputs,
+                     is.is_personal);
+        }
+        arena_fini(&memory);
+        mem_free(params);
+    }
+}
+
+static void the_table(void **state)
+{
+    (void)state;
+    check(rows, sizeof(rows) / sizeof(rows[0]), false);
+}
+
+static void the_table_of_stateless_clients(void **state)
+{
+    (void)state;
+    check(stateless, sizeof(stateless) / sizeof(stateless[0]), true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_table),
+                                       cmocka_unit_test(the_table_of_stateless_clients)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
