@@ -82,58 +82,105 @@ typedef struct reading {
     a2a_form form;
     a2a_type theirs; /* of package a2a.v1, else A2A_TYPE_NONE */
     a2a_type ours;
-    dialect_turn *turn;
-    bool is_last;
+    dialect_turn *turn; /* NULL in 1.0 */
 } reading;
 
-static bay_err read_translated(reading *self, json_val value, arena *memory, buf *made, buf *out,
-                               a2a_fault *fault)
+static bay_err keep_value(bay_str text, arena *memory, json_val *out)
 {
-    dialect walk = {.form = self->form, .memory = memory, .fault = fault};
-    json_writer_init(&walk.to, made);
-    self->turn(&walk, value);
-    bay_err err = walk.err != BAY_OK ? walk.err : made->err;
-    json_doc doc;
+    json_doc *doc = arena_alloc(memory, sizeof(*doc));
+    bay_str kept;
+    if (doc == NULL) {
+        return memory->is_full ? BAY_LIMIT : BAY_NOMEM;
+    }
+    bay_err err = arena_dup(memory, text, &kept);
     if (err == BAY_OK) {
-        err = json_parse(&doc, buf_view(made), NULL, memory, NULL);
+        err = json_parse(doc, kept, NULL, memory, NULL);
+    }
+    if (err == BAY_OK) {
+        *out = json_root(doc);
+    }
+    return err;
+}
+
+/* `value` when it is normal, else its normal form. */
+static bay_err view_normal(a2a_type type, json_val value, arena *memory, json_val *out,
+                           a2a_fault *fault)
+{
+    buf made;
+    bool is_normal = false;
+    buf_init(&made, DIALECT_TEXT_BYTES);
+    bay_err err = a2a_normalise(type, value, &made, &is_normal, fault);
+    if (err == BAY_OK && is_normal) {
+        *out = value;
+    } else if (err == BAY_OK) {
+        err = keep_value(buf_view(&made), memory, out);
+    }
+    buf_fini(&made);
+    return err;
+}
+
+static bay_err translate(const reading *self, json_val value, arena *memory, json_val *out,
+                         bool *out_is_last, a2a_fault *fault)
+{
+    enum { USUAL_GROWTH = 256 };
+    buf made;
+    buf_init(&made, DIALECT_TEXT_BYTES);
+    dialect walk = {.form = self->form, .memory = memory, .fault = fault};
+    json_writer_init(&walk.to, &made);
+    if (buf_reserve(&made, json_raw(value).len + USUAL_GROWTH)) {
+        self->turn(&walk, value);
+    }
+    bay_err err = walk.err != BAY_OK ? walk.err : made.err;
+    if (err == BAY_OK) {
+        err = keep_value(buf_view(&made), memory, out);
+    }
+    buf_fini(&made);
+    if (err == BAY_OK) {
+        *out_is_last = walk.is_last;
+    }
+    return err;
+}
+
+/* `value` itself where nothing of it has to change, else one in `memory`. */
+static bay_err view_form(const reading *self, json_val value, arena *memory, json_val *out,
+                         bool *out_is_last, a2a_fault *fault)
+{
+    bay_err err = BAY_OK;
+    *out_is_last = false;
+    if (self->theirs != A2A_TYPE_NONE) {
+        err = view_normal(self->theirs, value, memory, &value, fault);
+    }
+    if (err == BAY_OK && self->turn != NULL) {
+        err = translate(self, value, memory, &value, out_is_last, fault);
     }
     if (err != BAY_OK) {
         return err;
     }
-    self->is_last = walk.is_last;
-    err = normalise(self->ours, json_root(&doc), out, fault);
-    if (err == BAY_PROTOCOL && fault != NULL && self->form != A2A_FORM_0_3_PROTO) {
+    err = view_normal(self->ours, value, memory, out, fault);
+    bool is_renamed = self->turn != NULL && self->form != A2A_FORM_0_3_PROTO;
+    if (err == BAY_PROTOCOL && fault != NULL && is_renamed) {
         rename_fault(fault);
     }
     return err;
 }
 
-static bay_err read_form(reading *self, json_val value, buf *out, a2a_fault *fault)
+static bay_err read_form(const reading *self, json_val value, buf *out, bool *out_is_last,
+                         a2a_fault *fault)
 {
-    if (self->form == A2A_FORM_1_0) {
+    *out_is_last = false;
+    if (self->turn == NULL) {
         return normalise(self->ours, value, out, fault);
     }
     arena memory;
-    buf known;
-    buf made;
-    json_doc doc;
     arena_init(&memory, DIALECT_MEMORY_BYTES);
-    buf_init(&known, DIALECT_TEXT_BYTES);
-    buf_init(&made, DIALECT_TEXT_BYTES);
-    bay_err err = BAY_OK;
-    if (self->theirs != A2A_TYPE_NONE) {
-        bool is_normal = false;
-        err = a2a_normalise(self->theirs, value, &known, &is_normal, fault);
-        if (err == BAY_OK && !is_normal) {
-            err = json_parse(&doc, buf_view(&known), NULL, &memory, NULL);
-            value = err == BAY_OK ? json_root(&doc) : value;
-        }
-    }
+    json_val view = JSON_NONE;
+    bay_err err = view_form(self, value, &memory, &view, out_is_last, fault);
     if (err == BAY_OK) {
-        err = read_translated(self, value, &memory, &made, out, fault);
+        size_t before = out->len;
+        buf_str(out, json_raw(view));
+        err = out->err;
+        out->len = err == BAY_OK ? out->len : before;
     }
-    buf_fini(&made);
-    buf_fini(&known);
     arena_fini(&memory);
     return err;
 }
@@ -145,14 +192,15 @@ static bay_err refuse_method(a2a_fault *fault, a2a_method method)
 }
 
 /* Params may be left out where nothing in them is due. */
-static bay_err read_none(reading *self, buf *out, a2a_fault *fault)
+static bay_err read_none(const reading *self, buf *out, a2a_fault *fault)
 {
     arena memory;
     json_doc doc;
+    bool ignored;
     arena_init(&memory, 1U << 12);
     bay_err err = json_parse(&doc, STR("{}"), NULL, &memory, NULL);
     if (err == BAY_OK) {
-        err = read_form(self, json_root(&doc), out, fault);
+        err = read_form(self, json_root(&doc), out, &ignored, fault);
     }
     arena_fini(&memory);
     return err;
@@ -170,8 +218,9 @@ bay_err a2a_params_read(a2a_form form, a2a_method method, json_val params, buf *
     if (is_old && self.turn == NULL) {
         return refuse_method(fault, method);
     }
+    bool ignored;
     return json_is(params, JSON_MISSING) ? read_none(&self, out, fault)
-                                         : read_form(&self, params, out, fault);
+                                         : read_form(&self, params, out, &ignored, fault);
 }
 
 bay_err a2a_result_read(a2a_form form, a2a_method method, json_val result, buf *out,
@@ -186,20 +235,41 @@ bay_err a2a_result_read(a2a_form form, a2a_method method, json_val result, buf *
     if (is_old && self.turn == NULL) {
         return refuse_method(fault, method);
     }
+    bool ignored;
     return json_is(result, JSON_MISSING) ? read_none(&self, out, fault)
-                                         : read_form(&self, result, out, fault);
+                                         : read_form(&self, result, out, &ignored, fault);
+}
+
+static reading reading_of_event(a2a_form form)
+{
+    bool is_proto = form == A2A_FORM_0_3_PROTO;
+    return (reading){.form = form,
+                     .theirs = is_proto ? A2A_TYPE_V1_STREAM_RESPONSE : A2A_TYPE_NONE,
+                     .ours = A2A_TYPE_STREAM_RESPONSE,
+                     .turn = form != A2A_FORM_1_0 ? forms_of(form)->read_event : NULL};
+}
+
+bay_err a2a_event_view(a2a_form form, json_val event, arena *memory, json_val *out,
+                       bool *out_is_last, a2a_fault *fault)
+{
+    reading self = reading_of_event(form);
+    json_val view;
+    bool is_last;
+    bay_err err = view_form(&self, event, memory, &view, &is_last, fault);
+    if (err == BAY_OK) {
+        *out = view;
+        *out_is_last = is_last;
+    }
+    return err;
 }
 
 bay_err a2a_event_read(a2a_form form, json_val event, buf *out, bool *out_is_last, a2a_fault *fault)
 {
-    reading self = {.form = form,
-                    .theirs =
-                        form == A2A_FORM_0_3_PROTO ? A2A_TYPE_V1_STREAM_RESPONSE : A2A_TYPE_NONE,
-                    .ours = A2A_TYPE_STREAM_RESPONSE,
-                    .turn = form != A2A_FORM_1_0 ? forms_of(form)->read_event : NULL};
-    bay_err err = read_form(&self, event, out, fault);
+    reading self = reading_of_event(form);
+    bool is_last;
+    bay_err err = read_form(&self, event, out, &is_last, fault);
     if (err == BAY_OK) {
-        *out_is_last = self.is_last;
+        *out_is_last = is_last;
     }
     return err;
 }

@@ -33,6 +33,10 @@ bay_err a2a_result_write(a2a_form form, a2a_method method, json_val result,
  * say by `final`. Reading tells that the same way (1.0: never). */
 bay_err a2a_event_read(a2a_form form, json_val event, buf *out, bool *out_is_last,
                        a2a_fault *fault) BAY_MUST_CHECK;
+/* … as a value: `event` itself where it is in normal form already, else one in `memory`; it lives
+ * as long as both. */
+bay_err a2a_event_view(a2a_form form, json_val event, arena *memory, json_val *out,
+                       bool *out_is_last, a2a_fault *fault) BAY_MUST_CHECK;
 bay_err a2a_event_write(a2a_form form, json_val event, bool is_last, buf *out) BAY_MUST_CHECK;
 
 /* What a webhook of that form is sent for an event: 1.0 the StreamResponse, 0.3 the bare Task

@@ -17,6 +17,7 @@ struct a2a_event {
     bool is_last;
     size_t bytes;
     bay_str json;
+    json_val lent;                  /* the same, read; mostly JSON_NONE */
     bay_str rendered[A2A_FORMS][2]; /* JSON, protobuf; `at` NULL: not made yet */
     char text[];
 };
@@ -62,6 +63,11 @@ void a2a_event_unref(a2a_event *self)
     mem_free(self);
 }
 
+void a2a_event_lend(a2a_event *self, json_val value)
+{
+    self->lent = value;
+}
+
 uint64_t a2a_event_sequence(const a2a_event *self)
 {
     return self->sequence;
@@ -104,9 +110,14 @@ static bay_err event_render(a2a_event *self, bay_str source, a2a_form form, bool
     json_doc doc;
     arena_init(&memory, source.len * EVENT_INDEX_GROWTH + EVENT_INDEX_SPARE);
     buf_init(&made, source.len * EVENT_RENDERED_GROWTH + EVENT_RENDERED_SPARE);
-    bay_err err = json_parse(&doc, source, NULL, &memory, NULL);
+    json_val value = source.at == self->json.at ? self->lent : JSON_NONE;
+    bay_err err = BAY_OK;
+    if (json_is(value, JSON_MISSING)) {
+        err = json_parse(&doc, source, NULL, &memory, NULL);
+        value = json_root(&doc);
+    }
     if (err == BAY_OK) {
-        err = event_write(self, form, is_protobuf, json_root(&doc), &made);
+        err = event_write(self, form, is_protobuf, value, &made);
     }
     if (err == BAY_OK) {
         err = made.err;

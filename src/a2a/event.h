@@ -13,6 +13,10 @@ a2a_event *a2a_event_new(bay_str json, uint64_t sequence, bool is_last);
 a2a_event *a2a_event_ref(a2a_event *self);
 void a2a_event_unref(a2a_event *self); /* NULL is fine */
 
+/* What its JSON says, read already: spares the event reading it for another form, until it is taken
+ * back (JSON_NONE), as it is before the value goes. */
+void a2a_event_lend(a2a_event *self, json_val value);
+
 uint64_t a2a_event_sequence(const a2a_event *self);
 bool a2a_event_is_last(const a2a_event *self);
 bay_str a2a_event_json(const a2a_event *self);

@@ -44,8 +44,10 @@ bay_err a2a_request_write(const a2a_interface *to, a2a_method method, json_val p
  * (A2A_E_INVALID_AGENT_RESPONSE). */
 bay_err a2a_response_read(const a2a_interface *from, a2a_method method, int status, bay_str body,
                           bay_str rpc_id, buf *out, a2a_fault *fault) BAY_MUST_CHECK;
-/* The data of one SSE event: appends the 1.0 StreamResponse. `name`: the event's name. */
+/* The data of one SSE event: the 1.0 StreamResponse, which lies in `data` where nothing of it had
+ * to change, else in `memory`; it lives as long as both. `name`: the event's name. */
 bay_err a2a_stream_read(const a2a_interface *from, bay_str name, bay_str data, bay_str rpc_id,
-                        buf *out, bool *out_is_last, a2a_fault *fault) BAY_MUST_CHECK;
+                        arena *memory, json_val *out, bool *out_is_last,
+                        a2a_fault *fault) BAY_MUST_CHECK;
 
 #endif

@@ -254,7 +254,7 @@ bay_err a2a_response_read(const a2a_interface *from, a2a_method method, int stat
  */
 
 static bay_err read_event(const a2a_interface *from, bay_str name, json_val root, bay_str rpc_id,
-                          arena *memory, buf *out, bool *out_is_last, a2a_fault *fault)
+                          arena *memory, json_val *out, bool *out_is_last, a2a_fault *fault)
 {
     a2a_form form = a2a_form_of(from->version, from->binding);
     bool is_error = str_eq(name, STR("error"));
@@ -272,25 +272,19 @@ static bay_err read_event(const a2a_interface *from, bay_str name, json_val root
     } else if (is_error || json_is(json_get(root, STR("error")), JSON_OBJECT)) {
         return rest_error(from, 0, root, memory, fault);
     }
-    return judged(a2a_event_read(form, event, out, out_is_last, fault), fault);
+    return judged(a2a_event_view(form, event, memory, out, out_is_last, fault), fault);
 }
 
 bay_err a2a_stream_read(const a2a_interface *from, bay_str name, bay_str data, bay_str rpc_id,
-                        buf *out, bool *out_is_last, a2a_fault *fault)
+                        arena *memory, json_val *out, bool *out_is_last, a2a_fault *fault)
 {
-    arena memory;
-    json_doc doc;
-    size_t before = out->len;
-    arena_init(&memory, INDEX_BYTES);
-    bay_err err = json_parse(&doc, data, &a2a_json_limits, &memory, NULL);
+    json_doc *doc = arena_alloc(memory, sizeof(*doc));
+    if (doc == NULL) {
+        return BAY_NOMEM;
+    }
+    bay_err err = json_parse(doc, data, &a2a_json_limits, memory, NULL);
     if (err == BAY_OK) {
-        err = read_event(from, name, json_root(&doc), rpc_id, &memory, out, out_is_last, fault);
-    } else if (err != BAY_NOMEM) {
-        err = no_answer(fault, "has an event that is not valid JSON");
+        return read_event(from, name, json_root(doc), rpc_id, memory, out, out_is_last, fault);
     }
-    if (err != BAY_OK) {
-        out->len = before;
-    }
-    arena_fini(&memory);
-    return err;
+    return err == BAY_NOMEM ? err : no_answer(fault, "has an event that is not valid JSON");
 }

@@ -114,10 +114,21 @@ static void on_result(void *user, bay_str json)
         answer_card(self, json);
         return;
     }
+    if (self->alias.among == NULL) {
+        a2a_call_result(release(self), json);
+        return;
+    }
     buf renamed;
+    json_doc doc;
+    arena *scratch = &self->remote->scratch;
     buf_init(&renamed, a2a_json_limits.max_bytes);
-    json = relay_alias_read(&self->alias, json, &self->remote->scratch, &renamed);
-    if (renamed.err == BAY_OK) {
+    arena_reset(scratch);
+    bay_err err = json_parse(&doc, json, &a2a_json_limits, scratch, NULL);
+    if (err == BAY_OK) {
+        json = relay_alias_read(&self->alias, json_root(&doc), scratch, &renamed);
+        err = renamed.err;
+    }
+    if (err == BAY_OK) {
         a2a_call_result(release(self), json);
     } else {
         fail_with(self, A2A_E_BUSY, "out of memory");
@@ -126,43 +137,48 @@ static void on_result(void *user, bay_str json)
 }
 
 /* Older forms say by `final` that a stream ends; 1.0 leaves it to the state. */
-static bool ends_stream(agents_remote *self, bay_str json)
+static bool ends_stream(json_val event)
 {
-    json_doc doc;
-    arena_reset(&self->scratch);
-    if (json_parse(&doc, json, &a2a_json_limits, &self->scratch, NULL) != BAY_OK) {
-        return false;
-    }
-    json_val root = json_root(&doc);
-    json_val of = json_get(root, STR("statusUpdate"));
-    of = json_is(of, JSON_OBJECT) ? of : json_get(root, STR("task"));
+    json_val of = json_get(event, STR("statusUpdate"));
+    of = json_is(of, JSON_OBJECT) ? of : json_get(event, STR("task"));
     bay_str name;
     if (!json_str_plain(json_get(json_get(of, STR("status")), STR("state")), &name)) {
-        return json_is(json_get(root, STR("message")), JSON_OBJECT);
+        return json_is(json_get(event, STR("message")), JSON_OBJECT);
     }
     a2a_state state = a2a_state_of(name);
     return a2a_state_is_terminal(state) || state == A2A_INPUT_REQUIRED;
 }
 
-static void on_event(void *user, bay_str json, uint64_t event_id, bool is_last)
+static a2a_event *make_event(relayed *self, json_val event, uint64_t event_id, bool is_last)
+{
+    buf renamed;
+    arena *scratch = &self->remote->scratch;
+    buf_init(&renamed, a2a_json_limits.max_bytes);
+    arena_reset(scratch);
+    bay_str json = relay_alias_read(&self->alias, event, scratch, &renamed);
+    a2a_event *made =
+        renamed.err == BAY_OK
+            ? a2a_event_new(json, event_id, is_last || (self->is_older && ends_stream(event)))
+            : NULL;
+    buf_fini(&renamed);
+    return made;
+}
+
+static void on_event(void *user, json_val value, uint64_t event_id, bool is_last)
 {
     relayed *self = user;
     heard(self);
-    buf renamed;
-    buf_init(&renamed, a2a_json_limits.max_bytes);
-    json = relay_alias_read(&self->alias, json, &self->remote->scratch, &renamed);
-    a2a_event *event =
-        renamed.err == BAY_OK
-            ? a2a_event_new(json, event_id,
-                            is_last || (self->is_older && ends_stream(self->remote, json)))
-            : NULL;
-    buf_fini(&renamed);
+    a2a_event *event = make_event(self, value, event_id, is_last);
     if (event == NULL) {
         a2a_link_cancel(self->sent);
         fail_with(self, A2A_E_INTERNAL, "out of memory");
         return;
     }
+    if (self->alias.among == NULL) {
+        a2a_event_lend(event, value);
+    }
     bay_err err = a2a_call_event(self->call, event);
+    a2a_event_lend(event, JSON_NONE);
     a2a_event_unref(event);
     if (err == BAY_AGAIN) {
         a2a_link_pause(self->sent);

@@ -132,7 +132,7 @@ static void remember(const relay_alias *self, json_val id, arena *scratch)
     }
 }
 
-bay_str relay_alias_read(const relay_alias *self, bay_str json, arena *scratch, buf *out)
+bay_str relay_alias_read(const relay_alias *self, json_val value, arena *scratch, buf *out)
 {
     static const struct {
         bay_str member;
@@ -140,16 +140,13 @@ bay_str relay_alias_read(const relay_alias *self, bay_str json, arena *scratch, 
     } rows[] = {{STR_INIT("task"), STR_INIT("id")},
                 {STR_INIT("statusUpdate"), STR_INIT("taskId")},
                 {STR_INIT("artifactUpdate"), STR_INIT("taskId")}};
-    json_doc doc;
     json_writer writer;
-    arena_reset(scratch);
-    if (self->among == NULL || json_parse(&doc, json, &a2a_json_limits, scratch, NULL) != BAY_OK) {
-        return json;
+    if (self->among == NULL) {
+        return json_raw(value);
     }
-    json_val root = json_root(&doc);
     json_writer_init(&writer, out);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        json_val inner = json_get(root, rows[i].member);
+        json_val inner = json_get(value, rows[i].member);
         if (json_is(inner, JSON_OBJECT)) {
             remember(self, json_get(inner, rows[i].key), scratch);
             json_open_object(&writer);
@@ -159,13 +156,13 @@ bay_str relay_alias_read(const relay_alias *self, bay_str json, arena *scratch, 
             return buf_view(out);
         }
     }
-    bool is_task = json_is(json_get(root, STR("status")), JSON_OBJECT);
-    bool is_config = json_is(json_get(root, STR("url")), JSON_STRING);
+    bool is_task = json_is(json_get(value, STR("status")), JSON_OBJECT);
+    bool is_config = json_is(json_get(value, STR("url")), JSON_STRING);
     if (is_task || is_config) {
-        write_renamed(self, &writer, root, is_task ? STR("id") : STR("taskId"));
+        write_renamed(self, &writer, value, is_task ? STR("id") : STR("taskId"));
         return buf_view(out);
     }
-    return json;
+    return json_raw(value);
 }
 
 json_val relay_skill_of(json_val params)

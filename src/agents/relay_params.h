@@ -23,8 +23,8 @@ void relay_alias_init(relay_alias *self, agents_aliases *among, bay_str agent,
 void relay_alias_fini(relay_alias *self);
 /* The params with the agent's id in place of the client's; without tenant. */
 void relay_alias_write(const relay_alias *self, a2a_method method, json_val params, buf *out);
-/* A result or event with the client's id; what came, where there is nothing to change. */
-bay_str relay_alias_read(const relay_alias *self, bay_str json, arena *scratch, buf *out);
+/* A result or event with the client's id; its own text, where there is nothing to change. */
+bay_str relay_alias_read(const relay_alias *self, json_val value, arena *scratch, buf *out);
 
 /* The id of the skill that a SendMessageRequest is for, where it says so: `skillId` or `skill` in
  * the metadata of the message, else of the request. JSON_NONE: it does not. */

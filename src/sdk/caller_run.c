@@ -259,30 +259,15 @@ static void on_result(void *user, bay_str json)
     end_with(self, self->method, json);
 }
 
-static bay_err assemble(bay_operation *self, bay_str json)
-{
-    if (self->assembly == NULL) {
-        return BAY_OK; /* nobody asks for the whole */
-    }
-    json_doc doc;
-    arena memory;
-    arena_init(&memory, CALLER_RESPONSE_MEMORY);
-    bay_err err = json_parse(&doc, json, NULL, &memory, NULL);
-    if (err == BAY_OK) {
-        err = sdk_assembly_add(self->assembly, json_root(&doc));
-    }
-    arena_fini(&memory);
-    return err;
-}
-
-static void on_event(void *user, bay_str json, uint64_t event_id, bool is_last)
+static void on_event(void *user, json_val value, uint64_t event_id, bool is_last)
 {
     bay_operation *self = user;
     bay_response *event = NULL;
     (void)is_last;
-    bay_err err = assemble(self, json);
+    /* without an assembly nobody asks for the whole */
+    bay_err err = self->assembly != NULL ? sdk_assembly_add(self->assembly, value) : BAY_OK;
     if (err == BAY_OK && self->event != NULL) {
-        err = sdk_response_new(self->method, true, json, event_id, &event);
+        err = sdk_response_new(self->method, true, json_raw(value), event_id, &event);
     }
     if (err != BAY_OK) {
         a2a_link_cancel(self->call);

@@ -100,54 +100,93 @@ static void fail_with(a2a_grpc_sent *self, bay_err err, a2a_error error, const c
 
 /* --- messages -------------------------------------------------------------------------------- */
 
-/* JSON of the older form, in 1.0. */
-static bay_err renew(a2a_grpc_sent *self, bay_str older, bool *out_is_last, a2a_fault *fault)
+static bool is_stream(const a2a_grpc_sent *self)
 {
-    arena memory;
-    json_doc doc;
-    arena_init(&memory, MEMORY_MAX);
+    return (a2a_methods[self->method].flags & A2A_METHOD_STREAM) != 0;
+}
+
+/* JSON of the agent's form. */
+static bay_err read_json(a2a_grpc_sent *self, bay_str bytes, arena *memory, json_val *out,
+                         a2a_fault *fault)
+{
+    a2a_type type = a2a_grpc_response_type(self->form, self->method);
+    json_doc *doc = arena_alloc(memory, sizeof(*doc));
     buf_clear(&self->json);
-    bay_err err = json_parse(&doc, older, &a2a_json_limits, &memory, NULL);
-    if (err == BAY_OK && (a2a_methods[self->method].flags & A2A_METHOD_STREAM) != 0) {
-        err = a2a_event_read(self->form, json_root(&doc), &self->json, out_is_last, fault);
-    } else if (err == BAY_OK) {
-        err = a2a_result_read(self->form, self->method, json_root(&doc), &self->json, fault);
+    bay_err err = doc == NULL ? BAY_NOMEM : a2a_from_protobuf(type, bytes, &self->json, fault);
+    if (err == BAY_OK) {
+        err = self->json.err;
     }
-    arena_fini(&memory);
+    if (err == BAY_OK) {
+        err = json_parse(doc, buf_view(&self->json), &a2a_json_limits, memory, NULL);
+    }
+    if (err == BAY_OK) {
+        *out = json_root(doc);
+    }
     return err;
 }
 
-static bay_err read_message(a2a_grpc_sent *self, bay_str bytes, bool *out_is_last, a2a_fault *fault)
+/* In 1.0, in `json`. */
+static bay_err read_result(a2a_grpc_sent *self, bay_str bytes, arena *memory, a2a_fault *fault)
 {
-    a2a_type type = a2a_grpc_response_type(self->form, self->method);
-    *out_is_last = false;
+    json_val value;
     if (self->form == A2A_FORM_1_0) {
+        a2a_type type = a2a_grpc_response_type(self->form, self->method);
         buf_clear(&self->json);
         bay_err err = a2a_from_protobuf(type, bytes, &self->json, fault);
         return err != BAY_OK ? err : self->json.err;
     }
-    buf older;
-    buf_init(&older, self->json.max);
-    bay_err err = a2a_from_protobuf(type, bytes, &older, fault);
-    if (err == BAY_OK) {
-        err = renew(self, buf_view(&older), out_is_last, fault);
+    bay_err err = read_json(self, bytes, memory, &value, fault);
+    if (err != BAY_OK) {
+        return err;
     }
-    buf_fini(&older);
+    buf made;
+    buf_init(&made, self->json.max);
+    err = a2a_result_read(self->form, self->method, value, &made, fault);
+    if (err == BAY_OK) {
+        buf_fini(&self->json);
+        self->json = made;
+    } else {
+        buf_fini(&made);
+    }
+    return err;
+}
+
+static bay_err read_event(a2a_grpc_sent *self, bay_str bytes, arena *memory, json_val *out,
+                          bool *out_is_last, a2a_fault *fault)
+{
+    bay_err err = read_json(self, bytes, memory, out, fault);
+    if (err == BAY_OK && self->form != A2A_FORM_1_0) {
+        err = a2a_event_view(self->form, *out, memory, out, out_is_last, fault);
+    }
+    return err;
+}
+
+/* Tells it, or keeps it until the status says that it counts. */
+static bay_err read_message(a2a_grpc_sent *self, bay_str bytes, a2a_fault *fault)
+{
+    arena memory;
+    json_val event;
+    bool is_last = false;
+    arena_init(&memory, MEMORY_MAX);
+    bay_err err = is_stream(self) ? read_event(self, bytes, &memory, &event, &is_last, fault)
+                                  : read_result(self, bytes, &memory, fault);
+    if (err == BAY_OK && is_stream(self)) {
+        self->events->event(self->user, event, 0, is_last);
+    }
+    arena_fini(&memory);
     return err;
 }
 
 /* One message of the answer; false: the call is over. */
 static bool take_message(a2a_grpc_sent *self, bay_str bytes)
 {
-    bool is_stream = (a2a_methods[self->method].flags & A2A_METHOD_STREAM) != 0;
-    bool is_last = false;
     a2a_fault fault = {A2A_E_INVALID_AGENT_RESPONSE, ""};
-    if (!is_stream && self->has_result) {
+    if (self->has_result) {
         fail_with(self, BAY_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE,
                   "the agent answered with more than one message");
         return false;
     }
-    bay_err err = read_message(self, bytes, &is_last, &fault);
+    bay_err err = read_message(self, bytes, &fault);
     if (err == BAY_PROTOCOL) {
         fault.error = A2A_E_INVALID_AGENT_RESPONSE;
         fail(self, err, &fault, true);
@@ -157,11 +196,7 @@ static bool take_message(a2a_grpc_sent *self, bay_str bytes)
         fail_with(self, err, A2A_E_INVALID_AGENT_RESPONSE, bay_err_text(err));
         return false;
     }
-    if (!is_stream) {
-        self->has_result = true; /* told once the status says that it counts */
-        return true;
-    }
-    self->events->event(self->user, buf_view(&self->json), 0, is_last);
+    self->has_result = !is_stream(self);
     return self->events != NULL;
 }
 
@@ -253,17 +288,16 @@ static void conclude(a2a_grpc_sent *self)
 {
     const a2a_link_events *events = self->events;
     void *user = self->user;
-    bool is_stream = (a2a_methods[self->method].flags & A2A_METHOD_STREAM) != 0;
     if (self->status < 0) {
         judge_bare(self);
     } else if (self->status != GRPC_OK) {
         judge_status(self);
-    } else if (!grpc_reader_is_between(&self->reader) || (!is_stream && !self->has_result)) {
+    } else if (!grpc_reader_is_between(&self->reader) || (!is_stream(self) && !self->has_result)) {
         fail_with(self, BAY_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE,
                   "the agent's answer is not whole");
     } else {
         finish(self);
-        if (is_stream) {
+        if (is_stream(self)) {
             events->end(user);
         } else {
             events->result(user, buf_view(&self->json));

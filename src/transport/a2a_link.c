@@ -52,6 +52,7 @@ bay_err a2a_link_new(struct loop *on, http_client *http, const a2a_interface *at
     self->http = http;
     fill_limits(&self->limits, limits);
     buf_init(&self->answer, answer_room(self));
+    arena_init(&self->memory, A2A_LINK_MEMORY);
     list_init(&self->calls);
     list_init(&self->dropped);
     *out = self;
@@ -61,6 +62,7 @@ bay_err a2a_link_new(struct loop *on, http_client *http, const a2a_interface *at
 static void link_bury(a2a_link *self)
 {
     buf_fini(&self->answer);
+    arena_fini(&self->memory);
     mem_free(self->text);
     mem_free(self);
 }
@@ -99,6 +101,7 @@ void a2a_link_leave(a2a_link *self)
         buf_fini(&self->answer);
         buf_init(&self->answer, answer_room(self));
     }
+    arena_reset(&self->memory);
     if (self->is_freed) {
         link_bury(self);
     }

@@ -24,7 +24,8 @@ extern const a2a_link_limits a2a_link_default_limits;
  * `failed`, unless a2a_link_cancel ended it. No event runs inside a function of this header. */
 typedef struct a2a_link_events {
     void (*result)(void *user, bay_str json); /* 1.0 */
-    void (*event)(void *user, bay_str json, uint64_t event_id, bool is_last);
+    /* A StreamResponse (1.0, normal form), read already; it lives until this returns. */
+    void (*event)(void *user, json_val event, uint64_t event_id, bool is_last);
     void (*end)(void *user);
     /* `was_sent`: the agent may have carried it out. A fault of the agent: err BAY_REMOTE. */
     void (*failed)(void *user, bay_err err, const a2a_fault *fault, bool was_sent);

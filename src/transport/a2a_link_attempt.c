@@ -273,7 +273,7 @@ static void take_answer(a2a_link_call *self)
     } else if (!is_stream(self->asking)) {
         a2a_course_result(self, buf_view(&owner->answer));
     } else { /* an agent without streams answered at once: the rest is looked for */
-        a2a_course_event(self, buf_view(&owner->answer), (bay_str){NULL, 0}, false);
+        a2a_course_answer(self, buf_view(&owner->answer));
         if (self->phase != A2A_LINK_OVER && !attempt_waits(self, BAY_OK, true)) {
             a2a_course_ended(self);
         }
@@ -294,17 +294,17 @@ static void take_event(a2a_link_call *self, const sse_block *block)
     if (block->kind != SSE_EVENT || block->data.len == 0) {
         return;
     }
-    buf_clear(&owner->answer);
+    json_val event;
+    arena_reset(&owner->memory);
     bay_err err = a2a_stream_read(&owner->at, block->name, block->data, rpc_id_of(self, id),
-                                  &owner->answer, &is_last, &fault);
+                                  &owner->memory, &event, &is_last, &fault);
     if (err != BAY_OK) {
         bool may_pass = fault.error == A2A_E_UNAVAILABLE || fault.error == A2A_E_BUSY;
         a2a_attempt_stop(self);
         a2a_course_failed(self, err, &fault, true, err == BAY_REMOTE && may_pass);
         return;
     }
-    a2a_course_event(self, buf_view(&owner->answer), block->has_id ? block->id : (bay_str){NULL, 0},
-                     is_last);
+    a2a_course_event(self, event, block->has_id ? block->id : (bay_str){NULL, 0}, is_last);
 }
 
 /* Decodes until the bytes are used up, the receiver pauses or this attempt is over. */
@@ -467,14 +467,14 @@ static void on_grpc_result(void *user, bay_str json)
     a2a_link_leave(owner);
 }
 
-static void on_grpc_event(void *user, bay_str json, uint64_t event_id, bool is_last)
+static void on_grpc_event(void *user, json_val event, uint64_t event_id, bool is_last)
 {
     a2a_link_call *self = user;
     a2a_link *owner = self->owner;
     (void)event_id; /* gRPC has none */
     a2a_link_enter(owner);
     self->phase = A2A_LINK_STREAMING;
-    a2a_course_event(self, json, (bay_str){NULL, 0}, is_last);
+    a2a_course_event(self, event, (bay_str){NULL, 0}, is_last);
     a2a_link_leave(owner);
 }
 

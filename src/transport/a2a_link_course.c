@@ -66,15 +66,40 @@ static bay_err course_wait(a2a_link_call *self, bay_str json, uint64_t id, bool 
 }
 
 /* BAY_CANCELLED: the call is over, by its receiver. */
-static bay_err course_emit(a2a_link_call *self, bay_str json, uint64_t id, bool is_last)
+static bay_err course_emit(a2a_link_call *self, json_val event, uint64_t id, bool is_last)
 {
     self->has_told = true;
     self->delay_ms = self->owner->limits.first_delay_ms;
     if (self->is_paused || self->waiting.len > 0) {
-        return course_wait(self, json, id, is_last);
+        return course_wait(self, json_raw(event), id, is_last);
     }
-    self->events->event(self->user, json, id, is_last);
+    self->events->event(self->user, event, id, is_last);
     return self->phase == A2A_LINK_OVER ? BAY_CANCELLED : BAY_OK;
+}
+
+static void course_broke(a2a_link_call *self, bay_err err)
+{
+    a2a_fault fault;
+    if (err == BAY_CANCELLED || self->phase == A2A_LINK_OVER) {
+        return;
+    }
+    (void)a2a_fault_set(&fault, A2A_E_INTERNAL, "an event of the agent's stream: %s",
+                        bay_err_text(err));
+    course_fail(self, err, &fault, true);
+}
+
+/* An event that has been text. */
+static bay_err tell_text(a2a_link_call *self, bay_str json, uint64_t id, bool is_last)
+{
+    arena memory;
+    json_doc doc;
+    arena_init(&memory, A2A_LINK_MEMORY);
+    bay_err err = json_parse(&doc, json, &a2a_json_limits, &memory, NULL);
+    if (err == BAY_OK) {
+        self->events->event(self->user, json_root(&doc), id, is_last);
+    }
+    arena_fini(&memory);
+    return err;
 }
 
 bool a2a_course_tell(a2a_link_call *self)
@@ -86,8 +111,11 @@ bool a2a_course_tell(a2a_link_call *self)
         waiting_event head;
         memcpy(&head, batch.at + at, sizeof(head));
         at += sizeof(head) + head.len;
-        self->events->event(self->user, (bay_str){batch.at + at - head.len, head.len}, head.id,
-                            head.is_last);
+        bay_err err =
+            tell_text(self, (bay_str){batch.at + at - head.len, head.len}, head.id, head.is_last);
+        if (err != BAY_OK) {
+            course_broke(self, err);
+        }
     }
     if (at < batch.len && self->phase != A2A_LINK_OVER) {
         buf_consume(&batch, at);
@@ -101,18 +129,16 @@ bool a2a_course_tell(a2a_link_call *self)
 static bay_err tell_difference(void *user, bay_str event)
 {
     a2a_link_call *self = user;
-    return course_emit(self, event, 0, a2a_state_is_terminal(self->seen.state));
-}
-
-static void course_broke(a2a_link_call *self, bay_err err)
-{
-    a2a_fault fault;
-    if (err == BAY_CANCELLED || self->phase == A2A_LINK_OVER) {
-        return;
+    arena memory;
+    json_doc doc;
+    arena_init(&memory, A2A_LINK_MEMORY);
+    bay_err err = json_parse(&doc, event, &a2a_json_limits, &memory, NULL);
+    if (err == BAY_OK) {
+        bool is_last = a2a_state_is_terminal(self->seen.state);
+        err = course_emit(self, json_root(&doc), 0, is_last);
     }
-    (void)a2a_fault_set(&fault, A2A_E_INTERNAL, "an event of the agent's stream: %s",
-                        bay_err_text(err));
-    course_fail(self, err, &fault, true);
+    arena_fini(&memory);
+    return err;
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -156,7 +182,7 @@ static bay_err take_event(a2a_link_call *self, json_val event, bay_str id, bool 
         return err;
     }
     bool ends = is_last || self->seen.is_message || a2a_state_is_terminal(self->seen.state);
-    return course_emit(self, json_raw(event), number, ends && !self->lacks_snapshot);
+    return course_emit(self, event, number, ends && !self->lacks_snapshot);
 }
 
 /* The timer of the wait for the first event goes; that of the wait for the end may come. */
@@ -169,18 +195,11 @@ static void watch(a2a_link_call *self)
     }
 }
 
-void a2a_course_event(a2a_link_call *self, bay_str json, bay_str id, bool is_last)
+void a2a_course_event(a2a_link_call *self, json_val event, bay_str id, bool is_last)
 {
-    arena memory;
-    json_doc doc;
-    arena_init(&memory, A2A_LINK_MEMORY);
     self->events_read++;
     self->failures = 0;
-    bay_err err = json_parse(&doc, json, &a2a_json_limits, &memory, NULL);
-    if (err == BAY_OK) {
-        err = take_event(self, json_root(&doc), id, is_last);
-    }
-    arena_fini(&memory);
+    bay_err err = take_event(self, event, id, is_last);
     if (self->phase == A2A_LINK_OVER) {
         return;
     }
@@ -195,6 +214,20 @@ void a2a_course_event(a2a_link_call *self, bay_str json, bay_str id, bool is_las
         buf_init(&self->params, A2A_LINK_PARAMS_BYTES);
     }
     watch(self);
+}
+
+void a2a_course_answer(a2a_link_call *self, bay_str json)
+{
+    arena memory;
+    json_doc doc;
+    arena_init(&memory, A2A_LINK_MEMORY);
+    bay_err err = json_parse(&doc, json, &a2a_json_limits, &memory, NULL);
+    if (err == BAY_OK) {
+        a2a_course_event(self, json_root(&doc), (bay_str){NULL, 0}, false);
+    } else {
+        course_broke(self, err);
+    }
+    arena_fini(&memory);
 }
 
 /* ---- cuts ------------------------------------------------------------------------------------ */
@@ -370,7 +403,7 @@ static void take_first_answer(a2a_link_call *self, bay_str json)
     if (event.err != BAY_OK) {
         course_broke(self, event.err);
     } else {
-        a2a_course_event(self, buf_view(&event), (bay_str){NULL, 0}, false);
+        a2a_course_answer(self, buf_view(&event));
         if (self->phase != A2A_LINK_OVER) {
             go_on_looking(self);
         }

@@ -57,7 +57,8 @@ struct a2a_link {
     bool subscribes_by_get; /* POST was answered 405 */
     bool posts_whole;       /* a configuration posted by itself was answered 400 */
     bool is_freed;
-    buf answer; /* what was read last; used by one event at a time */
+    buf answer;   /* what was read last of answers, … */
+    arena memory; /* … and of events: used by one at a time */
 };
 
 struct a2a_link_call {
@@ -126,7 +127,10 @@ void a2a_attempt_drain(a2a_link_call *self);
  * The call may be dropped when they return. */
 
 void a2a_course_result(a2a_link_call *self, bay_str json);
-void a2a_course_event(a2a_link_call *self, bay_str json, bay_str id, bool is_last);
+/* A StreamResponse in normal form; nothing of it is used after the return. */
+void a2a_course_event(a2a_link_call *self, json_val event, bay_str id, bool is_last);
+/* … that is the answer of an agent without streams. */
+void a2a_course_answer(a2a_link_call *self, bay_str json);
 void a2a_course_ended(a2a_link_call *self);
 /* `is_passing`: it may be another time. */
 void a2a_course_failed(a2a_link_call *self, bay_err err, const a2a_fault *fault, bool was_sent,

@@ -250,12 +250,13 @@ static void answers(bay_str text, a2a_method method, unsigned what)
     if (err == BAY_OK) {
         check_normal((a2a_type)a2a_methods[method].response, buf_view(&out), &memory);
     }
-    buf_clear(&out);
-    err = a2a_stream_read(&from, what & 32 ? STR("error") : STR(""), text, STR("1"), &out, &is_last,
-                          &fault);
+    json_val event;
+    err = a2a_stream_read(&from, what & 32 ? STR("error") : STR(""), text, STR("1"), &memory,
+                          &event, &is_last, &fault);
     CHECK(err == BAY_OK || err == BAY_PROTOCOL || err == BAY_REMOTE || err == BAY_LIMIT);
     if (err == BAY_OK) {
-        check_normal(A2A_TYPE_STREAM_RESPONSE, buf_view(&out), &memory);
+        check_normal(A2A_TYPE_STREAM_RESPONSE, json_raw(event), &memory);
+        check_same(event, json_raw(event), &memory); /* it is read already */
     }
     buf_fini(&out);
     arena_fini(&memory);

@@ -78,6 +78,7 @@ static void callers(void **state)
         a2a_fault fault;
         buf result;
         bool is_last;
+        json_val told;
         arena_init(&memory, BYTES);
         buf_init(&result, BYTES);
         for (size_t i = 0; i < 4; i++) {
@@ -93,7 +94,8 @@ static void callers(void **state)
         a2a_interface from = {STR("http://h"), STR(""), A2A_JSONRPC, A2A_0_3};
         is_told(a2a_response_read(&from, A2A_GET_TASK, 200, answer, STR("1"), &result, &fault));
         buf_clear(&result);
-        is_told(a2a_stream_read(&from, STR(""), answer, STR("1"), &result, &is_last, &fault));
+        is_told(
+            a2a_stream_read(&from, STR(""), answer, STR("1"), &memory, &told, &is_last, &fault));
         from.binding = A2A_HTTP_JSON;
         bay_err err = a2a_response_read(&from, A2A_GET_TASK, 404, error, STR(""), &result, &fault);
         assert_true(err == BAY_REMOTE || err == BAY_NOMEM);

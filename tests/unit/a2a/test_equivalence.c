@@ -194,6 +194,20 @@ static const char *const events[] = {
     "{'data':{}}]}}}",
 };
 
+/* A view says what was read as text, and is what came where nothing had to change. */
+static void views_alike(fx *self, a2a_form form, json_val theirs, bool is_last)
+{
+    json_val view = JSON_NONE;
+    bool view_is_last = !is_last;
+    fx_ok(self, a2a_event_view(form, theirs, &self->memory, &view, &view_is_last, &self->fault));
+    assert_true(str_eq(json_raw(view), buf_view(&self->out)));
+    assert_int_equal(view_is_last, is_last);
+    assert_int_equal(json_raw(view).at == json_raw(theirs).at, form == A2A_FORM_1_0);
+    json_val again = fx_parse(self, json_raw(view));
+    assert_int_equal(json_count(view), json_count(again));
+    assert_true(json_hash(view, 1) == json_hash(again, 1));
+}
+
 static void what_happens_is_the_same(void **state)
 {
     (void)state;
@@ -212,7 +226,63 @@ static void what_happens_is_the_same(void **state)
             fx_is_normal(&self, A2A_TYPE_STREAM_RESPONSE, buf_view(&self.out));
             bool is_update = strstr(events[i], "'statusUpdate'") != NULL;
             assert_int_equal(is_last && is_update, form != A2A_FORM_1_0 && is_update);
+            views_alike(&self, (a2a_form)form, theirs, is_last);
         }
+    }
+    fx_fini(&self);
+}
+
+/* What is not in normal form is made so, and the view is of what was made. */
+static void what_is_written_otherwise_is_viewed_in_normal_form(void **state)
+{
+    (void)state;
+    static const char *const loose[] = {
+        "{'task':{'id':'t','status':{'state':2},'history':null}}",
+        "{'status_update':{'task_id':'t','context_id':'c','status':{'state':'TASK_STATE_WORKING'}}"
+        "}",
+        "{\n'task':{'id':'t','status':{'state':'TASK_STATE_WORKING'}}}",
+        "{'task':{'id':'t','status':{'state':'TASK_STATE_WORKING'}},'unknown':1}",
+        "{'statusUpdate':{'taskId':'t','status':{'state':'TASK_STATE_WORKING'}}}",
+    };
+    fx self;
+    fx_init(&self);
+    for (size_t i = 0; i < ARRAY_LEN(loose); i++) {
+        json_val theirs = fx_json(&self, loose[i]);
+        json_val view = JSON_NONE;
+        bool is_last = true;
+        fx_clear(&self);
+        fx_ok(&self,
+              a2a_event_view(A2A_FORM_1_0, theirs, &self.memory, &view, &is_last, &self.fault));
+        assert_false(is_last);
+        assert_ptr_not_equal(json_raw(view).at, json_raw(theirs).at);
+        fx_is_normal(&self, A2A_TYPE_STREAM_RESPONSE, json_raw(view));
+        fx_ok(&self, a2a_event_read(A2A_FORM_1_0, theirs, &self.out, &is_last, &self.fault));
+        assert_true(str_eq(json_raw(view), buf_view(&self.out)));
+    }
+    fx_fini(&self);
+}
+
+/* No view, and nothing said of it, when there is no room or the event is wrong. */
+static void what_cannot_be_viewed_leaves_nothing(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"{}", "1", "{'task':{'id':'t'}}",
+                                        "{'kind':'status-update','taskId':'t','status':{}}"};
+    fx self;
+    fx_init(&self);
+    json_val theirs = fx_json(&self, "{'kind':'status-update','taskId':'t','final':true,"
+                                     "'status':{'state':'working'}}");
+    for (size_t i = 0; i <= ARRAY_LEN(wrong); i++) {
+        arena small;
+        json_val view = theirs;
+        bool is_last = false;
+        arena_init(&small, i == ARRAY_LEN(wrong) ? 64 : 1 << 16);
+        json_val event = i == ARRAY_LEN(wrong) ? theirs : fx_json(&self, wrong[i]);
+        bay_err err = a2a_event_view(A2A_FORM_0_3, event, &small, &view, &is_last, &self.fault);
+        assert_int_equal(err, i == ARRAY_LEN(wrong) ? BAY_LIMIT : BAY_PROTOCOL);
+        assert_ptr_equal(json_raw(view).at, json_raw(theirs).at);
+        assert_false(is_last);
+        arena_fini(&small);
     }
     fx_fini(&self);
 }
@@ -224,6 +294,8 @@ int main(void)
         cmocka_unit_test(what_is_passed_on_is_the_same),
         cmocka_unit_test(what_is_answered_is_the_same),
         cmocka_unit_test(what_happens_is_the_same),
+        cmocka_unit_test(what_is_written_otherwise_is_viewed_in_normal_form),
+        cmocka_unit_test(what_cannot_be_viewed_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

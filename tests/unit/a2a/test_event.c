@@ -115,6 +115,30 @@ static void every_form_is_made_once(void **state)
     a2a_event_unref(event);
 }
 
+/* The text is broken, so that only what was lent can be made into anything. */
+static void what_was_lent_is_not_read_again(void **state)
+{
+    (void)state;
+    json_doc doc;
+    arena memory;
+    bay_str out;
+    arena_init(&memory, 1 << 16);
+    assert_int_equal(json_parse(&doc, str_of(event_text), NULL, &memory, NULL), BAY_OK);
+    a2a_event *event = a2a_event_new(STR("{"), 1, false);
+    a2a_event_lend(event, json_root(&doc));
+    a2a_event_lend(event, JSON_NONE);
+    assert_int_equal(a2a_event_in(event, A2A_FORM_0_3, false, &out), BAY_SYNTAX);
+    a2a_event_lend(event, json_root(&doc));
+    assert_int_equal(a2a_event_in(event, A2A_FORM_0_3, false, &out), BAY_OK);
+    assert_true(str_eq(out, STR("[1,{\"message\":{\"messageId\":\"m\"}}]")));
+    assert_int_equal(a2a_event_in(event, A2A_FORM_1_0, true, &out), BAY_OK);
+    assert_true(str_eq(out, STR("1.0:29")));
+    assert_int_equal(a2a_event_in(event, A2A_FORM_0_3_PROTO, true, &out), BAY_OK);
+    assert_true(str_eq(out, STR("0.3:33"))); /* of the form that was made of it */
+    a2a_event_unref(event);
+    arena_fini(&memory);
+}
+
 static void an_empty_rendering_counts_as_made(void **state)
 {
     (void)state;
@@ -172,6 +196,7 @@ int main(void)
         cmocka_unit_test(what_fails_is_tried_again),
         cmocka_unit_test(what_is_no_json_has_no_other_form),
         cmocka_unit_test(every_form_is_made_once),
+        cmocka_unit_test(what_was_lent_is_not_read_again),
         cmocka_unit_test(an_empty_rendering_counts_as_made),
         cmocka_unit_test(an_event_has_its_own_copy_and_lives_by_its_references),
         cmocka_unit_test(every_lack_of_memory_is_told),

@@ -459,9 +459,11 @@ static void events_are_read_in_their_form(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         a2a_interface from = {STR("http://h"), STR(""), cases[i].binding, cases[i].version};
         bool is_last = false;
+        json_val event = JSON_NONE;
         fx_clear(&self);
         bay_err err = a2a_stream_read(&from, str_of(cases[i].name), fx_quotes(&self, cases[i].data),
-                                      STR("1"), &self.out, &is_last, &self.fault);
+                                      STR("1"), &self.memory, &event, &is_last, &self.fault);
+        buf_str(&self.out, json_raw(event));
         if (err != cases[i].err || (err != BAY_OK && self.fault.error != cases[i].error)) {
             fail_msg("case %zu: %s, \"%s\"", i, bay_err_text(err), self.fault.text);
         }

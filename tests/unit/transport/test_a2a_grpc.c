@@ -240,13 +240,13 @@ static void on_result(void *user, bay_str json)
     snprintf(self->json, sizeof(self->json), "%.*s", BAY_STR(json));
 }
 
-static void on_event(void *user, bay_str json, uint64_t event_id, bool is_last)
+static void on_event(void *user, json_val event, uint64_t event_id, bool is_last)
 {
     answer *self = user;
     assert_int_equal(event_id, 0);
     self->events++;
     self->last += is_last;
-    snprintf(self->json, sizeof(self->json), "%.*s", BAY_STR(json));
+    snprintf(self->json, sizeof(self->json), "%.*s", BAY_STR(json_raw(event)));
     if (self->cancels) {
         a2a_grpc_cancel(self->sent);
     } else if (self->pauses) {

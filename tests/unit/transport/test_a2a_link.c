@@ -70,14 +70,14 @@ static void on_result(void *user, bay_str json)
     self->call = NULL;
 }
 
-static void on_event(void *user, bay_str json, uint64_t event_id, bool is_last)
+static void on_event(void *user, json_val event, uint64_t event_id, bool is_last)
 {
     rig *self = user;
     char head[64] = "";
     if (event_id != 0) {
         snprintf(head, sizeof(head), "%d:", (int)event_id);
     }
-    note(self, head, json);
+    note(self, head, json_raw(event));
     if (is_last) {
         note(self, "last", STR(""));
     }
