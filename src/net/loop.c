@@ -343,6 +343,7 @@ void loop_free(loop *self)
         self->signals = next;
     }
     uv_mutex_destroy(&self->lock);
+    stream_gather_fini(&self->gather);
     mem_free(self->read_buffer);
     mem_free(self->plain_buffer);
     mem_free(self->cipher_buffer);

@@ -16,6 +16,7 @@
 struct stream_block {
     uv_write_t request;
     stream_queue *queue;
+    stream_block *next; /* of spare ones */
     size_t len;
     size_t cap;
     char bytes[];
@@ -195,6 +196,28 @@ static void append(stream_queue *self, const bay_str *spans, size_t count, size_
 
 /* --- gathering ------------------------------------------------------------------------------- */
 
+static void give_spare(stream_gather *self, stream_block *block)
+{
+    if (block->cap > STREAM_SPARE_BYTES || self->spares == STREAM_GATHER_QUEUES) {
+        mem_free(block);
+        return;
+    }
+    block->len = 0;
+    block->next = self->spare;
+    self->spare = block;
+    self->spares++;
+}
+
+static stream_block *take_spare(stream_gather *self)
+{
+    stream_block *block = self->spare;
+    if (block != NULL) {
+        self->spare = block->next;
+        self->spares--;
+    }
+    return block;
+}
+
 /* 0, or libuv's error, after which the queue is broken. */
 static int send_gathered(stream_queue *self)
 {
@@ -208,7 +231,7 @@ static int send_gathered(stream_queue *self)
     if ((size_t)sent < bytes.len) {
         return fly(self, (size_t)sent);
     }
-    mem_free(self->waiting);
+    give_spare(self->gather, self->waiting);
     self->waiting = NULL;
     return 0;
 }
@@ -237,6 +260,13 @@ void stream_gather_init(stream_gather *self, loop *on_loop)
     list_init(&self->queues);
 }
 
+void stream_gather_fini(stream_gather *self)
+{
+    for (stream_block *block; (block = take_spare(self)) != NULL;) {
+        mem_free(block);
+    }
+}
+
 void stream_queue_gather(stream_queue *self, stream_gather *gather)
 {
     self->gather = gather;
@@ -255,7 +285,17 @@ static bool gather(stream_queue *self, const bay_str *spans, size_t count, size_
     bool is_in = has_gathered(self);
     size_t held = is_in ? self->waiting->len : 0;
     if (self->gather == NULL || self->flying != NULL || total > STREAM_GATHER_BYTES - held ||
-        (!is_in && self->gather->count == STREAM_GATHER_QUEUES) || !reserve(self, total)) {
+        (!is_in && self->gather->count == STREAM_GATHER_QUEUES)) {
+        return false;
+    }
+    if (!is_in) {
+        self->waiting = take_spare(self->gather);
+    }
+    if (!reserve(self, total)) {
+        if (!is_in && self->waiting != NULL) {
+            give_spare(self->gather, self->waiting);
+            self->waiting = NULL;
+        }
         return false;
     }
     append(self, spans, count, 0);

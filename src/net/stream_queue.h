@@ -22,6 +22,7 @@
 enum {
     STREAM_GATHER_BYTES = 16 * 1024, /* of one queue: more leaves at once … */
     STREAM_GATHER_QUEUES = 128,      /* … as what the next queue writes does */
+    STREAM_SPARE_BYTES = 2 * 1024,   /* of a block that is kept for the next to gather */
 };
 
 typedef struct stream_block stream_block;
@@ -32,9 +33,12 @@ typedef struct stream_gather {
     loop *loop;
     list queues;
     uint32_t count;
+    uint32_t spares;
+    stream_block *spare; /* at most as many as there may be queues */
 } stream_gather;
 
 void stream_gather_init(stream_gather *self, loop *on_loop);
+void stream_gather_fini(stream_gather *self);
 
 typedef struct stream_queue {
     uv_stream_t *stream;
