@@ -79,17 +79,19 @@ typedef struct agent_owner {
     uint32_t counts[A2A_STATES];
     uint32_t live;
     uint32_t refs; /* contexts */
+    size_t head;   /* before it are only holes */
     bool is_sorted;
     bay_str name; /* behind this struct */
 } agent_owner;
 
+/* Most contexts have the one task that began them: then it is part of that task, its id is made of
+ * the task's, and it stands in no map until another task joins. */
 typedef struct agent_context {
     agent_owner *owner;
     list tasks;
-    uint32_t refs;
-    bay_str key; /* length of the principal, principal, id */
     bay_str id;
-    char text[];
+    bay_str key; /* length of the principal, principal, id; `at` NULL: part of its task */
+    uint32_t refs;
 } agent_context;
 
 typedef struct agent_task {
@@ -100,7 +102,11 @@ typedef struct agent_task {
     list_link in_terminal; /* of the agent's, the first to go first */
     list_link in_work;
     list_link in_failed; /* the last put failed */
-    bay_str id;          /* behind this struct */
+    bay_str id;          /* behind this struct, as the next one */
+    bay_str ids;         /* "taskId":"…","contextId":"…" */
+    uint64_t hash;       /* of the id, in the agent's map */
+    uint32_t context_at; /* where "contextId" begins in `ids` */
+    uint32_t room;       /* bytes for a text behind this struct; 0: none, or they are used */
     a2a_state state;
     a2a_state placed_state; /* as its owner counts it */
     uint64_t status_ms;
@@ -112,10 +118,11 @@ typedef struct agent_task {
     uint64_t pushed;  /* events up to here were given to the courier */
     uint64_t dropped; /* events up to here cannot be replayed */
     agent_text *status;
-    agent_text *memory; /* the handler's own bytes; NULL: none */
-    agent_text **history;
+    agent_text *memory;   /* the handler's own bytes; NULL: none */
+    agent_text **history; /* first_texts, or memory of its own */
     uint32_t history_count;
     uint32_t history_cap;
+    agent_text *first_texts[2];
     agent_artifact *artifacts;
     uint32_t artifact_count;
     uint32_t artifact_cap;
@@ -142,6 +149,7 @@ typedef struct agent_task {
     bool is_removed;
     bool is_restored; /* its turn is to be given again, or to fail */
     bool may_resume;
+    agent_context own;
 } agent_task;
 
 /* A revision of a task that must be kept before a reply may go. */
@@ -279,10 +287,11 @@ bay_err agent_card_check_parts(const agent_card *self, json_val parts, arena *me
 
 /* ---- agent_task.c */
 
-/* A task that is not open yet. `is_new_context`: the id of its context was just made. BAY_BUSY:
- * there are too many; BAY_NOMEM. */
+/* A task that is not open yet. `is_new_context`: the id of its context was just made. `room`: bytes
+ * in its memory for the message that begins it, as agent_task_receive needs them. BAY_BUSY: there
+ * are too many; BAY_NOMEM. */
 bay_err agent_task_new(a2a_agent *of, bay_str id, bay_str principal, bay_str context_id,
-                       bool is_new_context, agent_task **out);
+                       bool is_new_context, size_t room, agent_task **out);
 /* The open task of that id, if it is that principal's; NULL otherwise. */
 agent_task *agent_task_find(const a2a_agent *of, bay_str id, bay_str principal);
 /* Out of everything; freed when the keeper has nothing more to say of it. Whoever waits for it is
@@ -299,6 +308,8 @@ bay_err agent_task_room(agent_task *self, size_t bytes);
 void agent_task_count(agent_task *self, size_t more, size_t less);
 /* Takes `text` also when it fails. */
 bay_err agent_task_remember(agent_task *self, agent_text *text);
+/* A message that a client sent, in normal form: into the history, with the task's ids. */
+bay_err agent_task_receive(agent_task *self, json_val message);
 /* The one way in which a state changes. `message` (may be NULL) is taken over, also on failure. */
 bay_err agent_task_set_state(agent_task *self, a2a_state state, agent_text *message,
                              bay_str metadata);
@@ -314,9 +325,11 @@ void agent_artifact_fini(agent_artifact *self);
 
 /* ---- agent_order.c: tasks by caller, by context, by time of change */
 
-/* The context of that id, of that caller, with one more reference; `is_new`: the id was just made.
- * NULL: out of memory. */
-agent_context *agent_context_get(a2a_agent *of, bay_str principal, bay_str id, bool is_new);
+/* The id of the context that a task begins: another UUID, of which the task's is made in the same
+ * way. False: the task's id is no UUID. */
+bool agent_context_name(bay_str task_id, char out[36]);
+/* The task's context, of that id and caller; `is_new`: the id was just made. BAY_NOMEM. */
+bay_err agent_context_join(agent_task *task, bay_str principal, bay_str id, bool is_new);
 agent_context *agent_context_find(a2a_agent *of, bay_str principal, bay_str id); /* none taken */
 agent_owner *agent_owner_find(a2a_agent *of, bay_str principal);
 void agent_context_drop(a2a_agent *of, agent_context *self);
@@ -374,14 +387,15 @@ void agent_write_task(const agent_task *self, int64_t history_length, bool with_
 void agent_write_status_event(const agent_task *self, bay_str metadata, buf *out);
 void agent_write_artifact_event(const agent_task *self, bay_str artifact, bool append,
                                 bool is_last_chunk, buf *out);
-/* A Message of the agent, from what its handler says of it. BAY_INVALID. */
-bay_err agent_write_message(a2a_agent *self, json_val message, bay_str task_id, bay_str context_id,
-                            buf *out);
+/* A Message of the agent, from what its handler says of it. `ids`: the task's, or those behind
+ * context_at. BAY_INVALID. */
+bay_err agent_write_message(a2a_agent *self, json_val message, bay_str ids, buf *out);
 /* The same, of one part: a text. BAY_INVALID when it is too long for a part. */
-bay_err agent_write_text(a2a_agent *self, bay_str text, bay_str task_id, bay_str context_id,
-                         buf *out);
+bay_err agent_write_text(a2a_agent *self, bay_str text, bay_str ids, buf *out);
 /* A Message of a client, with the ids that it has now. */
-void agent_write_received(json_val message, bay_str task_id, bay_str context_id, buf *out);
+void agent_write_received(json_val message, bay_str ids, buf *out);
+/* What that needs at most, as an agent_text. */
+size_t agent_received_bytes(json_val message, size_t ids_bytes);
 
 /* ---- agent_reply.c: calls */
 

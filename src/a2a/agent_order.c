@@ -51,8 +51,11 @@ agent_owner *agent_owner_find(a2a_agent *of, bay_str principal)
 
 enum { KEY_ON_STACK = 512 };
 
-static agent_context *context_look(a2a_agent *of, bay_str principal, bay_str id)
+static agent_context *mapped_context(a2a_agent *of, bay_str principal, bay_str id)
 {
+    if (of->contexts.len == 0) {
+        return NULL;
+    }
     char small[KEY_ON_STACK];
     size_t len = BYTES_U64 + principal.len + id.len;
     char *key = len <= sizeof(small) ? small : mem_alloc(len);
@@ -73,9 +76,43 @@ static agent_context *context_look(a2a_agent *of, bay_str principal, bay_str id)
     return found;
 }
 
+/* The last twelve digits are turned over, from 0 to f and back. */
+bool agent_context_name(bay_str task_id, char out[36])
+{
+    enum { BYTES = 36, KEPT = 24 };
+    static const char turned[] = "fedcba9876543210";
+    if (task_id.len != BYTES || task_id.at[8] != '-' || task_id.at[KEPT - 1] != '-') {
+        return false;
+    }
+    memcpy(out, task_id.at, KEPT);
+    for (size_t i = KEPT; i < BYTES; i++) {
+        char c = task_id.at[i];
+        if (c >= '0' && c <= '9') {
+            out[i] = turned[c - '0'];
+        } else if (c >= 'a' && c <= 'f') {
+            out[i] = turned[c - 'a' + 10];
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The task that began the context of that id, while it is alone in it. */
+static agent_task *lone_task(const a2a_agent *of, bay_str principal, bay_str id)
+{
+    char name[36];
+    agent_task *task =
+        agent_context_name(id, name) ? map_get(&of->tasks, (bay_str){name, sizeof(name)}) : NULL;
+    bool is_alone = task != NULL && task->context == &task->own && str_eq(task->own.id, id);
+    return is_alone && str_eq(task->own.owner->name, principal) ? task : NULL;
+}
+
 agent_context *agent_context_find(a2a_agent *of, bay_str principal, bay_str id)
 {
-    return context_look(of, principal, id);
+    agent_context *found = mapped_context(of, principal, id);
+    agent_task *task = found == NULL ? lone_task(of, principal, id) : NULL;
+    return task != NULL ? &task->own : found;
 }
 
 static agent_context *context_new(a2a_agent *of, bay_str principal, bay_str id)
@@ -90,13 +127,14 @@ static agent_context *context_new(a2a_agent *of, bay_str principal, bay_str id)
         owner_drop(of, owner);
         return NULL;
     }
-    bytes_put_u64(self->text, principal.len);
+    char *text = (char *)(self + 1);
+    bytes_put_u64(text, principal.len);
     if (principal.len > 0) {
-        memcpy(self->text + BYTES_U64, principal.at, principal.len);
+        memcpy(text + BYTES_U64, principal.at, principal.len);
     }
-    memcpy(self->text + BYTES_U64 + principal.len, id.at, id.len);
-    self->key = (bay_str){self->text, len};
-    self->id = (bay_str){self->text + len - id.len, id.len};
+    memcpy(text + BYTES_U64 + principal.len, id.at, id.len);
+    self->key = (bay_str){text, len};
+    self->id = (bay_str){text + len - id.len, id.len};
     self->owner = owner;
     list_init(&self->tasks);
     void *same = NULL;
@@ -110,16 +148,61 @@ static agent_context *context_new(a2a_agent *of, bay_str principal, bay_str id)
     return self;
 }
 
-agent_context *agent_context_get(a2a_agent *of, bay_str principal, bay_str id, bool is_new)
+/* Its context is part of it. */
+static bay_err begin_own(agent_task *task, bay_str principal)
 {
-    agent_context *self = is_new ? NULL : context_look(of, principal, id);
+    agent_owner *owner = owner_get(task->of, principal);
+    if (owner == NULL) {
+        return BAY_NOMEM;
+    }
+    owner->refs++;
+    bay_str quoted = str_from(task->ids, task->context_at + sizeof("\"contextId\":") - 1);
+    task->own.owner = owner;
+    task->own.id = (bay_str){quoted.at + 1, quoted.len - 2}; /* a UUID: without escapes */
+    task->own.refs = 1;
+    list_init(&task->own.tasks);
+    task->context = &task->own;
+    return BAY_OK;
+}
+
+/* It gets company, so its context stands alone from now on. NULL: out of memory. */
+static agent_context *take_out(agent_task *task)
+{
+    agent_context *own = &task->own;
+    agent_context *self = context_new(task->of, own->owner->name, own->id);
     if (self == NULL) {
+        return NULL;
+    }
+    if (list_holds(&task->in_context)) {
+        list_remove(&task->in_context);
+        list_push(&self->tasks, &task->in_context);
+    }
+    own->owner->refs--;
+    self->refs = 1;
+    task->context = self;
+    return self;
+}
+
+bay_err agent_context_join(agent_task *task, bay_str principal, bay_str id, bool is_new)
+{
+    a2a_agent *of = task->of;
+    char name[36];
+    agent_context *self = is_new ? NULL : mapped_context(of, principal, id);
+    agent_task *alone = is_new || self != NULL ? NULL : lone_task(of, principal, id);
+    if (alone != NULL) {
+        self = take_out(alone);
+    } else if (self == NULL && agent_context_name(task->id, name) &&
+               str_eq(id, (bay_str){name, sizeof(name)})) {
+        return begin_own(task, principal);
+    } else if (self == NULL) {
         self = context_new(of, principal, id);
     }
-    if (self != NULL) {
-        self->refs++;
+    if (self == NULL) {
+        return BAY_NOMEM;
     }
-    return self;
+    self->refs++;
+    task->context = self;
+    return BAY_OK;
 }
 
 void agent_context_drop(a2a_agent *of, agent_context *self)
@@ -128,8 +211,10 @@ void agent_context_drop(a2a_agent *of, agent_context *self)
         return;
     }
     agent_owner *owner = self->owner;
-    map_remove(&of->contexts, self->key);
-    mem_free(self);
+    if (self->key.at != NULL) {
+        map_remove(&of->contexts, self->key);
+        mem_free(self);
+    }
     owner->refs--;
     owner_drop(of, owner);
 }
@@ -161,6 +246,7 @@ static void tidy(agent_owner *self)
         }
     }
     self->len = kept;
+    self->head = 0;
 }
 
 static int by_order(const void *a, const void *b)
@@ -202,12 +288,19 @@ void agent_order_leave(agent_task *self)
     }
     agent_owner *owner = self->context->owner;
     agent_order_sort(owner);
-    if (owner->entries[owner->len - 1].task == self) { /* nearly all that changes is new */
+    if (owner->entries[owner->len - 1].task == self) { /* nearly all that changes is new … */
         owner->len--;
+        owner->head = owner->head < owner->len ? owner->head : owner->len;
     } else {
-        size_t at = agent_order_seek(owner, self->order);
+        size_t at = owner->head; /* … and what goes is the oldest */
+        if (owner->entries[at].task != self) {
+            at = agent_order_seek(owner, self->order);
+        }
         CHECK(at < owner->len && owner->entries[at].task == self);
         owner->entries[at].task = NULL;
+        while (owner->head < owner->len && owner->entries[owner->head].task == NULL) {
+            owner->head++;
+        }
     }
     owner->counts[self->placed_state]--;
     owner->live--;

@@ -114,6 +114,11 @@ static void watch(agent_task *task)
 
 /* ---- a new task */
 
+enum {
+    ROOM_BYTES = 4096, /* a larger message gets memory of its own */
+    IDS_BYTES = 30,    /* around ids without escapes */
+};
+
 static bay_err new_task(a2a_agent *agent, const sending *self, agent_task **out)
 {
     char id[37];
@@ -124,26 +129,19 @@ static bay_err new_task(a2a_agent *agent, const sending *self, agent_task **out)
         agent_make_id(agent, id);
         task_id = (bay_str){id, 36};
     }
-    map_warm(&agent->tasks, task_id);
     if (context_id.len == 0) {
-        agent_make_id(agent, context);
+        /* ids of the embedder's may be what it wants */
+        if (agent->options.id != NULL || !agent_context_name(task_id, context)) {
+            agent_make_id(agent, context);
+        }
         context_id = (bay_str){context, 36};
     }
     if (self->task_id.len > 0 && map_get(&agent->tasks, task_id) != NULL) {
         return BAY_DUPLICATE;
     }
+    size_t room = agent_received_bytes(self->message, task_id.len + context_id.len + IDS_BYTES);
     return agent_task_new(agent, task_id, self->call->principal, context_id,
-                          self->context_id.len == 0, out);
-}
-
-static bay_err remember(sending *self, agent_task *task)
-{
-    buf out = agent_buffer(task->of);
-    agent_write_received(self->message, task->id, task->context->id, &out);
-    agent_text *text = out.err == BAY_OK ? agent_text_new(buf_view(&out)) : NULL;
-    bay_err err = out.err == BAY_OK && text == NULL ? BAY_NOMEM : out.err;
-    agent_buffer_back(task->of, &out);
-    return err == BAY_OK ? agent_task_remember(task, text) : err;
+                          self->context_id.len == 0, room <= ROOM_BYTES ? room : 0, out);
 }
 
 /* Everything that can fail, before the handler hears of it. */
@@ -159,7 +157,7 @@ static bay_err furnish(sending *self, agent_task *task, a2a_turn **out_turn)
                                           self->call->extensions};
         err = agent_turn_new(task->of, task, self->call->params, &fields, out_turn);
     }
-    return err == BAY_OK ? remember(self, task) : err;
+    return err == BAY_OK ? agent_task_receive(task, self->message) : err;
 }
 
 static void fail(sending *self, bay_err err)

@@ -122,7 +122,7 @@ static void try_later(agent_task *self)
 static agent_text *say(agent_task *self, const char *words)
 {
     buf out = agent_buffer(self->of);
-    bay_err err = agent_write_text(self->of, str_of(words), self->id, self->context->id, &out);
+    bay_err err = agent_write_text(self->of, str_of(words), self->ids, &out);
     agent_text *text = err == BAY_OK ? agent_text_new(buf_view(&out)) : NULL;
     agent_buffer_back(self->of, &out);
     return text;

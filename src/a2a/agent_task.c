@@ -2,6 +2,7 @@
 #include "a2a/agent_internal.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "json/writer.h"
 
 /* ---- states */
 
@@ -98,33 +99,105 @@ bay_err agent_task_room(agent_task *self, size_t bytes)
 
 /* ---- making and removing */
 
-bay_err agent_task_new(a2a_agent *of, bay_str id, bay_str principal, bay_str context_id,
-                       bool is_new_context, agent_task **out)
+/* The next to go, and the one after it, have not been looked at for long: they are fetched while
+ * this request is worked on. */
+static void warm_oldest(const a2a_agent *of)
 {
-    if (of->task_count >= of->limits.tasks) {
-        agent_task *oldest = oldest_terminal(of, NULL);
-        if (oldest == NULL) {
-            return BAY_BUSY;
-        }
-        agent_task_remove(oldest, NULL, true);
+    enum { LINE_BYTES = 64, TEXT_BYTES = 384 };
+    const list_link *first = of->terminal.head.next;
+    if (first == &of->terminal.head || first->next == &of->terminal.head) {
+        return;
     }
-    agent_task *self = mem_zalloc(sizeof(*self) + id.len);
+    const agent_task *next = CONTAINER_OF(first, agent_task, in_terminal);
+    map_warm(&of->tasks, next->hash);
+    __builtin_prefetch(next->status, 1);
+    const char *later = (const char *)CONTAINER_OF(first->next, agent_task, in_terminal);
+    for (size_t at = 0; at < sizeof(agent_task) + TEXT_BYTES; at += LINE_BYTES) {
+        __builtin_prefetch(later + at, 1);
+    }
+}
+
+static bay_err make_place(a2a_agent *of)
+{
+    if (of->task_count < of->limits.tasks) {
+        return BAY_OK;
+    }
+    agent_task *oldest = oldest_terminal(of, NULL);
+    if (oldest == NULL) {
+        return BAY_BUSY;
+    }
+    agent_task_remove(oldest, NULL, true);
+    warm_oldest(of);
+    return BAY_OK;
+}
+
+/* One piece of memory: the struct, room for a text, the ids as they are told, and those of them
+ * that look otherwise there, as they are. */
+static agent_task *task_alloc(bay_str ids, size_t context_at, size_t room, bay_str id)
+{
+    enum { KEY = sizeof("\"taskId\":") - 1, ALIGNED = 8 };
+    bool is_plain = context_at == KEY + id.len + 3; /* two quotes, a comma */
+    size_t text = (room + ALIGNED - 1) / ALIGNED * ALIGNED;
+    agent_task *self = room <= UINT32_MAX
+                           ? mem_alloc(sizeof(*self) + text + ids.len + (is_plain ? 0 : id.len))
+                           : NULL;
     if (self == NULL) {
-        return BAY_NOMEM;
+        return NULL;
     }
-    char *text = (char *)(self + 1);
-    memcpy(text, id.at, id.len);
-    self->id = (bay_str){text, id.len};
-    self->of = of;
-    self->state = self->placed_state = A2A_SUBMITTED;
+    memset(self, 0, sizeof(*self));
+    char *at = (char *)(self + 1) + text;
+    memcpy(at, ids.at, ids.len);
+    self->ids = (bay_str){at, ids.len};
+    self->context_at = (uint32_t)context_at;
+    self->room = (uint32_t)room;
+    self->id = (bay_str){at + KEY + 1, id.len};
+    if (!is_plain) {
+        self->id.at = at + ids.len;
+        memcpy(at + ids.len, id.at, id.len);
+    }
+    self->history = self->first_texts;
+    self->history_cap = ARRAY_LEN(self->first_texts);
     list_init(&self->configs);
     list_init(&self->events);
     list_init(&self->replies);
     list_init(&self->subscribers);
     list_init(&self->waiting);
+    return self;
+}
+
+static agent_task *task_named(a2a_agent *of, bay_str id, bay_str context_id, size_t room)
+{
+    buf ids = agent_buffer(of);
+    buf_lit(&ids, "\"taskId\":");
+    json_quote(&ids, id);
+    buf_char(&ids, ',');
+    size_t context_at = ids.len;
+    buf_lit(&ids, "\"contextId\":");
+    json_quote(&ids, context_id);
+    agent_task *self = ids.err == BAY_OK ? task_alloc(buf_view(&ids), context_at, room, id) : NULL;
+    agent_buffer_back(of, &ids);
+    return self;
+}
+
+bay_err agent_task_new(a2a_agent *of, bay_str id, bay_str principal, bay_str context_id,
+                       bool is_new_context, size_t room, agent_task **out)
+{
+    uint64_t hash = map_hash(&of->tasks, id);
+    map_warm(&of->tasks, hash);
+    bay_err err = make_place(of);
+    if (err != BAY_OK) {
+        return err;
+    }
+    agent_task *self = task_named(of, id, context_id, room);
+    if (self == NULL) {
+        return BAY_NOMEM;
+    }
+    self->of = of;
+    self->hash = hash;
+    self->state = self->placed_state = A2A_SUBMITTED;
     void *same = NULL;
-    self->context = agent_context_get(of, principal, context_id, is_new_context);
-    if (self->context == NULL || map_put(&of->tasks, self->id, self, &same) != BAY_OK) {
+    if (agent_context_join(self, principal, context_id, is_new_context) != BAY_OK ||
+        map_put_hashed(&of->tasks, self->id, hash, self, &same) != BAY_OK) {
         agent_context_drop(of, self->context);
         mem_free(self);
         return BAY_NOMEM;
@@ -132,7 +205,7 @@ bay_err agent_task_new(a2a_agent *of, bay_str id, bay_str principal, bay_str con
     CHECK(same == NULL); /* ids of ours never repeat */
     list_push(&of->all, &self->in_agent);
     of->task_count++;
-    agent_task_count(self, sizeof(*self) + sizeof(agent_context) + id.len + context_id.len, 0);
+    agent_task_count(self, sizeof(*self) + self->ids.len, 0);
     *out = self;
     return BAY_OK;
 }
@@ -191,9 +264,11 @@ static void drop_content(agent_task *self)
     agent_text_unref(self->memory);
     agent_text_unref(self->answer);
     agent_event_forget_snapshot(self);
-    mem_free(self->history);
+    if (self->history != self->first_texts) {
+        mem_free(self->history);
+    }
     mem_free(self->artifacts);
-    self->history = NULL;
+    self->history = self->first_texts;
     self->artifacts = NULL;
     self->status = NULL;
     self->history_count = self->artifact_count = self->config_count = 0;
@@ -216,7 +291,7 @@ void agent_task_remove(agent_task *self, const a2a_fault *fault, bool is_for_goo
     agent_task_pin(self);
     self->is_removed = true;
     self->is_open = false;
-    map_remove(&of->tasks, self->id);
+    map_remove_hashed(&of->tasks, self->id, self->hash);
     agent_order_leave(self);
     list_remove(&self->in_agent);
     list_remove(&self->in_terminal);
@@ -263,10 +338,14 @@ static bay_err grow_history(agent_task *self)
     if (self->history_count < self->history_cap) {
         return BAY_OK;
     }
-    uint32_t cap = self->history_cap == 0 ? 2 : self->history_cap * 2;
-    agent_text **history = mem_resize(self->history, cap * sizeof(*history));
+    uint32_t cap = self->history_cap * 2;
+    bool is_first = self->history == self->first_texts;
+    agent_text **history = mem_resize(is_first ? NULL : self->history, cap * sizeof(*history));
     if (history == NULL) {
         return BAY_NOMEM;
+    }
+    if (is_first) {
+        memcpy(history, self->first_texts, sizeof(self->first_texts));
     }
     self->history = history;
     self->history_cap = cap;
@@ -303,6 +382,37 @@ static bay_err remember_within(agent_task *self, agent_text *text, size_t most)
 bay_err agent_task_remember(agent_task *self, agent_text *text)
 {
     return remember_within(self, text, self->of->limits.task_bytes);
+}
+
+/* Into the task's own memory. */
+static agent_text *receive_in_room(agent_task *self, json_val message)
+{
+    agent_text *text = (agent_text *)(self + 1);
+    size_t most = self->room - sizeof(*text);
+    buf out = {.at = text->at, .cap = most, .max = most};
+    self->room = 0;
+    agent_write_received(message, self->ids, &out);
+    if (out.err != BAY_OK) {
+        return NULL;
+    }
+    /* one reference is the memory's, and never given back */
+    *text = (agent_text){.refs = 2, .len = (uint32_t)out.len};
+    return text;
+}
+
+bay_err agent_task_receive(agent_task *self, json_val message)
+{
+    bool has_room = self->room >= agent_received_bytes(message, self->ids.len);
+    if (has_room) {
+        agent_text *text = receive_in_room(self, message);
+        return text != NULL ? agent_task_remember(self, text) : BAY_INTERNAL;
+    }
+    buf out = agent_buffer(self->of);
+    agent_write_received(message, self->ids, &out);
+    agent_text *text = out.err == BAY_OK ? agent_text_new(buf_view(&out)) : NULL;
+    bay_err err = out.err == BAY_OK && text == NULL ? BAY_NOMEM : out.err;
+    agent_buffer_back(self->of, &out);
+    return err == BAY_OK ? agent_task_remember(self, text) : err;
 }
 
 /* A task that is full can still end with a few words. */

@@ -268,12 +268,12 @@ static bool says_something(const saying *what)
 
 static bay_err write_message(a2a_turn *self, const saying *what, bool with_task, agent_text **out)
 {
-    bay_str task_id = with_task ? self->task_id : (bay_str){"", 0};
+    const agent_task *task = self->task;
+    bay_str ids = with_task ? task->ids : str_from(task->ids, task->context_at);
     buf written = agent_buffer(self->of);
-    bay_err err =
-        what->text.at != NULL
-            ? agent_write_text(self->of, what->text, task_id, self->context_id, &written)
-            : agent_write_message(self->of, what->message, task_id, self->context_id, &written);
+    bay_err err = what->text.at != NULL
+                      ? agent_write_text(self->of, what->text, ids, &written)
+                      : agent_write_message(self->of, what->message, ids, &written);
     agent_text *made = err == BAY_OK ? agent_text_new(buf_view(&written)) : NULL;
     agent_buffer_back(self->of, &written);
     if (err == BAY_OK && made == NULL) {

@@ -126,14 +126,6 @@ bool agent_read_time(bay_str text, uint64_t *out_ms)
 
 /* ---- tasks */
 
-static void write_ids(const agent_task *self, buf *out)
-{
-    buf_lit(out, "\"taskId\":");
-    json_quote(out, self->id);
-    buf_lit(out, ",\"contextId\":");
-    json_quote(out, self->context->id);
-}
-
 static void agent_write_status(const agent_task *self, buf *out)
 {
     buf_lit(out, "{\"state\":\"");
@@ -185,9 +177,7 @@ void agent_write_task(const agent_task *self, int64_t history_length, bool with_
         count = (uint32_t)history_length;
     }
     buf_lit(out, "{\"id\":");
-    json_quote(out, self->id);
-    buf_lit(out, ",\"contextId\":");
-    json_quote(out, self->context->id);
+    buf_str(out, str_from(self->ids, sizeof("\"taskId\":") - 1));
     buf_lit(out, ",\"status\":");
     agent_write_status(self, out);
     if (with_artifacts && self->artifact_count > 0) {
@@ -204,7 +194,7 @@ void agent_write_task(const agent_task *self, int64_t history_length, bool with_
 void agent_write_status_event(const agent_task *self, bay_str metadata, buf *out)
 {
     buf_lit(out, "{\"statusUpdate\":{");
-    write_ids(self, out);
+    buf_str(out, self->ids);
     buf_lit(out, ",\"status\":");
     agent_write_status(self, out);
     if (metadata.len > 0) {
@@ -218,7 +208,7 @@ void agent_write_artifact_event(const agent_task *self, bay_str artifact, bool a
                                 bool is_last_chunk, buf *out)
 {
     buf_lit(out, "{\"artifactUpdate\":{");
-    write_ids(self, out);
+    buf_str(out, self->ids);
     buf_lit(out, ",\"artifact\":");
     buf_str(out, artifact);
     if (append) {
@@ -286,8 +276,7 @@ static bool is_list_of_strings(json_val value)
 }
 
 /* All but what it says. `message_id` JSON_NONE: a new one. */
-static void write_head(a2a_agent *self, json_val message_id, bay_str task_id, bay_str context_id,
-                       buf *out)
+static void write_head(a2a_agent *self, json_val message_id, bay_str ids, buf *out)
 {
     char id[37];
     buf_lit(out, "{\"messageId\":");
@@ -297,17 +286,12 @@ static void write_head(a2a_agent *self, json_val message_id, bay_str task_id, ba
         agent_make_id(self, id);
         json_quote(out, (bay_str){id, 36});
     }
-    buf_lit(out, ",\"contextId\":");
-    json_quote(out, context_id);
-    if (task_id.len > 0) {
-        buf_lit(out, ",\"taskId\":");
-        json_quote(out, task_id);
-    }
+    buf_char(out, ',');
+    buf_str(out, ids);
     buf_lit(out, ",\"role\":\"ROLE_AGENT\"");
 }
 
-bay_err agent_write_message(a2a_agent *self, json_val message, bay_str task_id, bay_str context_id,
-                            buf *out)
+bay_err agent_write_message(a2a_agent *self, json_val message, bay_str ids, buf *out)
 {
     json_val member[MESSAGE_KEYS];
     if (json_pick(message, message_keys, MESSAGE_KEYS, member, NULL) != BAY_OK ||
@@ -315,7 +299,7 @@ bay_err agent_write_message(a2a_agent *self, json_val message, bay_str task_id, 
         (json_kind_of(member[METADATA]) > JSON_NULL && !json_is(member[METADATA], JSON_OBJECT))) {
         return BAY_INVALID;
     }
-    write_head(self, member[MESSAGE_ID], task_id, context_id, out);
+    write_head(self, member[MESSAGE_ID], ids, out);
     bay_err err = put_parts(member[PARTS], out);
     if (err != BAY_OK) {
         return err;
@@ -327,28 +311,35 @@ bay_err agent_write_message(a2a_agent *self, json_val message, bay_str task_id, 
     return out->err;
 }
 
-bay_err agent_write_text(a2a_agent *self, bay_str text, bay_str task_id, bay_str context_id,
-                         buf *out)
+bay_err agent_write_text(a2a_agent *self, bay_str text, bay_str ids, buf *out)
 {
     if (text.len > A2A_PART_BYTES) {
         return BAY_INVALID;
     }
-    write_head(self, JSON_NONE, task_id, context_id, out);
+    write_head(self, JSON_NONE, ids, out);
     buf_lit(out, ",\"parts\":[{\"text\":");
     json_quote(out, text);
     buf_lit(out, "}]}");
     return out->err;
 }
 
-void agent_write_received(json_val message, bay_str task_id, bay_str context_id, buf *out)
+size_t agent_received_bytes(json_val message, size_t ids_bytes)
 {
-    buf_lit(out, "{\"contextId\":");
-    json_quote(out, context_id);
-    buf_lit(out, ",\"taskId\":");
-    json_quote(out, task_id);
-    /* normal form has no member twice */
+    return sizeof(agent_text) + 1 + ids_bytes + json_raw(message).len;
+}
+
+void agent_write_received(json_val message, bay_str ids, buf *out)
+{
+    buf_char(out, '{');
+    buf_str(out, ids);
+    /* normal form has no member twice, and a message is not empty */
     json_val sent_context = json_get(message, STR("contextId"));
     json_val sent_task = json_get(message, STR("taskId"));
+    if (json_is(sent_context, JSON_MISSING) && json_is(sent_task, JSON_MISSING)) {
+        buf_char(out, ',');
+        buf_str(out, str_from(json_raw(message), 1));
+        return;
+    }
     json_iter it = json_iter_of(message);
     while (json_next(&it)) {
         bool is_replaced = it.value.at == sent_context.at || it.value.at == sent_task.at;

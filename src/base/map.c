@@ -34,20 +34,26 @@ static map_slot *map_slot_of(const map *self, bay_str key, uint64_t hash)
     }
 }
 
-void map_warm(const map *self, bay_str key)
+uint64_t map_hash(const map *self, bay_str key)
+{
+    return str_hash(key, self->seed);
+}
+
+void map_warm(const map *self, uint64_t hash)
 {
     if (self->cap > 0) {
-        size_t at = (size_t)str_hash(key, self->seed) & (self->cap - 1);
-        __builtin_prefetch(&self->slots[at], 1);
+        __builtin_prefetch(&self->slots[(size_t)hash & (self->cap - 1)], 1);
     }
+}
+
+void *map_get_hashed(const map *self, bay_str key, uint64_t hash)
+{
+    return self->len > 0 ? map_slot_of(self, key, hash)->value : NULL;
 }
 
 void *map_get(const map *self, bay_str key)
 {
-    if (self->len == 0) {
-        return NULL;
-    }
-    return map_slot_of(self, key, str_hash(key, self->seed))->value;
+    return self->len > 0 ? map_slot_of(self, key, map_hash(self, key))->value : NULL;
 }
 
 static bay_err map_grow(map *self)
@@ -71,8 +77,12 @@ static bay_err map_grow(map *self)
 
 bay_err map_put(map *self, bay_str key, void *value, void **out_old)
 {
+    return map_put_hashed(self, key, map_hash(self, key), value, out_old);
+}
+
+bay_err map_put_hashed(map *self, bay_str key, uint64_t hash, void *value, void **out_old)
+{
     CHECK(value != NULL);
-    uint64_t hash = str_hash(key, self->seed);
     map_slot *slot = self->cap > 0 ? map_slot_of(self, key, hash) : NULL;
     if (slot == NULL || slot->value == NULL) {
         if (self->len >= self->max) {
@@ -96,10 +106,15 @@ bay_err map_put(map *self, bay_str key, void *value, void **out_old)
 
 void *map_remove(map *self, bay_str key)
 {
+    return self->len > 0 ? map_remove_hashed(self, key, map_hash(self, key)) : NULL;
+}
+
+void *map_remove_hashed(map *self, bay_str key, uint64_t hash)
+{
     if (self->len == 0) {
         return NULL;
     }
-    map_slot *slot = map_slot_of(self, key, str_hash(key, self->seed));
+    map_slot *slot = map_slot_of(self, key, hash);
     void *value = slot->value;
     if (value == NULL) {
         return NULL;

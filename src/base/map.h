@@ -19,14 +19,22 @@ void map_init(map *self, size_t max_entries);
 void map_fini(map *self); /* frees the table, not the values */
 
 void *map_get(const map *self, bay_str key); /* NULL when absent */
-/* Begins to fetch what a later map_get or map_put of that key looks at: a large table is cold. */
-void map_warm(const map *self, bay_str key);
 
 /* Adds or replaces; the old value (or NULL) goes to `out_old` when that is not NULL.
  * BAY_LIMIT at the maximum, BAY_NOMEM. The value must not be NULL. */
 bay_err map_put(map *self, bay_str key, void *value, void **out_old) BAY_MUST_CHECK;
 
 void *map_remove(map *self, bay_str key); /* the value, or NULL */
+
+/* The same for whoever uses a key again and again and keeps its hash: `hash` is map_hash's of that
+ * map and key. */
+uint64_t map_hash(const map *self, bay_str key);
+void *map_get_hashed(const map *self, bay_str key, uint64_t hash);
+bay_err map_put_hashed(map *self, bay_str key, uint64_t hash, void *value,
+                       void **out_old) BAY_MUST_CHECK;
+void *map_remove_hashed(map *self, bay_str key, uint64_t hash);
+/* Begins to fetch what a later call with that hash looks at: a large table is cold. */
+void map_warm(const map *self, uint64_t hash);
 
 /* Walks the entries in no particular order; start with *cursor = 0. The map must not change
  * meanwhile. */

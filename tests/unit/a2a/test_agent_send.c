@@ -95,13 +95,13 @@ static void answers_with_the_completed_task(void **state)
     assert_string_equal(
         call->result,
         "{\"task\":{\"id\":\"" TASK_1 "\",\"contextId\":\"mine\",\"status\":{\"state\":"
-        "\"TASK_STATE_COMPLETED\",\"message\":{\"messageId\":\"" CONTEXT_1
-        "\",\"contextId\":\"mine\",\"taskId\":\"" TASK_1
+        "\"TASK_STATE_COMPLETED\",\"message\":{\"messageId\":\"" CONTEXT_1 "\",\"taskId\":\"" TASK_1
+        "\",\"contextId\":\"mine"
         "\",\"role\":\"ROLE_AGENT\",\"parts\":[{\"text\":\"done\"}]},\"timestamp\":"
-        "\"2023-11-14T22:13:20.000Z\"},\"history\":[{\"contextId\":\"mine\",\"taskId\":\"" TASK_1
-        "\",\"messageId\":\"m\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"hi\"}]},"
-        "{\"messageId\":\"" CONTEXT_1 "\",\"contextId\":\"mine\",\"taskId\":\"" TASK_1
-        "\",\"role\":\"ROLE_AGENT\",\"parts\":[{\"text\":\"done\"}]}]}}");
+        "\"2023-11-14T22:13:20.000Z\"},\"history\":[{\"taskId\":\"" TASK_1
+        "\",\"contextId\":\"mine\",\"messageId\":\"m\",\"role\":\"ROLE_USER\",\"parts\":"
+        "[{\"text\":\"hi\"}]},{\"messageId\":\"" CONTEXT_1 "\",\"taskId\":\"" TASK_1
+        "\",\"contextId\":\"mine\",\"role\":\"ROLE_AGENT\",\"parts\":[{\"text\":\"done\"}]}]}}");
     told_free(call);
     /* How much history. */
     call = rig_ask(r, A2A_GET_TASK, "{\"id\":\"" TASK_1 "\",\"historyLength\":1}");
@@ -552,7 +552,7 @@ static void holds_its_bounds(void **state)
     assert_int_equal(err, BAY_LIMIT);
     rig_complete(r, one);
     assert_answered(first);
-    assert_holds(first->result, "\"history\":[{\"contextId\"");
+    assert_holds(first->result, "\"history\":[{\"taskId\"");
     assert_holds(first->result, "\"w19\"");
     assert_lacks(first->result, "\"w15\"");
     assert_holds(first->result, "TASK_STATE_COMPLETED");

@@ -57,8 +57,8 @@ static void begins_with_as_much_history_as_was_asked_for(void **state)
     told *next = rig_stream(
         r, "{\"message\":{\"messageId\":\"n\",\"taskId\":\"" TASK_1 "\",\"role\":\"ROLE_USER\","
            "\"parts\":[{\"text\":\"this\"}]},\"configuration\":{\"historyLength\":1}}");
-    assert_holds(next->events[0], "\"history\":[{\"contextId\":\"" CONTEXT_1
-                                  "\",\"taskId\":\"" TASK_1 "\",\"messageId\":\"n\"");
+    assert_holds(next->events[0], "\"history\":[{\"taskId\":\"" TASK_1
+                                  "\",\"contextId\":\"" CONTEXT_1 "\",\"messageId\":\"n\"");
     rig_complete(r, r->held);
     assert_int_equal(next->event_count, 3);
     assert_int_equal(next->ended, 1);
