@@ -49,6 +49,7 @@ struct agents {
     relay_port **peers; /* of all loops; NULL: there is this one alone */
     size_t peer_count;
     crossings crossings;
+    agents_intake intake;
 };
 
 /* ---- one agent ------------------------------------------------------------------------------- */
@@ -184,6 +185,7 @@ static bay_err agent_new(agents *of, const agents_entry *entry, agent **out, bay
         return err;
     }
     if (self->remote != NULL) {
+        agents_remote_set_intake(self->remote, &of->intake);
         agents_remote_watch(self->remote, &self->watch);
     } else {
         agents_made_watch(self->made, &self->watch);
@@ -349,6 +351,19 @@ static bool reply_keys(agents *self, http_exchange *exchange)
     return true;
 }
 
+static agents_intake *intake_of(void *face)
+{
+    return &((agents *)face)->intake;
+}
+
+/* The last part of the address of a webhook; empty: it is none. */
+static bay_str webhook_in(bay_str rest)
+{
+    static const bay_str prefix = STR_INIT("/push/");
+    bay_str last = str_starts(rest, prefix) ? str_from(rest, prefix.len) : (bay_str){"", 0};
+    return str_find(last, '/') == last.len ? last : (bay_str){"", 0};
+}
+
 static bool is_grpc(bay_str path)
 {
     return str_starts(path, STR("/lf.a2a.v1.")) || str_starts(path, STR("/a2a.v1."));
@@ -382,6 +397,11 @@ bool agents_take(agents *self, http_exchange *exchange)
         return false;
     }
     bay_str rest = str_from(path, sizeof(PREFIX) - 1 + name.len);
+    bay_str webhook = webhook_in(rest);
+    if (webhook.len > 0 && found->remote != NULL) {
+        agents_intake_take(&self->intake, intake_of, found->remote, webhook, exchange);
+        return true;
+    }
     if (is_read(exchange) && str_starts(rest, STR("/.well-known/agent"))) {
         bool is_coming = learn(found); /* whoever looks at it has it refreshed */
         if (card_of(found) == NULL && is_coming) {
@@ -448,6 +468,10 @@ bay_err agents_new(const agents_options *options, agents **out)
     };
     bay_err err = relay_port_new(options->loop, self, &self->port);
     crossings_init(&self->crossings, self->port);
+    self->intake = (agents_intake){.loop = options->loop,
+                                   .port = self->port,
+                                   .ring = options->ring,
+                                   .aliases = options->aliases};
     err = err == BAY_OK ? a2a_face_new(options->loop, &face, &self->face) : err;
     if (err != BAY_OK) {
         agents_free(self);
@@ -511,6 +535,25 @@ bay_err agents_set_peers(agents *self, agents *const *all, size_t count)
     return BAY_OK;
 }
 
+void agents_set_post(agents *self, agents_post *post)
+{
+    self->intake.post = post;
+}
+
+/* Once for all loops: when the one where it lives has agents that are elsewhere. */
+static bay_err open_post(agents *self, const agents_entry *entries, size_t count, bay_diag *diag)
+{
+    agents_post *post = self->intake.post;
+    for (size_t i = 0; i < count; i++) {
+        const agents_public *public = entries[i].public;
+        if (post != NULL && entries[i].settings->tools == NULL &&
+            agents_post_is_home(post, self->options.loop)) {
+            return agents_post_open(post, public->webhook_rules, public->webhook_rule_count, diag);
+        }
+    }
+    return BAY_OK;
+}
+
 static bool stays(agent *const *items, size_t count, const agent *candidate)
 {
     for (size_t i = 0; i < count; i++) {
@@ -523,7 +566,7 @@ static bool stays(agent *const *items, size_t count, const agent *candidate)
 
 bay_err agents_set(agents *self, const agents_entry *entries, size_t count, bay_diag *diag)
 {
-    bay_err first = BAY_OK;
+    bay_err first = open_post(self, entries, count, diag);
     agent **items = mem_array(count + 1, sizeof(agent *));
     size_t made = 0;
     for (size_t i = 0; i < count; i++) {

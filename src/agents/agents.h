@@ -3,6 +3,7 @@
  *
  *   /a2a                 which agents there are
  *   /a2a/NAME/…          an agent, in all versions and bindings (transport/a2a_face)
+ *   /a2a/NAME/push/…     where an agent tells webhooks in the gateway's place (agents/intake)
  *   /a2a/keys.json       the public key that signs the cards
  *   /lf.a2a.v1…, /a2a.v1…   gRPC; the tenant says which agent
  *
@@ -10,6 +11,7 @@
 #ifndef AGENTS_AGENTS_H
 #define AGENTS_AGENTS_H
 
+#include "agents/intake.h"
 #include "agents/made.h"
 #include "agents/remote.h"
 #include "agents/skills.h"
@@ -29,6 +31,8 @@ typedef struct agents_options {
     uint32_t drain_ms;       /* an agent that was replaced may still have calls for so long */
     agents_tools tools;      /* what made agents are made of */
     agents_aliases *aliases; /* of all loops; borrowed, or NULL */
+    /* The keys of webhooks' addresses as they are at the time; borrowed. NULL, or of NULL: none. */
+    const seal_ring *const *ring;
 } agents_options;
 
 /* What is given for one agent. `hold` keeps `settings` and `public` alive; it is released when the
@@ -53,6 +57,10 @@ bay_err agents_set(agents *self, const agents_entry *entries, size_t count,
 /* Lets the objects of several loops share the agents that live on one. Before any loop runs; every
  * loop gives the same row. */
 bay_err agents_set_peers(agents *self, agents *const *all, size_t count) BAY_MUST_CHECK;
+
+/* Where notifications for webhooks of the gateway's own go; borrowed. Before agents_set, which
+ * opens it on its home loop. Without it callers' webhooks are told by agents alone. */
+void agents_set_post(agents *self, agents_post *post);
 
 /* For http_face_options.plain: false: not a path of ours. */
 bool agents_take(agents *self, http_exchange *exchange);

@@ -50,6 +50,11 @@ static bool is_near_enough(const agents_guard *self, address_class kind)
     }
 }
 
+bool agents_guard_is_here(const agents_guard *self)
+{
+    return self->reach == SAME_MACHINE;
+}
+
 bool agents_guard_permit(void *user, bay_str host, const net_address *address)
 {
     agents_guard *self = user;

@@ -18,6 +18,8 @@ bay_err agents_guard_init(agents_guard *self, const agents_settings *settings,
                           bay_diag *diag) BAY_MUST_CHECK;
 void agents_guard_fini(agents_guard *self);
 
+/* Has the agent been seen, and on no other machine? */
+bool agents_guard_is_here(const agents_guard *self);
 /* A socket_permit; `user` is the guard. */
 bool agents_guard_permit(void *user, bay_str host, const net_address *address);
 /* The same for fetching key sets: only the hosts of those that the configuration names, wherever

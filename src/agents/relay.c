@@ -29,7 +29,8 @@ typedef struct relayed {
     a2a_link_call *sent;
     a2a_method method;
     relay_alias alias;
-    bool is_older; /* the caller wants to know which event is the last */
+    bool is_older;     /* the caller wants to know which event is the last */
+    bool is_told_here; /* the webhook that it registers is told by the gateway */
 } relayed;
 
 static agents_remote *remote_of(a2a_service *service)
@@ -106,14 +107,8 @@ static void answer_card(relayed *self, bay_str json)
     buf_fini(&out);
 }
 
-static void on_result(void *user, bay_str json)
+static void answer_json(relayed *self, bay_str json)
 {
-    relayed *self = user;
-    heard(self);
-    if (self->method == A2A_GET_EXTENDED_CARD) {
-        answer_card(self, json);
-        return;
-    }
     if (self->alias.among == NULL) {
         a2a_call_result(release(self), json);
         return;
@@ -134,6 +129,36 @@ static void on_result(void *user, bay_str json)
         fail_with(self, A2A_E_BUSY, "out of memory");
     }
     buf_fini(&renamed);
+}
+
+/* Webhooks are shown as their callers registered them. */
+static void answer_configs(relayed *self, bay_str json)
+{
+    buf shown;
+    buf_init(&shown, a2a_json_limits.max_bytes);
+    bay_err err = relay_webhook_show(self->remote, json, &shown);
+    if (err == BAY_OK) {
+        answer_json(self, shown.len > 0 ? buf_view(&shown) : json);
+    } else {
+        fail_with(self, A2A_E_BUSY, "out of memory");
+    }
+    if (shown.at != NULL) {
+        mem_wipe(shown.at, shown.cap);
+    }
+    buf_fini(&shown);
+}
+
+static void on_result(void *user, bay_str json)
+{
+    relayed *self = user;
+    heard(self);
+    if (self->method == A2A_GET_EXTENDED_CARD) {
+        answer_card(self, json);
+    } else if ((a2a_methods[self->method].flags & A2A_METHOD_PUSH) != 0) {
+        answer_configs(self, json);
+    } else {
+        answer_json(self, json);
+    }
 }
 
 /* Older forms say by `final` that a stream ends; 1.0 leaves it to the state. */
@@ -297,14 +322,17 @@ static bay_err choose_line(relayed *self, remote_line **out, a2a_fault *fault)
         return BAY_OK;
     }
     bay_err err = json_is(webhook, JSON_OBJECT) ? check_webhook(self, webhook, fault) : BAY_OK;
-    if (err == BAY_OK) {
+    bool is_here = relay_has_webhooks(remote);
+    *out = NULL;
+    if (err == BAY_OK && !(is_here && remote->public->relays_webhooks)) {
         err = remote_line_of(remote, self->call->version, out);
     }
     if (err != BAY_OK || *out != NULL) {
         return err;
     }
     *out = remote->line;
-    return json_is(webhook, JSON_OBJECT)
+    self->is_told_here = is_here && json_is(webhook, JSON_OBJECT);
+    return json_is(webhook, JSON_OBJECT) && !is_here
                ? a2a_fault_set(fault, A2A_E_PUSH_NOT_SUPPORTED,
                                "agent \"%.*s\" sends notifications in A2A %s alone: register the "
                                "webhook in that version",
@@ -397,14 +425,19 @@ static void begin(relayed *self)
     if (self->call->version != A2A_1_0 && a2a_link_interface(self->line->to)->version != A2A_0_1) {
         relay_alias_init(&self->alias, remote->aliases, remote->settings->name, self->call);
     }
+    json_val given = self->call->params;
+    if (self->is_told_here) {
+        err = relay_webhook_wrap(remote, self->call, webhook_of(self), &self->alias,
+                                 a2a_link_interface(line->to), &given, &fault);
+    }
     a2a_link_request request = {
         .method = self->method,
-        .params = write_params(self, self->call->params, &params),
+        .params = write_params(self, given, &params),
         .fields = fields,
         .field_count = put_fields(self, trace, fields),
         .last_event_id = self->call->last_event_id,
     };
-    err = params.err;
+    err = err == BAY_OK ? params.err : err;
     if (err == BAY_OK) {
         err = a2a_link_start(self->line->to, &request, &link_events, self, &self->sent, &fault);
     }

@@ -396,6 +396,11 @@ a2a_service *agents_remote_service(agents_remote *self)
     return &self->service;
 }
 
+void agents_remote_set_intake(agents_remote *self, const agents_intake *intake)
+{
+    self->intake = intake;
+}
+
 const agents_settings *agents_remote_settings(const agents_remote *self)
 {
     return self->settings;

@@ -17,6 +17,7 @@
 #include "net/http_client.h"
 
 typedef struct agents_remote agents_remote;
+typedef struct agents_intake agents_intake; /* agents/intake.h */
 
 /* Somebody who wants to know of the card: told each time that it was fetched anew, or that fetching
  * failed. May leave from inside. */
@@ -36,6 +37,9 @@ bay_err agents_remote_new(loop *loop, const agents_settings *settings, const age
 void agents_remote_free(agents_remote *self);
 
 a2a_service *agents_remote_service(agents_remote *self);
+/* Where the agent can tell webhooks in the gateway's place (agents/intake); borrowed. Without one,
+ * webhooks are registered in the agent's own version or refused. */
+void agents_remote_set_intake(agents_remote *self, const agents_intake *intake);
 const agents_settings *agents_remote_settings(const agents_remote *self);
 /* NULL: not known yet. */
 agents_card *agents_remote_card(agents_remote *self);

@@ -4,6 +4,8 @@
 
 #include "agents/fetch.h"
 #include "agents/guard.h"
+#include "agents/intake.h"
+#include "agents/relay_params.h"
 #include "agents/remote.h"
 #include "transport/a2a_link.h"
 
@@ -20,14 +22,15 @@ enum { REMOTE_ERROR_BYTES = 240, REMOTE_SETS = 8 /* of keys that one card is ver
 struct agents_remote {
     a2a_service service; /* first */
     loop *loop;
-    http_client *http; /* its own: behind its guard, with its TLS settings */
+    http_client *http;     /* its own: behind its guard, with its TLS settings */
     http_client *key_http; /* for key sets; NULL: none is trusted */
     agents_guard guard;
     tls_context *tls; /* NULL: the system's trust */
     const agents_settings *settings;
     const agents_public *public;
-    agents_aliases *aliases; /* borrowed; NULL: ids of clients are not translated */
-    jose_keys *keys;         /* of the file; NULL: none */
+    agents_aliases *aliases;     /* borrowed; NULL: ids of clients are not translated */
+    const agents_intake *intake; /* borrowed; NULL: no webhooks of the gateway's own */
+    jose_keys *keys;             /* of the file; NULL: none */
     circuit circuit;
 
     /* the card */
@@ -65,6 +68,21 @@ extern const a2a_service remote_service;
 void relay_begin_waiting(agents_remote *self);
 void relay_fail_waiting(agents_remote *self, a2a_error error, const char *text);
 void relay_fail_all(agents_remote *self);
+
+/* webhook_relay.c */
+/* Can the agent tell the gateway's own webhook? Not where nothing can be sealed, and not where it
+ * is on another machine and all that is known of the gateway's address is loopback. */
+bool relay_has_webhooks(const agents_remote *self);
+/* The params of a call that registers `webhook` (of these params), with the gateway's own in its
+ * place, in the call's memory. `at` is where they go. Errors: BAY_PROTOCOL with `fault`, BAY_NOMEM.
+ */
+bay_err relay_webhook_wrap(const agents_remote *self, const a2a_call *call, json_val webhook,
+                           const relay_alias *alias, const a2a_interface *at, json_val *out,
+                           a2a_fault *fault) BAY_MUST_CHECK;
+
+/* An answer with webhooks, each as its caller registered it; `out` stays empty where none is ours.
+ * Errors: BAY_NOMEM, BAY_LIMIT. */
+bay_err relay_webhook_show(agents_remote *self, bay_str answer, buf *out) BAY_MUST_CHECK;
 
 /* remote_card.c */
 /* Fetches the card, unless it is being fetched. While the circuit is not closed that is its trial:

@@ -62,6 +62,9 @@ typedef struct agents_public {
     bool is_hybrid_default;
     uint32_t card_max_age_s;
     const address_rules *webhooks; /* where webhooks may be as well; NULL: public addresses only */
+    const bay_str *webhook_rules;  /* the same, as it was written */
+    size_t webhook_rule_count;
+    bool relays_webhooks; /* all are told by the gateway, also where the agent could */
 } agents_public;
 
 #endif

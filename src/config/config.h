@@ -254,6 +254,7 @@ typedef struct config_a2a {
     bool lenient;
     uint32_t card_max_age_ms;
     config_list webhooks; /* rules of net/address: where webhooks may be as well */
+    bool relay_webhooks;
 } config_a2a;
 
 typedef struct config {

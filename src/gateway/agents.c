@@ -127,6 +127,9 @@ static void write_public(const worker *self, shared *of)
         .is_hybrid_default = settings->hybrid,
         .card_max_age_s = settings->card_max_age_ms / 1000,
         .webhooks = of->webhooks,
+        .webhook_rules = settings->webhooks.at,
+        .webhook_rule_count = settings->webhooks.count,
+        .relays_webhooks = settings->relay_webhooks,
     };
 }
 
@@ -217,6 +220,7 @@ bay_err worker_agents_init(worker *self, bay_diag *diag)
         .drain_ms = settings->timeouts.drain_ms,
         .tools = {tools_engine, self},
         .aliases = self->gateway->aliases,
+        .ring = &self->ring,
     };
     bay_err err = agents_new(&options, &self->agents);
     return err == BAY_OK ? BAY_OK

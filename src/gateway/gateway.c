@@ -45,7 +45,11 @@ static bay_err join_agents(gateway *self, bay_diag *diag)
     for (uint32_t i = 0; err == BAY_OK && i < self->worker_count; i++) {
         all[i] = self->workers[i].agents;
     }
+    if (err == BAY_OK && !self->options.on_stdio) {
+        err = agents_post_new(self->workers[0].loop, self->config->store, &self->post);
+    }
     for (uint32_t i = 0; err == BAY_OK && i < self->worker_count; i++) {
+        agents_set_post(all[i], self->post);
         err = agents_set_peers(all[i], all, self->worker_count);
     }
     mem_free(all);
@@ -233,6 +237,7 @@ void gateway_free(gateway *self)
     for (uint32_t i = 0; i < self->worker_count; i++) {
         worker_free_slots(&self->workers[i]);
     }
+    agents_post_free(self->post);
     for (uint32_t i = 0; i < self->worker_count; i++) {
         worker_fini(&self->workers[i]);
     }

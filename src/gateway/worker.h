@@ -68,6 +68,7 @@ struct gateway {
     tls_context *tls;
     seal_ring *ring;         /* of tokens and sessions; NULL in a build without TLS */
     agents_aliases *aliases; /* ids of tasks that clients made */
+    agents_post *post;       /* notifications that are passed on; NULL: nothing is listened on */
     worker *workers;
     http_face **faces; /* of all workers */
     uint32_t worker_count;

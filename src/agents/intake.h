@@ -1,0 +1,44 @@
+/* Where agents tell the gateway's webhooks (agents/webhook): POST /a2a/NAME/push/SEALED, on one
+ * loop.
+ *
+ *   POST ─► address and token open? ─► read ─► is the whole task needed? ─► letter ─► 200
+ *              └ 404, 401               └ 400       └─ GetTask ─┘            └ 503
+ *
+ * A notification is answered by 2xx once it cannot get lost (agents/post), and not before: whoever
+ * told it may tell it again, and a receiver may get it twice. Webhooks of older versions are sent
+ * the task as it is, which an event of 1.0 does not have; then the agent is asked for it. */
+#ifndef AGENTS_INTAKE_H
+#define AGENTS_INTAKE_H
+
+#include "agents/aliases.h"
+#include "agents/post.h"
+#include "agents/remote.h"
+#include "agents/webhook.h"
+#include "net/http_server.h"
+
+enum {
+    AGENTS_INTAKE_OPEN = 1000,           /* notifications of one loop that are worked on */
+    AGENTS_INTAKE_BYTES = 8 << 20,       /* of one, as it comes and as it is passed on */
+    AGENTS_INTAKE_HELD_BYTES = 64 << 20, /* of those that are on their way to the post */
+};
+
+/* Of one loop; everything is borrowed. */
+struct agents_intake {
+    loop *loop;
+    relay_port *port;
+    const seal_ring *const *ring; /* the keys as they are at the time; NULL, or of NULL: none */
+    agents_post *post;            /* NULL: nothing is taken */
+    agents_aliases *aliases;      /* NULL: no ids are translated */
+    size_t open;
+    size_t held_bytes;
+};
+
+/* Can webhooks be sealed and told here at all? */
+bool agents_intake_works(const agents_intake *self);
+
+/* Answers the exchange, now or later; `sealed` is the last part of its path. `intake_of` finds this
+ * again by the face of its port. */
+void agents_intake_take(agents_intake *self, agents_intake *(*intake_of)(void *face),
+                        agents_remote *from, bay_str sealed, http_exchange *exchange);
+
+#endif
