@@ -17,8 +17,8 @@
 
 static void write_kind(dialect *self, bay_str kind)
 {
-    json_key_lit(&self->to, "kind");
-    json_put_str(&self->to, kind);
+    json_key_word(&self->to, STR("kind"));
+    json_put_word(&self->to, kind);
 }
 
 /* A `kind` that is there must be that. */
@@ -82,7 +82,7 @@ static void read_state(dialect *self, json_val value)
         dialect_refuse(self, STR(""), "there is no such state");
         return;
     }
-    json_put_str(&self->to, a2a_state_names[state]);
+    json_put_word(&self->to, a2a_state_names[state]);
 }
 
 static const dialect_row status_rows[] = {
@@ -179,7 +179,7 @@ static void read_event(dialect *self, json_val value)
         if (dialect_is_there(said) ? json_str_eq(said, kind->kind)
                                    : dialect_is_there(json_get(value, kind->tell))) {
             json_open_object(&self->to);
-            json_key(&self->to, kind->ours);
+            json_key_word(&self->to, kind->ours);
             kind->read(self, value);
             dialect_close_object(self);
             return;
@@ -195,7 +195,7 @@ static void write_event(dialect *self, json_val value)
         json_open_object(&self->to);
         write_kind(self, STR("status-update"));
         dialect_write_members(self, &status_update_shape, inside);
-        json_key_lit(&self->to, "final");
+        json_key_word(&self->to, STR("final"));
         json_put_bool(&self->to, self->is_last);
         dialect_close_object(self);
         return;

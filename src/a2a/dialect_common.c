@@ -35,7 +35,7 @@ bay_str dialect_digits(uint64_t number, char out[DIALECT_DIGITS])
 void dialect_put_state(dialect *self, json_val value)
 {
     bay_str name;
-    json_put_str(
+    json_put_word(
         &self->to,
         state_names[json_str_plain(value, &name) ? a2a_state_of(name) : A2A_STATE_UNSPECIFIED]);
 }
@@ -43,9 +43,9 @@ void dialect_put_state(dialect *self, json_val value)
 void dialect_read_role(dialect *self, json_val value)
 {
     if (json_str_eq(value, STR("user"))) {
-        json_put_str(&self->to, STR("ROLE_USER"));
+        json_put_word(&self->to, STR("ROLE_USER"));
     } else if (json_str_eq(value, STR("agent"))) {
-        json_put_str(&self->to, STR("ROLE_AGENT"));
+        json_put_word(&self->to, STR("ROLE_AGENT"));
     } else {
         dialect_refuse(self, STR(""), "must be user or agent");
     }
@@ -53,7 +53,7 @@ void dialect_read_role(dialect *self, json_val value)
 
 void dialect_write_role(dialect *self, json_val value)
 {
-    json_put_str(&self->to, json_str_eq(value, STR("ROLE_USER")) ? STR("user") : STR("agent"));
+    json_put_word(&self->to, json_str_eq(value, STR("ROLE_USER")) ? STR("user") : STR("agent"));
 }
 
 /* "2025-05-01T12:00:00.123456", as some peers write it: what follows the day has no zone. */
@@ -197,19 +197,19 @@ static void write_part(dialect *self, json_val value)
     json_val text = json_get(value, STR("text"));
     json_val data = json_get(value, STR("data"));
     json_open_object(&self->to);
-    json_key(&self->to, discriminator(self));
+    json_key_word(&self->to, discriminator(self));
     if (!json_is(text, JSON_MISSING)) {
-        json_put_str(&self->to, STR("text"));
+        json_put_word(&self->to, STR("text"));
         dialect_write_members(self, &text_shape, value);
     } else if (!json_is(data, JSON_MISSING)) {
-        json_put_str(&self->to, STR("data"));
-        json_key_lit(&self->to, "data");
+        json_put_word(&self->to, STR("data"));
+        json_key_word(&self->to, STR("data"));
         dialect_put_data(self, data);
         static const dialect_shape rest = {NULL, 0, data_kept, 3, keep_wrapping};
         dialect_write_members(self, &rest, value);
     } else {
-        json_put_str(&self->to, STR("file"));
-        json_key_lit(&self->to, "file");
+        json_put_word(&self->to, STR("file"));
+        json_key_word(&self->to, STR("file"));
         dialect_write_object(self, &file_shape, value);
         dialect_copy(self, value, STR("metadata"), STR("metadata"));
     }

@@ -130,7 +130,7 @@ static void read_metadata(dialect *self, const dialect_shape *shape, json_val me
         left += kept == NULL;
         uint32_t bit = kept != NULL ? 1U << (kept - shape->kept) : 0;
         if (kept != NULL && kept->ours.len > 0 && (seen & bit) == 0) {
-            json_key(&self->to, kept->ours);
+            json_key_word(&self->to, kept->ours);
             json_put_val(&self->to, iter.value);
         }
         seen |= bit;
@@ -138,7 +138,7 @@ static void read_metadata(dialect *self, const dialect_shape *shape, json_val me
     if (left == 0 && seen != 0) {
         return; /* it was made for what was kept */
     }
-    json_key(&self->to, metadata_name);
+    json_key_word(&self->to, metadata_name);
     if (seen == 0) {
         json_put_val(&self->to, metadata);
         return;
@@ -158,7 +158,7 @@ void dialect_keep(dialect_keeper *keeper, bay_str key)
     dialect *self = keeper->self;
     if (!keeper->is_open) {
         keeper->is_open = true;
-        json_key(&self->to, metadata_name);
+        json_key_word(&self->to, metadata_name);
         json_open_object(&self->to);
         json_iter iter = json_iter_of(keeper->metadata);
         while (json_next(&iter)) {
@@ -167,7 +167,7 @@ void dialect_keep(dialect_keeper *keeper, bay_str key)
             }
         }
     }
-    json_key(&self->to, key);
+    json_key_word(&self->to, key);
 }
 
 dialect *dialect_of(dialect_keeper *keeper)
@@ -198,17 +198,24 @@ static void write_metadata(dialect *self, const dialect_shape *shape, json_val o
 
 /* ---- members --------------------------------------------------------------------------------- */
 
-static size_t row_named(const dialect_shape *shape, json_val key, bool is_theirs)
+static bay_str row_name(const dialect_row *row, bool is_theirs)
 {
-    size_t i = 0;
-    while (i < shape->count) {
-        bay_str name = is_theirs ? shape->rows[i].theirs : shape->rows[i].ours;
-        if (name.len > 0 && json_str_eq(key, name)) {
-            break;
+    return is_theirs ? row->theirs : row->ours;
+}
+
+/* Members mostly come in the order of the table: `expected` is looked at first. */
+static size_t row_named(const dialect_shape *shape, json_val key, bool is_theirs, size_t expected)
+{
+    bay_str text;
+    bool is_plain = json_str_plain(key, &text);
+    for (size_t n = 0; n < shape->count; n++) {
+        size_t i = expected + n < shape->count ? expected + n : expected + n - shape->count;
+        bay_str name = row_name(&shape->rows[i], is_theirs);
+        if (name.len > 0 && (is_plain ? str_eq(text, name) : json_str_eq(key, name))) {
+            return i;
         }
-        i++;
     }
-    return i;
+    return shape->count;
 }
 
 static void read_member(dialect *self, const dialect_row *row, json_val value)
@@ -219,7 +226,7 @@ static void read_member(dialect *self, const dialect_row *row, json_val value)
         dialect_refuse(self, STR(""), expected_text(row->kind));
     } else {
         if ((row->flags & DIALECT_OWN_KEY) == 0) {
-            json_key(&self->to, row->ours);
+            json_key_word(&self->to, row->ours);
         }
         if (row->read != NULL) {
             row->read(self, value);
@@ -235,12 +242,14 @@ void dialect_read_members(dialect *self, const dialect_shape *shape, json_val th
     json_val outer = self->object;
     self->object = theirs;
     uint32_t seen = 0;
+    size_t expected = 0;
     json_iter iter = json_iter_of(theirs);
     while (self->err == BAY_OK && json_next(&iter)) {
-        size_t i = row_named(shape, iter.key, true);
+        size_t i = row_named(shape, iter.key, true, expected);
         if (i == shape->count || json_is(iter.value, JSON_NULL)) {
             continue;
         }
+        expected = i + 1;
         const dialect_row *row = &shape->rows[i];
         if ((seen >> i & 1) != 0) {
             dialect_refuse(self, row->theirs, "is given twice");
@@ -265,15 +274,17 @@ void dialect_write_members(dialect *self, const dialect_shape *shape, json_val o
     json_val outer = self->object;
     self->object = ours;
     uint32_t seen = 0;
+    size_t expected = 0;
     json_iter iter = json_iter_of(ours);
     while (json_next(&iter)) {
-        size_t i = row_named(shape, iter.key, false);
+        size_t i = row_named(shape, iter.key, false, expected);
+        expected = i < shape->count ? i + 1 : expected;
         if (i == shape->count || shape->rows[i].theirs.len == 0 || (seen >> i & 1) != 0 ||
             json_is(iter.value, JSON_NULL)) {
             continue;
         }
         seen |= 1U << i;
-        json_key(&self->to, shape->rows[i].theirs);
+        json_key_word(&self->to, shape->rows[i].theirs);
         if (shape->rows[i].write != NULL) {
             shape->rows[i].write(self, iter.value);
         } else {
@@ -282,8 +293,8 @@ void dialect_write_members(dialect *self, const dialect_shape *shape, json_val o
     }
     for (size_t i = 0; i < shape->count; i++) {
         if ((shape->rows[i].flags & DIALECT_FILL) != 0 && (seen >> i & 1) == 0) {
-            json_key(&self->to, shape->rows[i].theirs);
-            json_put_str(&self->to, STR(""));
+            json_key_word(&self->to, shape->rows[i].theirs);
+            json_put_word(&self->to, STR(""));
         }
     }
     if (shape->kept_count > 0) {
@@ -328,7 +339,7 @@ void dialect_copy(dialect *self, json_val object, bay_str name, bay_str as)
 {
     json_val value = json_get(object, name);
     if (dialect_is_there(value)) {
-        json_key(&self->to, as);
+        json_key_word(&self->to, as);
         json_put_val(&self->to, value);
     }
 }

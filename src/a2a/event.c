@@ -7,6 +7,7 @@
 enum {
     EVENT_RENDERED_GROWTH = 16,  /* a form is at most so many times as long as 1.0 is … */
     EVENT_RENDERED_SPARE = 4096, /* … and this */
+    EVENT_USUAL_GROWTH = 160,    /* mostly it is less longer than that */
     EVENT_INDEX_GROWTH = 64,
     EVENT_INDEX_SPARE = 64 * 1024,
 };
@@ -111,8 +112,8 @@ static bay_err event_render(a2a_event *self, bay_str source, a2a_form form, bool
     arena_init(&memory, source.len * EVENT_INDEX_GROWTH + EVENT_INDEX_SPARE);
     buf_init(&made, source.len * EVENT_RENDERED_GROWTH + EVENT_RENDERED_SPARE);
     json_val value = source.at == self->json.at ? self->lent : JSON_NONE;
-    bay_err err = BAY_OK;
-    if (json_is(value, JSON_MISSING)) {
+    bay_err err = buf_reserve(&made, source.len + EVENT_USUAL_GROWTH) ? BAY_OK : made.err;
+    if (err == BAY_OK && json_is(value, JSON_MISSING)) {
         err = json_parse(&doc, source, NULL, &memory, NULL);
         value = json_root(&doc);
     }

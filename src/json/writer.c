@@ -83,6 +83,30 @@ void json_key(json_writer *self, bay_str key)
     self->after_key = true;
 }
 
+/* With its quotes, and what stands behind them: all of it, or nothing. */
+static void put_word(buf *out, bay_str word, bay_str behind)
+{
+    if (word.len < SIZE_MAX - 8 && buf_reserve(out, word.len + 2 + behind.len)) {
+        buf_char(out, '"');
+        buf_str(out, word);
+        buf_char(out, '"');
+        buf_str(out, behind);
+    }
+}
+
+void json_key_word(json_writer *self, bay_str key)
+{
+    separate(self);
+    put_word(self->out, key, STR(":"));
+    self->after_key = true;
+}
+
+void json_put_word(json_writer *self, bay_str word)
+{
+    separate(self);
+    put_word(self->out, word, STR(""));
+}
+
 void json_put_str(json_writer *self, bay_str text)
 {
     separate(self);

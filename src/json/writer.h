@@ -24,6 +24,11 @@ void json_close_array(json_writer *self);
 void json_key(json_writer *self, bay_str key);
 #define json_key_lit(self, literal) json_key((self), STR(literal))
 
+/* Words of a protocol, which need no escapes, as the caller vouches: nothing of them is looked at.
+ */
+void json_key_word(json_writer *self, bay_str key);
+void json_put_word(json_writer *self, bay_str word);
+
 void json_put_str(json_writer *self, bay_str text); /* invalid UTF-8 becomes U+FFFD */
 void json_put_int(json_writer *self, int64_t number);
 void json_put_uint(json_writer *self, uint64_t number);

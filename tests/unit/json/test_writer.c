@@ -88,6 +88,38 @@ static void separates_at_every_level(void **state)
     buf_fini(&out);
 }
 
+/* A word is what the same text is as a string, wherever it stands; without room nothing of it. */
+static void words_are_strings_that_need_no_escapes(void **state)
+{
+    (void)state;
+    static const bay_str words[] = {STR_INIT(""), STR_INIT("a"), STR_INIT("status-update"),
+                                    STR_INIT("patchbay/clientTaskId")};
+    for (size_t max = 0; max < 128; max++) {
+        buf out[2];
+        for (int as_word = 0; as_word < 2; as_word++) {
+            json_writer writer;
+            buf_init(&out[as_word], max);
+            json_writer_init(&writer, &out[as_word]);
+            json_open_object(&writer);
+            for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+                if (as_word) {
+                    json_key_word(&writer, words[i]);
+                    json_put_word(&writer, words[i]);
+                } else {
+                    json_key(&writer, words[i]);
+                    json_put_str(&writer, words[i]);
+                }
+            }
+            json_close_object(&writer);
+        }
+        assert_int_equal(out[1].err, out[0].err);
+        assert_true(out[1].len <= max);
+        assert_true(out[0].err != BAY_OK || str_eq(buf_view(&out[0]), buf_view(&out[1])));
+        buf_fini(&out[0]);
+        buf_fini(&out[1]);
+    }
+}
+
 static void quotes(void **state)
 {
     (void)state;
@@ -276,6 +308,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors_stick),
         cmocka_unit_test(separates_at_every_level),
+        cmocka_unit_test(words_are_strings_that_need_no_escapes),
         cmocka_unit_test(quotes),
         cmocka_unit_test(every_character_survives),
         cmocka_unit_test(doubles_are_short),
