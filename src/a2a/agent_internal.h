@@ -32,6 +32,7 @@ enum {
     AGENT_RANDOM_BYTES = 1024,    /* drawn from the kernel at one time */
     AGENT_BUFFER_KEPT = 64 << 10, /* of the buffer that answers are written into */
     AGENT_ORDER_PER_MS = 1024,    /* changes that one millisecond can tell apart */
+    AGENT_TIME_BYTES = 24,        /* 2026-01-31T23:59:59.123Z */
 };
 
 /* JSON that several have: a message in the history and in the status. */
@@ -204,7 +205,7 @@ struct a2a_turn {
     agent_task *task; /* NULL: gone, or never opened */
     list_link link;   /* of its task's waiting ones */
     list_link in_agent;
-    json_doc *request;
+    json_doc *request; /* behind this struct, as the texts */
     json_val message;
     bay_str task_id;
     bay_str context_id;
@@ -217,7 +218,6 @@ struct a2a_turn {
     bool is_canceled;
     bool is_begun;
     bool is_ended;
-    char text[];
 };
 
 typedef struct agent_card {
@@ -261,6 +261,9 @@ struct a2a_agent {
     bool is_terminal_sorted;
     uint64_t cursor_seed[2];
     buf buffer;
+    uint64_t told_ms; /* of told_time */
+    char told_time[AGENT_TIME_BYTES];
+    agent_owner *last_owner; /* who was asked for last; NULL: nobody, or gone */
     size_t random_left;
     unsigned char random[AGENT_RANDOM_BYTES];
 };
@@ -287,11 +290,17 @@ bay_err agent_card_check_parts(const agent_card *self, json_val parts, arena *me
 
 /* ---- agent_task.c */
 
-/* A task that is not open yet. `is_new_context`: the id of its context was just made. `room`: bytes
- * in its memory for the message that begins it, as agent_task_receive needs them. BAY_BUSY: there
- * are too many; BAY_NOMEM. */
+/* Where the id of a new task's context is from. */
+typedef enum agent_naming {
+    AGENT_CONTEXT_GIVEN, /* there may be one of that id */
+    AGENT_CONTEXT_NEW,   /* it was just made */
+    AGENT_CONTEXT_OWN,   /* … of the task's */
+} agent_naming;
+
+/* A task that is not open yet. `room`: bytes in its memory for the message that begins it, as
+ * agent_task_receive needs them. BAY_BUSY: there are too many; BAY_NOMEM. */
 bay_err agent_task_new(a2a_agent *of, bay_str id, bay_str principal, bay_str context_id,
-                       bool is_new_context, size_t room, agent_task **out);
+                       agent_naming naming, size_t room, agent_task **out);
 /* The open task of that id, if it is that principal's; NULL otherwise. */
 agent_task *agent_task_find(const a2a_agent *of, bay_str id, bay_str principal);
 /* Out of everything; freed when the keeper has nothing more to say of it. Whoever waits for it is
@@ -308,8 +317,9 @@ bay_err agent_task_room(agent_task *self, size_t bytes);
 void agent_task_count(agent_task *self, size_t more, size_t less);
 /* Takes `text` also when it fails. */
 bay_err agent_task_remember(agent_task *self, agent_text *text);
-/* A message that a client sent, in normal form: into the history, with the task's ids. */
-bay_err agent_task_receive(agent_task *self, json_val message);
+/* A message that a client sent, in normal form: into the history, with the task's ids. `has_ids`:
+ * it may hold some already. */
+bay_err agent_task_receive(agent_task *self, json_val message, bool has_ids);
 /* The one way in which a state changes. `message` (may be NULL) is taken over, also on failure. */
 bay_err agent_task_set_state(agent_task *self, a2a_state state, agent_text *message,
                              bay_str metadata);
@@ -328,8 +338,8 @@ void agent_artifact_fini(agent_artifact *self);
 /* The id of the context that a task begins: another UUID, of which the task's is made in the same
  * way. False: the task's id is no UUID. */
 bool agent_context_name(bay_str task_id, char out[36]);
-/* The task's context, of that id and caller; `is_new`: the id was just made. BAY_NOMEM. */
-bay_err agent_context_join(agent_task *task, bay_str principal, bay_str id, bool is_new);
+/* The task's context, of that id and caller. BAY_NOMEM. */
+bay_err agent_context_join(agent_task *task, bay_str principal, bay_str id, agent_naming naming);
 agent_context *agent_context_find(a2a_agent *of, bay_str principal, bay_str id); /* none taken */
 agent_owner *agent_owner_find(a2a_agent *of, bay_str principal);
 void agent_context_drop(a2a_agent *of, agent_context *self);
@@ -392,8 +402,8 @@ void agent_write_artifact_event(const agent_task *self, bay_str artifact, bool a
 bay_err agent_write_message(a2a_agent *self, json_val message, bay_str ids, buf *out);
 /* The same, of one part: a text. BAY_INVALID when it is too long for a part. */
 bay_err agent_write_text(a2a_agent *self, bay_str text, bay_str ids, buf *out);
-/* A Message of a client, with the ids that it has now. */
-void agent_write_received(json_val message, bay_str ids, buf *out);
+/* A Message of a client, with the ids that it has now, in place of its own. */
+void agent_write_received(json_val message, bool has_ids, bay_str ids, buf *out);
 /* What that needs at most, as an agent_text. */
 size_t agent_received_bytes(json_val message, size_t ids_bytes);
 

@@ -14,8 +14,13 @@
 
 static agent_owner *owner_get(a2a_agent *of, bay_str principal)
 {
-    agent_owner *self = map_get(&of->owners, principal);
+    agent_owner *self = of->last_owner;
+    if (self != NULL && str_eq(self->name, principal)) {
+        return self;
+    }
+    self = map_get(&of->owners, principal);
     if (self != NULL) {
+        of->last_owner = self;
         return self;
     }
     self = mem_zalloc(sizeof(*self) + principal.len);
@@ -39,6 +44,7 @@ static void owner_drop(a2a_agent *of, agent_owner *self)
 {
     if (self->refs == 0) {
         map_remove(&of->owners, self->name);
+        of->last_owner = of->last_owner == self ? NULL : of->last_owner;
         mem_free(self->entries);
         mem_free(self);
     }
@@ -80,22 +86,21 @@ static agent_context *mapped_context(a2a_agent *of, bay_str principal, bay_str i
 bool agent_context_name(bay_str task_id, char out[36])
 {
     enum { BYTES = 36, KEPT = 24 };
-    static const char turned[] = "fedcba9876543210";
+    static const char turned[256] = {
+        ['0'] = 'f', ['1'] = 'e', ['2'] = 'd', ['3'] = 'c', ['4'] = 'b', ['5'] = 'a',
+        ['6'] = '9', ['7'] = '8', ['8'] = '7', ['9'] = '6', ['a'] = '5', ['b'] = '4',
+        ['c'] = '3', ['d'] = '2', ['e'] = '1', ['f'] = '0',
+    };
     if (task_id.len != BYTES || task_id.at[8] != '-' || task_id.at[KEPT - 1] != '-') {
         return false;
     }
     memcpy(out, task_id.at, KEPT);
+    bool is_uuid = true;
     for (size_t i = KEPT; i < BYTES; i++) {
-        char c = task_id.at[i];
-        if (c >= '0' && c <= '9') {
-            out[i] = turned[c - '0'];
-        } else if (c >= 'a' && c <= 'f') {
-            out[i] = turned[c - 'a' + 10];
-        } else {
-            return false;
-        }
+        out[i] = turned[(unsigned char)task_id.at[i]];
+        is_uuid = is_uuid && out[i] != '\0';
     }
-    return true;
+    return is_uuid;
 }
 
 /* The task that began the context of that id, while it is alone in it. */
@@ -183,16 +188,21 @@ static agent_context *take_out(agent_task *task)
     return self;
 }
 
-bay_err agent_context_join(agent_task *task, bay_str principal, bay_str id, bool is_new)
+static bool is_named_by(bay_str id, const agent_task *task)
+{
+    char name[36];
+    return agent_context_name(task->id, name) && str_eq(id, (bay_str){name, sizeof(name)});
+}
+
+bay_err agent_context_join(agent_task *task, bay_str principal, bay_str id, agent_naming naming)
 {
     a2a_agent *of = task->of;
-    char name[36];
-    agent_context *self = is_new ? NULL : mapped_context(of, principal, id);
-    agent_task *alone = is_new || self != NULL ? NULL : lone_task(of, principal, id);
+    bool may_be = naming == AGENT_CONTEXT_GIVEN;
+    agent_context *self = may_be ? mapped_context(of, principal, id) : NULL;
+    agent_task *alone = may_be && self == NULL ? lone_task(of, principal, id) : NULL;
     if (alone != NULL) {
         self = take_out(alone);
-    } else if (self == NULL && agent_context_name(task->id, name) &&
-               str_eq(id, (bay_str){name, sizeof(name)})) {
+    } else if (naming == AGENT_CONTEXT_OWN || (may_be && self == NULL && is_named_by(id, task))) {
         return begin_own(task, principal);
     } else if (self == NULL) {
         self = context_new(of, principal, id);

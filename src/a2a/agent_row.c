@@ -384,8 +384,8 @@ static bay_err restore_row(a2a_agent *self, row *from, a2a_event *const *events,
     if (self->task_count >= self->limits.tasks) {
         return BAY_LIMIT;
     }
-    bay_err err =
-        agent_task_new(self, from->id, from->principal, from->context_id, false, 0, &task);
+    bay_err err = agent_task_new(self, from->id, from->principal, from->context_id,
+                                 AGENT_CONTEXT_GIVEN, 0, &task);
     if (err != BAY_OK) {
         return err;
     }

@@ -10,6 +10,7 @@ typedef struct sending {
     int64_t history_length;
     bool returns_at_once;
     bool makes_id; /* 0.1: the client chose the task's id */
+    bool has_ids;  /* of a task or context, even if they are empty */
     bay_str message_id;
     bay_str task_id;
     bay_str context_id;
@@ -45,6 +46,8 @@ static bay_err read_message(a2a_agent *agent, sending *self)
     if (err != BAY_OK) {
         return a2a_fault_set(&self->fault, A2A_E_INVALID_PARAMS, "message: not an object");
     }
+    self->has_ids =
+        !json_is(member[CONTEXT_ID], JSON_MISSING) || !json_is(member[TASK_ID], JSON_MISSING);
     err = agent_card_check_parts(&agent->card, member[PARTS], self->call->memory, &self->fault);
     if (err == BAY_OK) {
         err = read_id(self, member[MESSAGE_ID], "message.messageId", &self->message_id);
@@ -125,23 +128,26 @@ static bay_err new_task(a2a_agent *agent, const sending *self, agent_task **out)
     char context[37];
     bay_str task_id = self->task_id;
     bay_str context_id = self->context_id;
+    agent_naming naming = AGENT_CONTEXT_GIVEN;
     if (task_id.len == 0) {
         agent_make_id(agent, id);
         task_id = (bay_str){id, 36};
     }
     if (context_id.len == 0) {
         /* ids of the embedder's may be what it wants */
-        if (agent->options.id != NULL || !agent_context_name(task_id, context)) {
+        bool is_own = agent->options.id == NULL && agent_context_name(task_id, context);
+        if (!is_own) {
             agent_make_id(agent, context);
         }
+        naming = is_own ? AGENT_CONTEXT_OWN : AGENT_CONTEXT_NEW;
         context_id = (bay_str){context, 36};
     }
     if (self->task_id.len > 0 && map_get(&agent->tasks, task_id) != NULL) {
         return BAY_DUPLICATE;
     }
     size_t room = agent_received_bytes(self->message, task_id.len + context_id.len + IDS_BYTES);
-    return agent_task_new(agent, task_id, self->call->principal, context_id,
-                          self->context_id.len == 0, room <= ROOM_BYTES ? room : 0, out);
+    return agent_task_new(agent, task_id, self->call->principal, context_id, naming,
+                          room <= ROOM_BYTES ? room : 0, out);
 }
 
 /* Everything that can fail, before the handler hears of it. */
@@ -157,7 +163,7 @@ static bay_err furnish(sending *self, agent_task *task, a2a_turn **out_turn)
                                           self->call->extensions};
         err = agent_turn_new(task->of, task, self->call->params, &fields, out_turn);
     }
-    return err == BAY_OK ? agent_task_receive(task, self->message) : err;
+    return err == BAY_OK ? agent_task_receive(task, self->message, self->has_ids) : err;
 }
 
 static void fail(sending *self, bay_err err)

@@ -180,7 +180,7 @@ static agent_task *task_named(a2a_agent *of, bay_str id, bay_str context_id, siz
 }
 
 bay_err agent_task_new(a2a_agent *of, bay_str id, bay_str principal, bay_str context_id,
-                       bool is_new_context, size_t room, agent_task **out)
+                       agent_naming naming, size_t room, agent_task **out)
 {
     uint64_t hash = map_hash(&of->tasks, id);
     map_warm(&of->tasks, hash);
@@ -196,7 +196,7 @@ bay_err agent_task_new(a2a_agent *of, bay_str id, bay_str principal, bay_str con
     self->hash = hash;
     self->state = self->placed_state = A2A_SUBMITTED;
     void *same = NULL;
-    if (agent_context_join(self, principal, context_id, is_new_context) != BAY_OK ||
+    if (agent_context_join(self, principal, context_id, naming) != BAY_OK ||
         map_put_hashed(&of->tasks, self->id, hash, self, &same) != BAY_OK) {
         agent_context_drop(of, self->context);
         mem_free(self);
@@ -385,13 +385,13 @@ bay_err agent_task_remember(agent_task *self, agent_text *text)
 }
 
 /* Into the task's own memory. */
-static agent_text *receive_in_room(agent_task *self, json_val message)
+static agent_text *receive_in_room(agent_task *self, json_val message, bool has_ids)
 {
     agent_text *text = (agent_text *)(self + 1);
     size_t most = self->room - sizeof(*text);
     buf out = {.at = text->at, .cap = most, .max = most};
     self->room = 0;
-    agent_write_received(message, self->ids, &out);
+    agent_write_received(message, has_ids, self->ids, &out);
     if (out.err != BAY_OK) {
         return NULL;
     }
@@ -400,15 +400,15 @@ static agent_text *receive_in_room(agent_task *self, json_val message)
     return text;
 }
 
-bay_err agent_task_receive(agent_task *self, json_val message)
+bay_err agent_task_receive(agent_task *self, json_val message, bool has_ids)
 {
     bool has_room = self->room >= agent_received_bytes(message, self->ids.len);
     if (has_room) {
-        agent_text *text = receive_in_room(self, message);
+        agent_text *text = receive_in_room(self, message, has_ids);
         return text != NULL ? agent_task_remember(self, text) : BAY_INTERNAL;
     }
     buf out = agent_buffer(self->of);
-    agent_write_received(message, self->ids, &out);
+    agent_write_received(message, has_ids, self->ids, &out);
     agent_text *text = out.err == BAY_OK ? agent_text_new(buf_view(&out)) : NULL;
     bay_err err = out.err == BAY_OK && text == NULL ? BAY_NOMEM : out.err;
     agent_buffer_back(self->of, &out);

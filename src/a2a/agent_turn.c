@@ -14,24 +14,25 @@ bay_err agent_turn_new(a2a_agent *of, agent_task *task, json_val request,
 {
     bay_str principal = task->context->owner->name;
     bay_str context_id = task->context->id;
+    if (json_is(request, JSON_MISSING)) {
+        return BAY_TYPE;
+    }
+    /* one piece of memory: the struct, the request, the texts */
+    size_t request_bytes = json_clone_bytes(request);
     a2a_turn *self =
-        mem_zalloc(sizeof(*self) + task->id.len + context_id.len + principal.len +
-                   fields->traceparent.len + fields->tracestate.len + fields->extensions.len);
+        mem_alloc(sizeof(*self) + request_bytes + task->id.len + context_id.len + principal.len +
+                  fields->traceparent.len + fields->tracestate.len + fields->extensions.len);
     if (self == NULL) {
         return BAY_NOMEM;
     }
-    bay_err err = json_clone(request, &self->request);
-    if (err != BAY_OK) {
-        mem_free(self);
-        return err;
-    }
+    *self = (a2a_turn){.request = json_clone_at(request, self + 1)};
     piece pieces[] = {{&self->task_id, task->id},
                       {&self->context_id, context_id},
                       {&self->principal, principal},
                       {&self->traceparent, fields->traceparent},
                       {&self->tracestate, fields->tracestate},
                       {&self->extensions, fields->extensions}};
-    char *at = self->text;
+    char *at = (char *)(self + 1) + request_bytes;
     for (size_t i = 0; i < ARRAY_LEN(pieces); i++) {
         if (pieces[i].from.len > 0) {
             memcpy(at, pieces[i].from.at, pieces[i].from.len);
@@ -58,7 +59,6 @@ void a2a_turn_unref(a2a_turn *self)
 {
     if (self != NULL && --self->refs == 0) {
         list_remove(&self->in_agent);
-        mem_free(self->request);
         mem_free(self);
     }
 }

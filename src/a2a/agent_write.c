@@ -30,7 +30,7 @@ static void civil_of(uint64_t days, uint64_t *year, uint64_t *month, uint64_t *d
 
 void agent_write_time(buf *out, uint64_t ms)
 {
-    char text[] = "0000-00-00T00:00:00.000Z";
+    char text[AGENT_TIME_BYTES + 1] = "0000-00-00T00:00:00.000Z";
     uint64_t year;
     uint64_t month;
     uint64_t day;
@@ -43,7 +43,7 @@ void agent_write_time(buf *out, uint64_t ms)
     put_digits(text + 14, of_day / 60000 % 60, 2);
     put_digits(text + 17, of_day / 1000 % 60, 2);
     put_digits(text + 20, of_day % 1000, 3);
-    buf_append(out, text, sizeof(text) - 1);
+    buf_append(out, text, AGENT_TIME_BYTES);
 }
 
 static bool take_number(bay_str *text, int count, char after, uint64_t *out)
@@ -126,6 +126,21 @@ bool agent_read_time(bay_str text, uint64_t *out_ms)
 
 /* ---- tasks */
 
+/* Many changes have the same millisecond, so its text is kept. */
+static void write_time_of(a2a_agent *self, uint64_t ms, buf *out)
+{
+    if (ms != self->told_ms || ms == 0) {
+        size_t before = out->len;
+        agent_write_time(out, ms);
+        if (out->err == BAY_OK) {
+            memcpy(self->told_time, out->at + before, AGENT_TIME_BYTES);
+            self->told_ms = ms;
+        }
+        return;
+    }
+    buf_append(out, self->told_time, AGENT_TIME_BYTES);
+}
+
 static void agent_write_status(const agent_task *self, buf *out)
 {
     buf_lit(out, "{\"state\":\"");
@@ -136,7 +151,7 @@ static void agent_write_status(const agent_task *self, buf *out)
         buf_str(out, agent_text_view(self->status));
     }
     buf_lit(out, ",\"timestamp\":\"");
-    agent_write_time(out, self->status_ms);
+    write_time_of(self->of, self->status_ms, out);
     buf_lit(out, "\"}");
 }
 
@@ -328,18 +343,18 @@ size_t agent_received_bytes(json_val message, size_t ids_bytes)
     return sizeof(agent_text) + 1 + ids_bytes + json_raw(message).len;
 }
 
-void agent_write_received(json_val message, bay_str ids, buf *out)
+void agent_write_received(json_val message, bool has_ids, bay_str ids, buf *out)
 {
     buf_char(out, '{');
     buf_str(out, ids);
-    /* normal form has no member twice, and a message is not empty */
-    json_val sent_context = json_get(message, STR("contextId"));
-    json_val sent_task = json_get(message, STR("taskId"));
-    if (json_is(sent_context, JSON_MISSING) && json_is(sent_task, JSON_MISSING)) {
+    if (!has_ids) { /* a message is not empty */
         buf_char(out, ',');
         buf_str(out, str_from(json_raw(message), 1));
         return;
     }
+    /* normal form has no member twice */
+    json_val sent_context = json_get(message, STR("contextId"));
+    json_val sent_task = json_get(message, STR("taskId"));
     json_iter it = json_iter_of(message);
     while (json_next(&it)) {
         bool is_replaced = it.value.at == sent_context.at || it.value.at == sent_task.at;

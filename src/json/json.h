@@ -54,6 +54,10 @@ json_val json_root(const json_doc *doc);
 /* A document of that value alone, in one piece of memory that mem_free gives back; its bytes stand
  * as they stood. BAY_TYPE when the value is missing, BAY_NOMEM. */
 bay_err json_clone(json_val value, json_doc **out) BAY_MUST_CHECK;
+/* The same in memory of the caller's, of json_clone_bytes and aligned as a pointer is; of a value
+ * that is there. */
+size_t json_clone_bytes(json_val value);
+json_doc *json_clone_at(json_val value, void *memory);
 json_kind json_kind_of(json_val value);
 static inline bool json_is(json_val value, json_kind kind)
 {

@@ -186,8 +186,8 @@ bay_err sdk_agent_identify(bay_agent *self, http_exchange *exchange, a2a_face_id
                            a2a_fault *fault);
 bay_err sdk_agent_admit(bay_agent *self, http_exchange *exchange, const a2a_call *call,
                         bay_str *out_challenge, a2a_fault *fault);
-/* What a request asks for by name, "": nothing; in `memory`. */
-bay_str sdk_agent_skill_of(json_val request, arena *memory);
+/* What a request asks for by name, of which `message` is part; "": nothing; in `memory`. */
+bay_str sdk_agent_skill_of(json_val request, json_val message, arena *memory);
 void sdk_agent_schemes_free(bay_agent *self);
 
 /* ---- agent_card.c */

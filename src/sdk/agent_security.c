@@ -422,10 +422,10 @@ static json_val skill_in(json_val holder)
     return json_is(metadata, JSON_OBJECT) ? json_get(metadata, STR("skillId")) : JSON_NONE;
 }
 
-bay_str sdk_agent_skill_of(json_val request, arena *memory)
+bay_str sdk_agent_skill_of(json_val request, json_val message, arena *memory)
 {
     bay_str skill = STR("");
-    json_val named = skill_in(json_get(request, STR("message")));
+    json_val named = skill_in(message);
     if (json_is(named, JSON_MISSING)) {
         named = skill_in(request);
     }
@@ -436,10 +436,11 @@ bay_str sdk_agent_skill_of(json_val request, arena *memory)
 }
 
 /* What the handler of the task that a message is for remembers. */
-static bay_err record_of(const bay_agent *self, const a2a_call *call, bay_str *out)
+static bay_err record_of(const bay_agent *self, const a2a_call *call, json_val message,
+                         bay_str *out)
 {
     bay_str id = STR("");
-    json_val task = json_get(json_get(call->params, STR("message")), STR("taskId"));
+    json_val task = json_get(message, STR("taskId"));
     bay_err err = json_is(task, JSON_STRING) ? json_str(task, call->memory, &id) : BAY_OK;
     if (err == BAY_OK) {
         *out = id.len > 0
@@ -458,14 +459,15 @@ bay_err sdk_agent_admit(bay_agent *self, http_exchange *exchange, const a2a_call
     if (call->method != A2A_SEND_MESSAGE && call->method != A2A_SEND_STREAMING_MESSAGE) {
         return BAY_OK;
     }
-    bay_str skill = sdk_agent_skill_of(call->params, call->memory);
+    json_val message = json_get(call->params, STR("message"));
+    bay_str skill = sdk_agent_skill_of(call->params, message, call->memory);
     if (skill.len > 0 && sdk_agent_ability(self, skill) == NULL) {
         return a2a_fault_set(fault, A2A_E_INVALID_PARAMS,
                              "message.metadata.skillId: this agent has no skill \"%.*s\"",
                              (int)(skill.len < 64 ? skill.len : 64), skill.at);
     }
     bay_str record;
-    bay_err err = record_of(self, call, &record);
+    bay_err err = record_of(self, call, message, &record);
     if (err != BAY_OK) {
         return a2a_fault_set(fault, A2A_E_BUSY, "out of memory; try again later");
     }

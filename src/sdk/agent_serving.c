@@ -56,6 +56,7 @@ struct agent_serving {
     uint16_t port;
     char base[BASE_BYTES]; /* where it is reached, when the program does not say */
     list tasks;
+    task_spares spares;
     map running;
     size_t held; /* tasks that handlers have */
     arena scratch;
@@ -99,6 +100,11 @@ map *sdk_agent_running(agent_serving *self)
 list *sdk_agent_tasks(agent_serving *self)
 {
     return &self->tasks;
+}
+
+task_spares *sdk_agent_spares(agent_serving *self)
+{
+    return &self->spares;
 }
 
 /* ---- the engine ------------------------------------------------------------------------------ */
@@ -304,6 +310,7 @@ static void serving_free(agent_serving *self)
     agent_pool_free(self->pool);
     loop_free(self->loop);
     tls_free(self->tls);
+    sdk_spares_free(&self->spares);
     map_fini(&self->running);
     arena_fini(&self->scratch);
     bell_mute(&agent->stop); /* what stopped this must not stop the next */
@@ -351,6 +358,7 @@ static bay_err serving_new(bay_agent *agent, bay_diag *diag)
     self->agent = agent;
     agent->serving = self;
     list_init(&self->tasks);
+    list_init(&self->spares.tasks);
     map_init(&self->running, sdk_agent_setting(agent, BAY_AGENT_MAX_RUNNING) + 1);
     arena_init(&self->scratch, SCRATCH_BYTES);
     loop_timer_init(&self->wake, on_wake, self);

@@ -65,7 +65,7 @@ static bay_err read_turn(bay_task *self)
     }
     split_record(record, &skill, &self->remembered);
     if (skill.len == 0) {
-        skill = sdk_agent_skill_of(self->request, &self->views);
+        skill = sdk_agent_skill_of(self->request, self->message.root, &self->views);
     }
     self->skill = skill.len <= TASK_SKILL_BYTES ? skill : STR("");
     choose_handler(self, record);
@@ -92,14 +92,45 @@ static bay_err init_lock(bay_task *self)
     return err;
 }
 
+/* Its lock is there, all else is zero. */
+static bay_task *task_alloc(task_spares *spares)
+{
+    enum { BEHIND_LOCK = offsetof(bay_task, agent) };
+    list_link *spare = list_pop(&spares->tasks);
+    bay_task *self;
+    if (spare != NULL) {
+        self = CONTAINER_OF(spare, bay_task, link);
+        spares->count--;
+    } else {
+        self = mem_alloc(sizeof(*self));
+        if (self == NULL || init_lock(self) != BAY_OK) {
+            mem_free(self);
+            return NULL;
+        }
+    }
+    memset((char *)self + BEHIND_LOCK, 0, sizeof(*self) - BEHIND_LOCK);
+    return self;
+}
+
+static void task_destroy(bay_task *self)
+{
+    pthread_cond_destroy(&self->is_woken);
+    pthread_mutex_destroy(&self->lock);
+    mem_free(self);
+}
+
+void sdk_spares_free(task_spares *self)
+{
+    for (list_link *link; (link = list_pop(&self->tasks)) != NULL;) {
+        task_destroy(CONTAINER_OF(link, bay_task, link));
+    }
+    self->count = 0;
+}
+
 static bay_task *task_new(bay_agent *agent, a2a_turn *turn)
 {
-    bay_task *self = mem_zalloc(sizeof(*self));
+    bay_task *self = task_alloc(sdk_agent_spares(agent->serving));
     if (self == NULL) {
-        return NULL;
-    }
-    if (init_lock(self) != BAY_OK) {
-        mem_free(self);
         return NULL;
     }
     self->agent = agent;
@@ -132,10 +163,14 @@ void sdk_turn_free(bay_task *self)
     arena_fini(&self->history_views);
     arena_fini(&self->views);
     buf_fini(&self->snapshot);
-    pthread_cond_destroy(&self->is_woken);
-    pthread_mutex_destroy(&self->lock);
     a2a_turn_unref(self->turn);
-    mem_free(self);
+    task_spares *spares = sdk_agent_spares(serving);
+    if (spares->count < TASK_SPARES) {
+        list_push(&spares->tasks, &self->link);
+        spares->count++;
+    } else {
+        task_destroy(self);
+    }
     sdk_agent_count(serving, -1);
 }
 

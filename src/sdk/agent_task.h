@@ -54,12 +54,13 @@ struct bay_artifact {
 };
 
 struct bay_task {
+    /* These two are made once, also for the turns that have this memory later. */
+    pthread_mutex_t lock; /* guards moves, and what is said of them */
+    pthread_cond_t is_woken;
     bay_agent *agent;
     agent_serving *serving;
     a2a_turn *turn;
-    pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t is_woken;
-    task_move *first;
+    task_move *first; /* guarded, to is_closed */
     task_move *last;
     size_t waiting_bytes;
     bay_artifact *artifacts;
@@ -108,7 +109,16 @@ void sdk_artifacts_free(bay_task *self);
 void sdk_turn_over(bay_task *self); /* the turn has ended for the engine */
 void sdk_turn_free(bay_task *self);
 
+/* What is left of turns that are gone, for the next ones. Loop only. */
+enum { TASK_SPARES = 64 };
+typedef struct task_spares {
+    list tasks;
+    size_t count;
+} task_spares;
+void sdk_spares_free(task_spares *self);
+
 /* agent_serving.c: the list of all turns. */
 list *sdk_agent_tasks(agent_serving *self);
+task_spares *sdk_agent_spares(agent_serving *self);
 
 #endif
