@@ -5,7 +5,7 @@
 #include "wire/chars.h"
 #include "wire/header.h"
 
-enum { BATCH_BYTES = 64 * 1024, GOAWAY_BYTES = 17 };
+enum { GOAWAY_BYTES = 17 };
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
@@ -159,18 +159,22 @@ bay_err http2_pump(nghttp2_session *session, net_socket *socket, buf *scratch, u
         if (len < 0) {
             return len == NGHTTP2_ERR_NOMEM ? BAY_NOMEM : BAY_INTERNAL;
         }
-        if (len == 0) {
-            break;
+        if (len > 0) {
+            buf_append(scratch, at, (size_t)len);
         }
-        buf_append(scratch, at, (size_t)len);
         if (scratch->err != BAY_OK) {
             return scratch->err;
         }
-        if (scratch->len >= BATCH_BYTES) {
+        /* of a server's session frames of data are there already: http2_on_send_data */
+        bool is_batch = scratch->len >= HTTP2_BATCH_BYTES;
+        if (is_batch) {
             bay_err err = write_batch(socket, scratch, written);
             if (err != BAY_OK) {
                 return err;
             }
+        }
+        if (len == 0 && !is_batch) {
+            break;
         }
     }
     return scratch->len > 0 ? write_batch(socket, scratch, written) : BAY_OK;

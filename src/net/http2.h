@@ -37,8 +37,11 @@ enum {
     HTTP2_QUEUED_BYTES = 16 * 1024 * 1024, /* of all streams of a connection; beyond: streams end */
     HTTP2_WINDOW = 1024 * 1024,            /* what a peer may send ahead, of a connection … */
     HTTP2_STREAM_WINDOW = 256 * 1024,      /* … and of one stream */
-    HTTP2_HEAD_TIMES = 4, /* a head longer than so often its bound ends the connection */
-    HTTP2_TRAILERS = 64,  /* fields behind a reply */
+    HTTP2_HEAD_TIMES = 4,          /* a head longer than so often its bound ends the connection */
+    HTTP2_TRAILERS = 64,           /* fields behind a reply */
+    HTTP2_BATCH_BYTES = 64 * 1024, /* written to the socket at once, and a frame more */
+    HTTP2_FRAME_HEAD = 9,
+    HTTP2_DEFLATE_BYTES = 1024, /* of fields of ours that a connection remembers to refer to */
     HTTP2_SPARE = 8, /* streams of a connection, kept for the next requests while it is busy … */
     HTTP2_SPARE_BYTES = 4096, /* … with as much of their buffers, each */
 };
@@ -154,6 +157,10 @@ void http2_request_frame(http2_connection *self, const nghttp2_frame *frame);
 void http2_refuse(http2_stream *self, int status, const char *text);
 
 /* http2_reply.c */
+/* nghttp2 has a DATA frame to send: its bytes go from the stream's queue to what is written, not
+ * through nghttp2's own buffer, which would stay as large for as long as the connection. */
+int http2_on_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *head,
+                       size_t len, nghttp2_data_source *source, void *user);
 void http2_stream_set_state(http2_stream *self, http_state state);
 /* Ends it early: the peer is told, `closed` comes. */
 void http2_stream_reset(http2_stream *self, uint32_t code);

@@ -76,9 +76,8 @@ static size_t queued_of(const http2_stream *self)
     return self->out.len - self->out_from;
 }
 
-static void take_out(http2_stream *self, uint8_t *at, size_t len)
+static void took_out(http2_stream *self, size_t len)
 {
-    memcpy(at, self->out.at + self->out_from, len);
     self->out_from += len;
     self->connection->http2->queued -= len;
     self->has_moved = true;
@@ -94,22 +93,45 @@ static void take_out(http2_stream *self, uint8_t *at, size_t len)
     }
 }
 
-/* nghttp2 asks for the next bytes of a body. */
+int http2_on_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *head,
+                       size_t len, nghttp2_data_source *source, void *user)
+{
+    (void)session;
+    (void)frame;
+    http2_stream *self = source->ptr;
+    http2_connection *http2 = user;
+    http_server *server = self->connection->server;
+    if (server->head.len >= HTTP2_BATCH_BYTES) {
+        return NGHTTP2_ERR_WOULDBLOCK; /* until that is with the socket */
+    }
+    if (queued_of(self) < len) {
+        return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    }
+    buf_append(&server->head, head, HTTP2_FRAME_HEAD);
+    buf_append(&server->head, self->out.at + self->out_from, len);
+    if (server->head.err != BAY_OK) {
+        return NGHTTP2_ERR_CALLBACK_FAILURE;
+    }
+    if (len > 0) {
+        took_out(self, len);
+    }
+    uint32_t high = server->options.limits.stream_high_bytes;
+    if (self->exchange.wants_drained && queued_of(self) <= high / 2 && !list_holds(&self->turn)) {
+        list_push(&http2->thirsty, &self->turn);
+    }
+    return 0;
+}
+
+/* nghttp2 asks for the next bytes of a body: how many there are; http2_on_send_data sends them. */
 static ssize_t read_out(nghttp2_session *session, int32_t id, uint8_t *at, size_t cap,
                         uint32_t *flags, nghttp2_data_source *source, void *user)
 {
+    (void)at;
+    (void)user;
     http2_stream *self = source->ptr;
-    http2_connection *http2 = user;
     size_t len = queued_of(self) < cap ? queued_of(self) : cap;
-    if (len > 0) {
-        take_out(self, at, len);
-    }
-    const http_server_limits *limits = &self->connection->server->options.limits;
-    if (self->exchange.wants_drained && queued_of(self) <= limits->stream_high_bytes / 2 &&
-        !list_holds(&self->turn)) {
-        list_push(&http2->thirsty, &self->turn);
-    }
-    if (queued_of(self) > 0) {
+    *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+    if (queued_of(self) > len) {
         return (ssize_t)len;
     }
     if (!self->is_ended) {

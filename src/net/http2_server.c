@@ -478,9 +478,11 @@ static bay_err new_session(http2_connection *self)
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, http2_on_data);
     nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, on_begin_frame);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
+    nghttp2_session_callbacks_set_send_data_callback(callbacks, http2_on_send_data);
     nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, on_sent);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
     nghttp2_option_set_no_closed_streams(option, 1);
+    nghttp2_option_set_max_deflate_dynamic_table_size(option, HTTP2_DEFLATE_BYTES);
     if (nghttp2_session_server_new3(&self->session, callbacks, self, option, &self->heap.mem) ==
         0) {
         err = BAY_OK;
@@ -702,7 +704,9 @@ void http2_sweep(http_connection *connection, uint64_t now)
         }
     }
     if (list_is_empty(&self->streams)) {
-        free_spare(self); /* an idle connection keeps nothing */
+        free_spare(self); /* an idle connection keeps nothing of ours */
+        http2_fields_fini(&self->fields);
+        http2_fields_init(&self->fields);
     }
     LIST_EACH(link, &self->streams)
     {
