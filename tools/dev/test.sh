@@ -120,7 +120,7 @@ command_test() {
     # Left out are the tests of what needs them: sealed rounds, digests of skills, tasks in a file.
     local needy='contract/stores|sdk/(client_meets_server|client_skills|main|questions|rounds|task_threads|tasks|tasks_troubled)'
     test_build bare bare threaded_tests
-    test_ctest bare bare -R '^(net|auth|store|transport|sdk|agents|contract)/' -E "^($needy)\$"
+    test_ctest bare bare -R '^(net|auth|store|transport|sdk|agents|upstream|contract)/' -E "^($needy)\$"
     printf 'skipped: bare: %s: as wholes they need sealed values, digests or tasks in a file\n' "$needy"
     test_build package package
     test_foreign package
