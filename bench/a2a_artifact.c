@@ -4,9 +4,9 @@
  * puts there can be).
  *
  *     a2a_artifact FOLDER CHUNKS CHUNK_BYTES GAP_MS
- *         prints "artifact=… held=… written=… times=… cpu_us=…": bytes of the artifact, what the
- *         store holds at the end, what was written to its files, how many times the artifact that
- *         is, and CPU time a chunk */
+ *         prints "artifact=… held=… given=… times=… written=… cpu_us=…": bytes of the artifact,
+ * what the store holds at the end, what it was given to write, how many times the artifact that is,
+ * what went to its files, and CPU time a chunk */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +26,7 @@ static struct {
     a2a_turn *turn;
     unsigned long events;
     uint64_t held;
+    uint64_t given;
     bool is_loaded;
     bool is_closed;
     bool has_looked;
@@ -218,6 +219,7 @@ static void close_agent(void)
     while (!bench.has_looked) {
         loop_turn(bench.loop, -1);
     }
+    bench.given = store_written(bench.store);
     a2a_agent_free(bench.agent);
     store_close(bench.store, on_closed, NULL);
     while (!bench.is_closed) {
@@ -246,8 +248,8 @@ int main(int argc, char **argv)
     close_agent();
     unsigned long long written = written_bytes() - before;
     unsigned long long artifact = (unsigned long long)chunks * bytes;
-    printf("artifact=%llu held=%llu written=%llu times=%.1f cpu_us=%.1f\n", artifact,
-           (unsigned long long)bench.held, written, (double)written / (double)artifact,
-           cpu / (double)chunks);
+    printf("artifact=%llu held=%llu given=%llu times=%.1f written=%llu cpu_us=%.1f\n", artifact,
+           (unsigned long long)bench.held, (unsigned long long)bench.given,
+           (double)bench.given / (double)artifact, written, cpu / (double)chunks);
     return 0;
 }

@@ -45,17 +45,52 @@ typedef struct a2a_agent_limits {
 
 extern const a2a_agent_limits a2a_agent_default_limits;
 
+/* Bytes of a task that stand beside its row: what was added to a long artifact, a large message. It
+ * is named by its strand (which no other thing of the task ever has) and its number in that, from
+ * 0.
+ */
+typedef struct a2a_piece {
+    uint64_t strand;
+    uint32_t number;
+    bay_str bytes;
+} a2a_piece;
+
+/* All that a keeper is given of a task at one time. */
+typedef struct a2a_put {
+    bay_str id;
+    bay_str row; /* the task as the engine writes it, but for what is in pieces */
+    /* What is new beside the row. It refers to no piece that is not here or was not kept before. */
+    const a2a_piece *pieces;
+    size_t piece_count;
+    /* Strands that the row does not know any more: all their pieces. */
+    const uint64_t *gone;
+    size_t gone_count;
+    a2a_event *const *events; /* StreamResponses that brought it there, in order, for replay */
+    size_t event_count;
+    bool has_events; /* it has some, or had before */
+    bool has_pieces; /* the row knows some */
+} a2a_put;
+
+/* A task as it was kept. */
+typedef struct a2a_kept_task {
+    bay_str row;
+    const a2a_piece *pieces; /* by strand, then number; those that the row does not know go */
+    size_t piece_count;
+    a2a_event *const *events; /* in order */
+    size_t event_count;
+} a2a_kept_task;
+
 /* Where tasks are kept. `kept` is said exactly once for each put that returned BAY_OK, in the order
  * of the puts, also inside it, and also after the agent is freed (which does nothing then). One put
  * of a task is under way at a time; what changes meanwhile goes with the next. */
 typedef struct a2a_keeper a2a_keeper;
 typedef struct a2a_keeper_ops {
-    /* `row`: the whole task as the engine writes it, for a2a_agent_restore; `events`:
-     * StreamResponses that brought it there, with their sequences, for replay. `has_events`: it has
-     * some, or had before. Copies what it needs. */
-    bay_err (*put)(a2a_keeper *self, bay_str id, bay_str row, a2a_event *const *events,
-                   size_t count, bool has_events, void (*kept)(void *user, bay_err err),
+    /* Row and pieces come and go in one moment: whoever reads finds the pieces that the row knows,
+     * or another row. A put that fails leaves the row before it, with its pieces. Copies what it
+     * needs. */
+    bay_err (*put)(a2a_keeper *self, const a2a_put *put, void (*kept)(void *user, bay_err err),
                    void *user);
+    /* With its pieces. */
     void (*remove)(a2a_keeper *self, bay_str id);
 } a2a_keeper_ops;
 struct a2a_keeper {
@@ -99,11 +134,11 @@ void a2a_agent_tick(a2a_agent *self);
 /* The card changed; copied. BAY_INVALID: not a JSON object. */
 bay_err a2a_agent_set_card(a2a_agent *self, bay_str card, bay_str extended_card) BAY_MUST_CHECK;
 
-/* A task from its row, before any call; `events` in order. One whose turn was running is given to
- * the handler again (a2a_turn_is_resumed) when may_resume, else it has FAILED, and says so; either
- * happens at the next tick. Errors: BAY_SYNTAX (no row of ours, or of a later release),
- * BAY_DUPLICATE, BAY_LIMIT (more tasks than there may be), BAY_NOMEM. */
-bay_err a2a_agent_restore(a2a_agent *self, bay_str row, a2a_event *const *events, size_t count,
+/* A task from its row, before any call. One whose turn was running is given to the handler again
+ * (a2a_turn_is_resumed) when may_resume, else it has FAILED, and says so; either happens at the
+ * next tick. Errors: BAY_SYNTAX (no row of ours, or of a later release, or one without all its
+ * pieces), BAY_DUPLICATE, BAY_LIMIT (more tasks than there may be), BAY_NOMEM. */
+bay_err a2a_agent_restore(a2a_agent *self, const a2a_kept_task *kept,
                           bool may_resume) BAY_MUST_CHECK;
 
 /* What the handler of that caller's task remembered last; "" when nothing, or when there is no such

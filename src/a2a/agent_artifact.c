@@ -17,6 +17,7 @@ void agent_artifact_fini(agent_artifact *self)
 {
     mem_free(self->head);
     buf_fini(&self->parts);
+    agent_strand_unref(self->strand);
 }
 
 static void chunk_fini(chunk *self)

@@ -43,6 +43,9 @@ static void kept(void *user, bay_err err)
     }
     agent_enter(of);
     agent_task_pin(self);
+    if (!self->is_removed) {
+        agent_cut_settle(self, err == BAY_OK);
+    }
     if (!self->is_removed && err == BAY_OK) {
         self->kept = revision;
         agent_task_touch(self);
@@ -86,20 +89,35 @@ static void put(agent_task *self)
     a2a_event *small[PUT_EVENTS];
     a2a_event **events = small;
     size_t count = 0;
+    agent_cut cut;
+    agent_cut_make(self, &cut);
     buf row = agent_buffer(of);
     agent_write_row(self, &row);
     bay_err err = row.err == BAY_OK ? collect(self, small, &events, &count) : row.err;
     if (err == BAY_OK) {
+        const a2a_put all = {.id = self->id,
+                             .row = buf_view(&row),
+                             .pieces = cut.pieces,
+                             .piece_count = cut.count,
+                             .gone = cut.gone,
+                             .gone_count = cut.gone_count,
+                             .events = events,
+                             .event_count = count,
+                             .has_events = agent_task_has_readers(self),
+                             .has_pieces = agent_strands_are_apart(self)};
         self->putting = self->put = self->revision;
-        err = keeper->ops->put(keeper, self->id, buf_view(&row), events, count,
-                               agent_task_has_readers(self), kept, self);
+        err = keeper->ops->put(keeper, &all, kept, self);
         if (err != BAY_OK) {
             self->putting = 0;
         }
     }
+    if (err != BAY_OK) {
+        agent_cut_settle(self, false);
+    }
     if (events != small) {
         mem_free(events);
     }
+    agent_cut_fini(&cut);
     agent_buffer_back(of, &row);
     if (err != BAY_OK && !self->is_removed) {
         put_failed(self, err);

@@ -59,6 +59,7 @@ void a2a_turn_unref(a2a_turn *self)
 {
     if (self != NULL && --self->refs == 0) {
         list_remove(&self->in_agent);
+        agent_strand_unref(self->strand);
         mem_free(self);
     }
 }
@@ -73,6 +74,8 @@ static void part(a2a_turn *self)
         return;
     }
     self->task = NULL;
+    agent_strand_unref(self->strand);
+    self->strand = NULL;
     if (list_holds(&self->link)) {
         list_remove(&self->link);
         task->waiting_count--;

@@ -1,5 +1,6 @@
-/* See agent_store.h. A row's value is a flag (has it events?) and what the engine wrote. An event's
- * value holds all events of one put, each as
+/* See agent_store.h. A row's value is a flag (has it events, has it pieces?) and what the engine
+ * wrote. A piece is a part of the row, named by strand (8, big endian) and number (4), and holds a
+ * checksum (8) and the piece. An event's value holds all events of one put, each as
  *     sequence (8, big endian) | is it the last of its stream (1) | length (8) | JSON
  *
  * A process may die between the events and the row. The engine ignores events that its row does not
@@ -12,7 +13,14 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-enum { EVENT_HEAD = BYTES_U64 + 1 + BYTES_U64, WITHOUT_EVENTS = '0', WITH_EVENTS = '1' };
+enum {
+    EVENT_HEAD = BYTES_U64 + 1 + BYTES_U64,
+    PIECE_NAME = BYTES_U64 + 4,
+    PIECE_HEAD = BYTES_U64,
+    FLAG_NONE = '0', /* and any of these two */
+    FLAG_EVENTS = 1,
+    FLAG_PIECES = 2,
+};
 
 /* A put whose operations are under way. */
 typedef struct keeping {
@@ -27,6 +35,7 @@ typedef struct loaded_row {
     bay_str key;
     bay_str row;
     bool has_events;
+    bool has_pieces;
 } loaded_row;
 
 typedef struct loading {
@@ -43,6 +52,13 @@ typedef struct loading {
     a2a_event **events; /* of the row at hand */
     size_t event_count;
     size_t event_cap;
+    arena piece_memory; /* the same */
+    a2a_piece *pieces;
+    size_t piece_count;
+    size_t piece_cap;
+    size_t piece_bytes;
+    bool has_read_events;
+    bool has_read_pieces;
     char last[STORE_KEY_BYTES];
     size_t last_len;
 } loading;
@@ -140,48 +156,112 @@ static bay_err put_events(keeping *self, bay_str stream, a2a_event *const *event
     return err;
 }
 
-static bay_err put_row(keeping *self, bay_str id, bay_str row, bool has_events)
+/* Of a piece under its name: what is damaged, or another's, is told from it. FNV-1a. */
+static uint64_t sum_of(bay_str id, bay_str name, bay_str bytes)
 {
-    char *value = mem_alloc(row.len + 1);
+    const bay_str all[] = {id, name, bytes};
+    uint64_t sum = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        for (size_t k = 0; k < all[i].len; k++) {
+            sum = (sum ^ (unsigned char)all[i].at[k]) * UINT64_C(1099511628211);
+        }
+    }
+    return sum;
+}
+
+static void write_name(char at[PIECE_NAME], uint64_t strand, uint32_t number)
+{
+    bytes_put_u64(at, strand);
+    for (int i = PIECE_NAME - 1; i >= BYTES_U64; i--, number >>= 8) {
+        at[i] = (char)(number & 0xff);
+    }
+}
+
+/* The pieces of a put as parts of its row, and the names of those that go; in `memory`. */
+static bay_err list_parts(arena *memory, const a2a_put *put, store_put_request *out)
+{
+    store_part *parts = arena_array(memory, put->piece_count + 1, sizeof(*parts));
+    bay_str *gone = arena_array(memory, put->gone_count + 1, sizeof(*gone));
+    if (parts == NULL || gone == NULL) {
+        return BAY_NOMEM;
+    }
+    for (size_t i = 0; i < put->piece_count; i++) {
+        const a2a_piece *piece = &put->pieces[i];
+        char *at = arena_alloc(memory, PIECE_NAME + PIECE_HEAD + piece->bytes.len);
+        if (at == NULL) {
+            return BAY_NOMEM;
+        }
+        write_name(at, piece->strand, piece->number);
+        parts[i] = (store_part){{at, PIECE_NAME}, {at + PIECE_NAME, PIECE_HEAD + piece->bytes.len}};
+        bytes_put_u64(at + PIECE_NAME, sum_of(put->id, parts[i].name, piece->bytes));
+        memcpy(at + PIECE_NAME + PIECE_HEAD, piece->bytes.at, piece->bytes.len);
+    }
+    for (size_t i = 0; i < put->gone_count; i++) {
+        char *at = arena_alloc(memory, BYTES_U64);
+        if (at == NULL) {
+            return BAY_NOMEM;
+        }
+        bytes_put_u64(at, put->gone[i]);
+        gone[i] = (bay_str){at, BYTES_U64};
+    }
+    out->parts = parts;
+    out->part_count = put->piece_count;
+    out->dropped = gone;
+    out->dropped_count = put->gone_count;
+    return BAY_OK;
+}
+
+static bay_err put_row(keeping *self, const a2a_put *put, bool has_events)
+{
+    char *value = mem_alloc(put->row.len + 1);
     if (value == NULL) {
         return BAY_NOMEM;
     }
-    value[0] = has_events ? WITH_EVENTS : WITHOUT_EVENTS;
-    memcpy(value + 1, row.at, row.len);
+    value[0] =
+        (char)(FLAG_NONE + (has_events ? FLAG_EVENTS : 0) + (put->has_pieces ? FLAG_PIECES : 0));
+    memcpy(value + 1, put->row.at, put->row.len);
     store_put_request request = {.table = table_of(self->of),
-                                 .key = id,
-                                 .value = {value, row.len + 1},
+                                 .key = put->id,
+                                 .value = {value, put->row.len + 1},
                                  .expected = STORE_ANY};
-    bay_err err = store_put(self->of->store, &request, row_done, self);
-    self->left += err == BAY_OK;
-    self->of->doing += err == BAY_OK;
+    arena memory;
+    arena_init(&memory, SIZE_MAX);
+    bay_err err = BAY_OK;
+    if (put->piece_count + put->gone_count > 0) {
+        err = list_parts(&memory, put, &request);
+    }
+    if (err == BAY_OK) {
+        err = store_put(self->of->store, &request, row_done, self);
+        self->left += err == BAY_OK;
+        self->of->doing += err == BAY_OK;
+    }
+    arena_fini(&memory);
     mem_free(value);
     return err;
 }
 
-static bay_err keeper_put(a2a_keeper *keeper, bay_str id, bay_str row, a2a_event *const *events,
-                          size_t count, bool has_events, void (*kept)(void *user, bay_err err),
-                          void *user)
+static bay_err keeper_put(a2a_keeper *keeper, const a2a_put *put,
+                          void (*kept)(void *user, bay_err err), void *user)
 {
     agent_store *self = CONTAINER_OF(keeper, agent_store, keeper);
     char name[STORE_TABLE_BYTES];
-    bay_str stream = stream_of(self, id, name);
-    keeping *put = mem_zalloc(sizeof(*put));
-    if (put == NULL) {
+    bay_str stream = stream_of(self, put->id, name);
+    keeping *made = mem_zalloc(sizeof(*made));
+    if (made == NULL) {
         return BAY_NOMEM;
     }
-    *put = (keeping){.of = self, .kept = kept, .user = user};
+    *made = (keeping){.of = self, .kept = kept, .user = user};
     bay_err err = BAY_OK;
-    if (count > 0 && stream.len > 0) {
-        err = put_events(put, stream, events, count);
+    if (put->event_count > 0 && stream.len > 0) {
+        err = put_events(made, stream, put->events, put->event_count);
     }
     if (err == BAY_OK) {
-        err = put_row(put, id, row, has_events && stream.len > 0);
+        err = put_row(made, put, put->has_events && stream.len > 0);
     }
     if (err != BAY_OK) {
-        put->kept = NULL; /* the events may still be under way */
-        if (put->left == 0) {
-            mem_free(put);
+        made->kept = NULL; /* the events may still be under way */
+        if (made->left == 0) {
+            mem_free(made);
         }
     }
     return err;
@@ -197,8 +277,8 @@ static void removed(void *user, const store_result *result)
     }
 }
 
-/* Its events go by themselves. What cannot be removed now is read again at the next start, and goes
- * then. */
+/* Its pieces go with the row, its events by themselves. What cannot be removed now is read again at
+ * the next start, and goes then. */
 static void keeper_remove(a2a_keeper *keeper, bay_str id)
 {
     agent_store *self = CONTAINER_OF(keeper, agent_store, keeper);
@@ -209,6 +289,8 @@ static void keeper_remove(a2a_keeper *keeper, bay_str id)
 /* ---- loading */
 
 static void load_next(agent_store *self);
+static void events_read(void *user, const store_result *result);
+static void pieces_read(void *user, const store_result *result);
 
 static void drop_events(loading *self)
 {
@@ -225,7 +307,9 @@ static void load_end(agent_store *self, bay_err err)
     load->told.err = err;
     drop_events(load);
     mem_free(load->events);
+    mem_free(load->pieces);
     arena_fini(&load->memory);
+    arena_fini(&load->piece_memory);
     load->done(load->user, &load->told);
     mem_free(load);
 }
@@ -271,13 +355,26 @@ static bay_err read_events(loading *self, bay_str value)
     return BAY_OK;
 }
 
+/* The row at hand is done with. */
+static void drop_row(loading *self)
+{
+    drop_events(self);
+    arena_reset(&self->piece_memory);
+    self->piece_count = self->piece_bytes = 0;
+    self->has_read_events = self->has_read_pieces = false;
+    self->at++;
+}
+
 static bay_err restore_row(agent_store *self)
 {
     loading *load = self->loading;
-    const loaded_row *row = &load->rows[load->at++];
-    bay_err err =
-        a2a_agent_restore(load->agent, row->row, load->events, load->event_count, load->may_resume);
-    drop_events(load);
+    const a2a_kept_task kept = {.row = load->rows[load->at].row,
+                                .pieces = load->pieces,
+                                .piece_count = load->piece_count,
+                                .events = load->events,
+                                .event_count = load->event_count};
+    bay_err err = a2a_agent_restore(load->agent, &kept, load->may_resume);
+    drop_row(load);
     load->told.tasks += err == BAY_OK;
     if (err == BAY_SYNTAX || err == BAY_DUPLICATE) {
         load->told.refused++;
@@ -285,6 +382,25 @@ static bay_err restore_row(agent_store *self)
             bay_err_text(err));
         return BAY_OK;
     }
+    return err;
+}
+
+/* The next step of loading, after one that came back. */
+static void load_on(agent_store *self, bay_err err)
+{
+    if (err != BAY_OK) {
+        load_end(self, err);
+    } else {
+        load_next(self);
+    }
+}
+
+static bay_err start_events(agent_store *self, uint64_t after)
+{
+    char name[STORE_TABLE_BYTES];
+    bay_str stream = stream_of(self, self->loading->rows[self->loading->at].key, name);
+    bay_err err = store_read(self->store, stream, after, STORE_READ_ROWS, events_read, self);
+    self->doing += err == BAY_OK;
     return err;
 }
 
@@ -298,24 +414,76 @@ static void events_read(void *user, const store_result *result)
         err = read_events(load, result->rows[i].value);
     }
     if (err == BAY_OK && result->has_more) {
-        char name[STORE_TABLE_BYTES];
-        err =
-            store_read(self->store, stream_of(self, load->rows[load->at].key, name),
-                       result->rows[result->count - 1].version, STORE_READ_ROWS, events_read, self);
-        self->doing += err == BAY_OK;
+        err = start_events(self, result->rows[result->count - 1].version);
         if (err == BAY_OK) {
             return;
         }
     }
-    if (err == BAY_OK) {
-        err = restore_row(self);
-    }
-    if (err != BAY_OK) {
-        load_end(self, err);
-    } else {
-        load_next(self);
-    }
+    load->has_read_events = true;
+    load_on(self, err);
 }
+
+/* ---- pieces */
+
+/* One that is damaged, or another's, is left out: the row misses it then. */
+static bay_err read_piece(loading *self, const store_row *from)
+{
+    bay_str value = from->value;
+    bay_str id = self->rows[self->at].key;
+    if (from->key.len != PIECE_NAME || value.len <= PIECE_HEAD ||
+        value.len > AGENT_STORE_PIECES - self->piece_bytes ||
+        bytes_get_u64(value.at) != sum_of(id, from->key, str_from(value, PIECE_HEAD))) {
+        return BAY_OK;
+    }
+    if (self->piece_count == self->piece_cap) {
+        size_t cap = self->piece_cap == 0 ? 64 : self->piece_cap * 2;
+        a2a_piece *pieces = mem_resize(self->pieces, cap * sizeof(*pieces));
+        if (pieces == NULL) {
+            return BAY_NOMEM;
+        }
+        self->pieces = pieces;
+        self->piece_cap = cap;
+    }
+    a2a_piece *piece = &self->pieces[self->piece_count];
+    *piece = (a2a_piece){.strand = bytes_get_u64(from->key.at)};
+    for (int i = BYTES_U64; i < PIECE_NAME; i++) {
+        piece->number = piece->number << 8 | (unsigned char)from->key.at[i];
+    }
+    bay_err err = arena_dup(&self->piece_memory, str_from(value, PIECE_HEAD), &piece->bytes);
+    self->piece_count += err == BAY_OK;
+    self->piece_bytes += value.len;
+    return err;
+}
+
+static bay_err start_pieces(agent_store *self, bay_str after)
+{
+    bay_err err =
+        store_parts(self->store, table_of(self), self->loading->rows[self->loading->at].key, after,
+                    STORE_READ_ROWS, pieces_read, self);
+    self->doing += err == BAY_OK;
+    return err;
+}
+
+static void pieces_read(void *user, const store_result *result)
+{
+    agent_store *self = user;
+    loading *load = self->loading;
+    bay_err err = result->err == BAY_NOTFOUND ? BAY_OK : result->err;
+    self->doing--;
+    for (size_t i = 0; err == BAY_OK && i < result->count; i++) {
+        err = read_piece(load, &result->rows[i]);
+    }
+    if (err == BAY_OK && result->has_more) {
+        err = start_pieces(self, result->rows[result->count - 1].key);
+        if (err == BAY_OK) {
+            return;
+        }
+    }
+    load->has_read_pieces = true;
+    load_on(self, err);
+}
+
+/* ---- rows */
 
 static bay_err copy_page(loading *self, const store_result *result)
 {
@@ -336,7 +504,10 @@ static bay_err copy_page(loading *self, const store_result *result)
         if (err != BAY_OK) {
             return err;
         }
-        row->has_events = from->value.len > 0 && from->value.at[0] == WITH_EVENTS;
+        int flags = from->value.len > 0 ? from->value.at[0] - FLAG_NONE : 0;
+        bool is_known = flags >= 0 && flags <= (FLAG_EVENTS | FLAG_PIECES);
+        row->has_events = is_known && (flags & FLAG_EVENTS) != 0;
+        row->has_pieces = is_known && (flags & FLAG_PIECES) != 0;
         self->count++;
     }
     if (result->count > 0) {
@@ -351,12 +522,7 @@ static void page_read(void *user, const store_result *result)
 {
     agent_store *self = user;
     self->doing--;
-    bay_err err = result->err == BAY_OK ? copy_page(self->loading, result) : result->err;
-    if (err != BAY_OK) {
-        load_end(self, err);
-    } else {
-        load_next(self);
-    }
+    load_on(self, result->err == BAY_OK ? copy_page(self->loading, result) : result->err);
 }
 
 static bay_err read_page(agent_store *self)
@@ -372,22 +538,26 @@ static bay_err read_page(agent_store *self)
 static void load_next(agent_store *self)
 {
     loading *load = self->loading;
-    char name[STORE_TABLE_BYTES];
     bay_err err = BAY_OK;
-    while (err == BAY_OK && load->at < load->count && !load->rows[load->at].has_events) {
-        err = restore_row(self);
+    while (err == BAY_OK && load->at < load->count) {
+        const loaded_row *row = &load->rows[load->at];
+        if (row->has_events && !load->has_read_events) {
+            err = start_events(self, 0);
+        } else if (row->has_pieces && !load->has_read_pieces) {
+            err = start_pieces(self, (bay_str){"", 0});
+        } else {
+            err = restore_row(self);
+            continue;
+        }
+        if (err == BAY_OK) {
+            return; /* it comes back */
+        }
     }
-    if (err == BAY_OK && load->at < load->count) {
-        err = store_read(self->store, stream_of(self, load->rows[load->at].key, name), 0,
-                         STORE_READ_ROWS, events_read, self);
-        self->doing += err == BAY_OK;
-    } else if (err == BAY_OK && load->has_more) {
+    bool is_over = err != BAY_OK || !load->has_more;
+    if (!is_over) {
         err = read_page(self);
-    } else {
-        load_end(self, err);
-        return;
     }
-    if (err != BAY_OK) {
+    if (is_over || err != BAY_OK) {
         load_end(self, err);
     }
 }
@@ -407,6 +577,7 @@ bay_err agent_store_load(agent_store *self, a2a_agent *agent, bool may_resume,
     load->user = user;
     load->may_resume = may_resume;
     arena_init(&load->memory, SIZE_MAX);
+    arena_init(&load->piece_memory, SIZE_MAX);
     self->loading = load;
     bay_err err = read_page(self);
     if (err != BAY_OK) {

@@ -1,6 +1,8 @@
-/* The keeper of an agent's tasks on a store: one row a task, and beside it a stream of the events
- * that clients may come back for. A change is kept when its events and its row are written, and
- * what waits together is committed together.
+/* The keeper of an agent's tasks on a store: one row a task, with the pieces that the engine cuts
+ * as parts of it, and beside it a stream of the events that clients may come back for. A change is
+ * kept when its events and its row are written, and what waits together is committed together. A
+ * row and its pieces are one change; a row that does not find all its pieces as they were written
+ * is not given to the agent, and is said to be damaged.
  *
  * One process at a time serves the tasks of one table. A task's row must fit one value of the store
  * (agent_store_suits makes options under which the largest task does); ids that are longer than
@@ -19,7 +21,8 @@ enum {
     AGENT_STORE_BYTES = 1 << 20,     /* of a task's events that are kept … */
     AGENT_STORE_EVENTS = 1000,       /* … and puts that brought some */
     AGENT_STORE_PENDING = 1 << 16,   /* puts under way at one time */
-    AGENT_STORE_VALUE = 64 << 20,    /* of one task */
+    AGENT_STORE_VALUE = 64 << 20,    /* of one row, and of one piece */
+    AGENT_STORE_PIECES = 256 << 20,  /* of one task, when it is read */
 };
 
 typedef struct agent_store agent_store;

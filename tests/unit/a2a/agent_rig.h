@@ -20,7 +20,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 
-enum { RIG_EVENTS = 256, RIG_PUTS = 64, RIG_PUSHES = 64 };
+enum { RIG_EVENTS = 256, RIG_PUTS = 64, RIG_PUSHES = 64, RIG_PIECES = 512 };
 #define RIG_NOW UINT64_C(1700000000000) /* 2023-11-14T22:13:20Z */
 #define RIG_CARD                                                                                   \
     "{\"name\":\"x\",\"capabilities\":{\"streaming\":true,\"pushNotifications\":true,"             \
@@ -50,9 +50,19 @@ typedef struct told {
     struct told *inner; /* a call that on_result made */
 } told;
 
+typedef struct kept_piece {
+    uint64_t strand;
+    uint32_t number;
+    size_t len;
+    char *bytes;
+} kept_piece;
+
 typedef struct kept_row {
     char *id;
     char *row;
+    size_t row_len;
+    size_t piece_count;
+    kept_piece pieces[RIG_PIECES];
     size_t event_count;
     a2a_event *events[RIG_EVENTS];
 } kept_row;
@@ -88,6 +98,7 @@ struct rig {
     size_t row_count;
     open_put puts[RIG_PUTS];
     size_t put_count;
+    uint64_t written; /* bytes of rows and pieces */
     int removed;
 };
 
@@ -330,39 +341,80 @@ static inline bay_err rig_on_url(void *user, bay_str url, a2a_fault *fault)
 
 /* ---- the keeper */
 
-static inline void rig_store(rig *self, bay_str id, bay_str row, a2a_event *const *events,
-                             size_t count)
+/* A piece in its place, by strand and number. */
+static inline void rig_store_piece(kept_row *at, const a2a_piece *piece)
+{
+    size_t i = 0;
+    while (i < at->piece_count &&
+           (at->pieces[i].strand < piece->strand ||
+            (at->pieces[i].strand == piece->strand && at->pieces[i].number < piece->number))) {
+        i++;
+    }
+    bool is_there = i < at->piece_count && at->pieces[i].strand == piece->strand &&
+                    at->pieces[i].number == piece->number;
+    if (is_there) {
+        free(at->pieces[i].bytes);
+    } else {
+        CHECK(at->piece_count < RIG_PIECES);
+        memmove(at->pieces + i + 1, at->pieces + i, (at->piece_count - i) * sizeof(kept_piece));
+        at->piece_count++;
+    }
+    at->pieces[i] =
+        (kept_piece){piece->strand, piece->number, piece->bytes.len, rig_copy(piece->bytes)};
+}
+
+static inline void rig_drop_strand(kept_row *at, uint64_t strand)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < at->piece_count; i++) {
+        if (at->pieces[i].strand == strand) {
+            free(at->pieces[i].bytes);
+        } else {
+            at->pieces[left++] = at->pieces[i];
+        }
+    }
+    at->piece_count = left;
+}
+
+static inline void rig_store(rig *self, const a2a_put *put)
 {
     kept_row *at = NULL;
     for (size_t i = 0; i < self->row_count; i++) {
-        if (str_eq(str_of(self->rows[i].id), id)) {
+        if (str_eq(str_of(self->rows[i].id), put->id)) {
             at = &self->rows[i];
         }
     }
     if (at == NULL) {
         CHECK(self->row_count < RIG_PUTS);
         at = &self->rows[self->row_count++];
-        at->id = rig_copy(id);
+        at->id = rig_copy(put->id);
     }
     free(at->row);
-    at->row = rig_copy(row);
-    for (size_t i = 0; i < count; i++) {
+    at->row = rig_copy(put->row);
+    at->row_len = put->row.len;
+    for (size_t i = 0; i < put->piece_count; i++) {
+        rig_store_piece(at, &put->pieces[i]);
+        self->written += put->pieces[i].bytes.len;
+    }
+    for (size_t i = 0; i < put->gone_count; i++) {
+        rig_drop_strand(at, put->gone[i]);
+    }
+    self->written += put->row.len;
+    for (size_t i = 0; i < put->event_count; i++) {
         CHECK(at->event_count < RIG_EVENTS);
-        at->events[at->event_count++] = a2a_event_ref(events[i]);
+        at->events[at->event_count++] = a2a_event_ref(put->events[i]);
     }
 }
 
-static inline bay_err rig_put(a2a_keeper *keeper, bay_str id, bay_str row, a2a_event *const *events,
-                              size_t count, bool has_events, void (*kept)(void *user, bay_err err),
-                              void *user)
+static inline bay_err rig_put(a2a_keeper *keeper, const a2a_put *put,
+                              void (*kept)(void *user, bay_err err), void *user)
 {
-    (void)has_events;
     rig *self = CONTAINER_OF(keeper, rig, keeper);
     if (self->put_says != BAY_OK) {
         return self->put_says;
     }
     if (self->keep_says == BAY_OK) {
-        rig_store(self, id, row, events, count);
+        rig_store(self, put);
     }
     if (self->is_keeping) {
         kept(user, self->keep_says);
@@ -371,6 +423,22 @@ static inline bay_err rig_put(a2a_keeper *keeper, bay_str id, bay_str row, a2a_e
     CHECK(self->put_count < RIG_PUTS);
     self->puts[self->put_count++] = (open_put){kept, user};
     return BAY_OK;
+}
+
+/* What was kept of a task, to an agent. */
+static inline bay_err rig_restore(rig *self, const kept_row *from, bool may_resume)
+{
+    a2a_piece pieces[RIG_PIECES];
+    for (size_t i = 0; i < from->piece_count; i++) {
+        const kept_piece *piece = &from->pieces[i];
+        pieces[i] = (a2a_piece){piece->strand, piece->number, {piece->bytes, piece->len}};
+    }
+    const a2a_kept_task kept = {.row = {from->row, from->row_len},
+                                .pieces = pieces,
+                                .piece_count = from->piece_count,
+                                .events = from->events,
+                                .event_count = from->event_count};
+    return a2a_agent_restore(self->agent, &kept, may_resume);
 }
 
 static inline void rig_remove(a2a_keeper *keeper, bay_str id)
@@ -466,6 +534,9 @@ static inline void rig_free(rig *self)
     for (size_t i = 0; i < self->row_count; i++) {
         free(self->rows[i].id);
         free(self->rows[i].row);
+        for (size_t k = 0; k < self->rows[i].piece_count; k++) {
+            free(self->rows[i].pieces[k].bytes);
+        }
         for (size_t k = 0; k < self->rows[i].event_count; k++) {
             a2a_event_unref(self->rows[i].events[k]);
         }
@@ -484,10 +555,7 @@ static inline void rig_restart(rig *self, bool may_resume)
     self->held = NULL;
     rig_open(self);
     for (size_t i = 0; i < self->row_count; i++) {
-        assert_int_equal(a2a_agent_restore(self->agent, str_of(self->rows[i].row),
-                                           self->rows[i].events, self->rows[i].event_count,
-                                           may_resume),
-                         BAY_OK);
+        assert_int_equal(rig_restore(self, &self->rows[i], may_resume), BAY_OK);
     }
 }
 

@@ -145,14 +145,14 @@ static void refuses_rows_that_are_none(void **state)
     rig *r = rig_new_keeping();
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        bay_err err = a2a_agent_restore(r->agent, str_of(bad[i]), NULL, 0, true);
+        const a2a_kept_task kept = {.row = str_of(bad[i])};
+        bay_err err = a2a_agent_restore(r->agent, &kept, true);
         if (err != BAY_SYNTAX) {
             fail_msg("%s: %s", bad[i], bay_err_text(err));
         }
     }
     told_free(rig_send(r, RIG_MESSAGE("1", "")));
-    assert_int_equal(a2a_agent_restore(r->agent, str_of(r->rows[0].row), NULL, 0, true),
-                     BAY_DUPLICATE);
+    assert_int_equal(rig_restore(r, &r->rows[0], true), BAY_DUPLICATE);
     rig_free(r);
 }
 

@@ -82,8 +82,7 @@ static void live_again(day *self)
         return;
     }
     for (size_t i = 0; i < r->row_count; i++) {
-        bay_err err = a2a_agent_restore(r->agent, str_of(r->rows[i].row), r->rows[i].events,
-                                        r->rows[i].event_count, true);
+        bay_err err = rig_restore(r, &r->rows[i], true);
         assert_true(err == BAY_OK || err == BAY_NOMEM);
     }
     a2a_agent_tick(r->agent);
