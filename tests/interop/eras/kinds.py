@@ -4,6 +4,7 @@ import os
 import re
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -13,6 +14,9 @@ from tables import LEGACY
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+from ports import free_port  # noqa: E402
+
 BUILD = os.path.join(ROOT, os.environ.get("BAY_BUILD", "build/release"))
 SECONDS = 150
 AT = tempfile.TemporaryDirectory(prefix="patchbay-eras-")
@@ -30,11 +34,6 @@ def file_of(name, text):
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
     return path
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return free.getsockname()[1]
 
 
 # ---- processes ----------------------------------------------------------------------------------
