@@ -1,5 +1,5 @@
 /* An upstream whose owner is on another loop: calls go there as copies, answers come back as
- * copies. What the owner tells by itself is in upstream_watch.c.
+ * copies. What the owner tells by itself is in watch.c.
  *
  * A call across loops is one `crossing`, counted: the origin's side holds one reference until
  * `done` or cancel, the owner's side one until its own call has ended. `origin` is touched on the
