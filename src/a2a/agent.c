@@ -92,6 +92,25 @@ void agent_make_id(a2a_agent *self, char out[37])
     memset(bits, 0, 16);
 }
 
+/* A table of many tasks is cold: the place of each new one is fetched while the request before is
+ * worked on, for which its id has to be known by then. */
+uint64_t agent_make_task_id(a2a_agent *self, char out[37])
+{
+    if (self->options.id != NULL || self->next_id[0] == '\0') {
+        agent_make_id(self, out);
+    } else {
+        memcpy(out, self->next_id, sizeof(self->next_id));
+    }
+    uint64_t hash =
+        self->next_id[0] != '\0' ? self->next_hash : map_hash(&self->tasks, (bay_str){out, 36});
+    if (self->options.id == NULL) {
+        agent_make_id(self, self->next_id);
+        self->next_hash = map_hash(&self->tasks, (bay_str){self->next_id, 36});
+        map_warm(&self->tasks, self->next_hash);
+    }
+    return hash;
+}
+
 /* The agent's own buffer, unless somebody has it: whoever is told something may call in again. */
 buf agent_buffer(a2a_agent *self)
 {
@@ -266,6 +285,7 @@ void a2a_agent_free(a2a_agent *self)
     map_fini(&self->seen);
     buf_fini(&self->buffer);
     mem_wipe(self->random, sizeof(self->random));
+    mem_wipe(self->next_id, sizeof(self->next_id));
     mem_free(self);
 }
 

@@ -91,16 +91,20 @@ bool agent_context_name(bay_str task_id, char out[36])
         ['6'] = '9', ['7'] = '8', ['8'] = '7', ['9'] = '6', ['a'] = '5', ['b'] = '4',
         ['c'] = '3', ['d'] = '2', ['e'] = '1', ['f'] = '0',
     };
-    if (task_id.len != BYTES || task_id.at[8] != '-' || task_id.at[KEPT - 1] != '-') {
+    const char *at = task_id.at;
+    if (task_id.len != BYTES || at[8] != '-' || at[13] != '-' || at[18] != '-' || at[23] != '-') {
         return false;
     }
-    memcpy(out, task_id.at, KEPT);
-    bool is_uuid = true;
-    for (size_t i = KEPT; i < BYTES; i++) {
-        out[i] = turned[(unsigned char)task_id.at[i]];
-        is_uuid = is_uuid && out[i] != '\0';
+    memcpy(out, at, KEPT);
+    unsigned others = 0; /* than digits, of which four are the dashes */
+    for (size_t i = 0; i < KEPT; i++) {
+        others += turned[(unsigned char)at[i]] == '\0';
     }
-    return is_uuid;
+    for (size_t i = KEPT; i < BYTES; i++) {
+        out[i] = turned[(unsigned char)at[i]];
+        others += out[i] == '\0';
+    }
+    return others == 4;
 }
 
 /* The task that began the context of that id, while it is alone in it. */

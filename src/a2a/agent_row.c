@@ -3,10 +3,7 @@
  *   {"v":1, "revision":…, "order":…, "pushed":…, "principal":"…", "hasStreams":…, "task":{1.0
  * Task}, "memory":"base64", "complete":[artifactId…], "configs":[{"form":…, "config":{…}}…],
  *    "turns":[{"request":{…}, "traceparent":"…", "tracestate":"…", "extensions":"…", "isNew":…,
- * "isBegun":…}…]}
- *
- * With "v":2 some of it stands apart, in pieces (agent_strand.c), and the row says where
- * (agent_splice.c): made whole it is as with 1. What is short is written as 1. */
+ * "isBegun":…}…]} */
 #include <stdlib.h>
 
 #include "a2a/agent_internal.h"
@@ -14,18 +11,14 @@
 #include "wire/base64.h"
 #include "json/writer.h"
 
-enum { ROW_WHOLE = 1, ROW_IN_PIECES = 2 };
+enum { ROW_VERSION = 1 };
 
 /* ---- writing */
 
 static void write_turn(const a2a_turn *turn, buf *out)
 {
     buf_lit(out, "{\"request\":");
-    if (agent_strand_is_apart(turn->strand)) {
-        agent_write_place(turn->strand, 0, 1, out);
-    } else {
-        buf_str(out, turn->request->text);
-    }
+    buf_str(out, turn->request->text);
     buf_lit(out, ",\"traceparent\":");
     json_quote(out, turn->traceparent);
     if (turn->tracestate.len > 0) {
@@ -75,8 +68,7 @@ static void write_configs(const agent_task *self, buf *out)
 void agent_write_row(const agent_task *self, buf *out)
 {
     buf_printf(out, "{\"v\":%d,\"revision\":%llu,\"order\":%llu,\"pushed\":%llu,\"principal\":",
-               agent_strands_are_apart(self) ? ROW_IN_PIECES : ROW_WHOLE,
-               (unsigned long long)self->revision, (unsigned long long)self->order,
+               ROW_VERSION, (unsigned long long)self->revision, (unsigned long long)self->order,
                (unsigned long long)self->pushed);
     json_quote(out, self->context->owner->name);
     if (self->has_streams) {
@@ -84,15 +76,11 @@ void agent_write_row(const agent_task *self, buf *out)
     }
     if (self->memory != NULL) {
         buf_lit(out, ",\"memory\":\"");
-        if (agent_strand_is_apart(self->memory->strand)) {
-            agent_write_place(self->memory->strand, self->memory->place, 1, out);
-        } else {
-            base64_encode(out, agent_text_view(self->memory), BASE64_STANDARD);
-        }
+        base64_encode(out, agent_text_view(self->memory), BASE64_STANDARD);
         buf_char(out, '"');
     }
     buf_lit(out, ",\"task\":");
-    agent_write_kept_task(self, out);
+    agent_write_task(self, -1, true, out);
     buf_lit(out, ",\"complete\":[");
     bool is_first = true;
     for (uint32_t i = 0; i < self->artifact_count; i++) {
@@ -117,8 +105,6 @@ void agent_write_row(const agent_task *self, buf *out)
 /* ---- reading */
 
 typedef struct row {
-    const a2a_kept_task *from;
-    agent_splice whole;
     arena memory;
     json_doc doc;
     json_val root;
@@ -138,25 +124,18 @@ static bay_err read_str(row *self, json_val object, bay_str key, bay_str *out)
     return err == BAY_TYPE ? BAY_SYNTAX : err;
 }
 
-static bay_err row_read(row *self)
+static bay_err row_read(row *self, bay_str text)
 {
     bay_str name;
     uint64_t version = 0;
-    bay_err err = agent_splice_make(self->from, &self->whole);
-    if (err != BAY_OK) {
-        return err;
-    }
-    bool is_whole = self->whole.text.len == 0;
-    bay_str text = is_whole ? self->from->row : buf_view(&self->whole.text);
-    err = json_parse(&self->doc, text, NULL, &self->memory, NULL);
+    bay_err err = json_parse(&self->doc, text, NULL, &self->memory, NULL);
     if (err != BAY_OK) {
         return err == BAY_NOMEM ? err : BAY_SYNTAX;
     }
     self->root = json_root(&self->doc);
     self->task = json_get(self->root, STR("task"));
     json_val status = json_get(self->task, STR("status"));
-    if (json_uint64(json_get(self->root, STR("v")), &version) != BAY_OK ||
-        version != (is_whole ? ROW_WHOLE : ROW_IN_PIECES) ||
+    if (json_uint64(json_get(self->root, STR("v")), &version) != BAY_OK || version != ROW_VERSION ||
         json_uint64(json_get(self->root, STR("revision")), &self->revision) != BAY_OK ||
         json_uint64(json_get(self->root, STR("order")), &self->order) != BAY_OK ||
         self->revision == 0 || self->order == 0) {
@@ -185,45 +164,12 @@ static bay_err row_read(row *self)
 
 /* ---- restoring */
 
-/* What came from a piece stays there; `at`: where it begins in the whole row. */
-static bay_err take_up(agent_task *task, const row *from, const char *at, agent_strand **to,
-                       size_t *out_place)
-{
-    const agent_link *link = agent_splice_find(&from->whole, at);
-    if (link == NULL || *to != NULL) {
-        return BAY_OK;
-    }
-    if (out_place != NULL) {
-        *out_place = link->place;
-    }
-    return (link->cut > 0) == (out_place == NULL) ? agent_strand_restore(task, link, to)
-                                                  : BAY_SYNTAX;
-}
-
-static bay_err restore_text(agent_task *task, const row *from, bay_str json, agent_text **out)
-{
-    agent_text *text = agent_text_new(json);
-    if (text == NULL) {
-        return BAY_NOMEM;
-    }
-    bay_err err = take_up(task, from, json.at, &text->strand, &text->place);
-    if (err != BAY_OK) {
-        agent_text_unref(text);
-        return err;
-    }
-    *out = text;
-    return BAY_OK;
-}
-
 static bay_err restore_history(agent_task *task, const row *from)
 {
     json_iter it = json_iter_of(json_get(from->task, STR("history")));
     while (json_next(&it)) {
-        agent_text *text;
-        bay_err err = restore_text(task, from, json_raw(it.value), &text);
-        if (err == BAY_OK) {
-            err = agent_task_remember(task, text);
-        }
+        agent_text *text = agent_text_new(json_raw(it.value));
+        bay_err err = text != NULL ? agent_task_remember(task, text) : BAY_NOMEM;
         if (err != BAY_OK) {
             return err;
         }
@@ -233,11 +179,10 @@ static bay_err restore_history(agent_task *task, const row *from)
         return BAY_OK;
     }
     agent_text *newest = task->history_count > 0 ? task->history[task->history_count - 1] : NULL;
-    if (newest != NULL && str_eq(agent_text_view(newest), json_raw(message))) {
-        task->status = agent_text_ref(newest);
-        return BAY_OK;
-    }
-    return restore_text(task, from, json_raw(message), &task->status);
+    task->status = newest != NULL && str_eq(agent_text_view(newest), json_raw(message))
+                       ? agent_text_ref(newest)
+                       : agent_text_new(json_raw(message));
+    return task->status != NULL ? BAY_OK : BAY_NOMEM;
 }
 
 static bay_err restore_memory(agent_task *task, row *from)
@@ -258,25 +203,8 @@ static bay_err restore_memory(agent_task *task, row *from)
         err = task->memory != NULL ? BAY_OK : BAY_NOMEM;
         agent_task_count(task, bytes.len, 0);
     }
-    if (err == BAY_OK) { /* behind the quote */
-        err = take_up(task, from, json_raw(value).at + 1, &task->memory->strand,
-                      &task->memory->place);
-    }
     buf_fini(&bytes);
     return err == BAY_OK || err == BAY_NOMEM ? err : BAY_SYNTAX;
-}
-
-/* The one that was just added. Should it be written otherwise now it is kept anew. */
-static bay_err take_up_artifact(agent_task *task, const row *from, bay_str parts)
-{
-    agent_artifact *artifact = &task->artifacts[task->artifact_count - 1];
-    if (artifact->parts.len != parts.len - 2) {
-        return BAY_OK;
-    }
-    bay_err err = take_up(task, from, parts.at + 1, &artifact->strand, NULL);
-    return err == BAY_OK && artifact->strand != NULL && artifact->strand->cut > artifact->parts.len
-               ? BAY_SYNTAX
-               : err;
 }
 
 static bay_err restore_artifacts(agent_task *task, const row *from)
@@ -289,9 +217,6 @@ static bay_err restore_artifacts(agent_task *task, const row *from)
         bool is_complete =
             has_complete && json_str_same(json_get(it.value, STR("artifactId")), complete.value);
         bay_err err = agent_artifact_add(task, it.value, false, is_complete);
-        if (err == BAY_OK) {
-            err = take_up_artifact(task, from, json_raw(json_get(it.value, STR("parts"))));
-        }
         if (err != BAY_OK) {
             return err == BAY_INVALID ? BAY_SYNTAX : err;
         }
@@ -344,26 +269,19 @@ static bay_err restore_turns(agent_task *task, row *from, bool may_resume)
         if (err != BAY_OK) {
             return err == BAY_TYPE ? BAY_SYNTAX : err;
         }
-        size_t place = 0;
-        err = take_up(task, from, json_raw(json_get(it.value, STR("request"))).at, &turn->strand,
-                      &place);
-        err = err == BAY_OK && place > 0 ? BAY_SYNTAX : err; /* it is alone there */
         turn->is_new = json_true(json_get(it.value, STR("isNew")));
         turn->is_resumed = is_begun;
         list_push(&task->waiting, &turn->link);
         task->waiting_count++;
-        if (err != BAY_OK) {
-            return err;
-        }
     }
     return BAY_OK;
 }
 
-static bay_err restore_events(agent_task *task, const a2a_kept_task *from)
+static bay_err restore_events(agent_task *task, a2a_event *const *events, size_t count)
 {
     task->dropped = task->revision;
-    for (size_t i = 0; i < from->event_count; i++) {
-        uint64_t sequence = a2a_event_sequence(from->events[i]);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t sequence = a2a_event_sequence(events[i]);
         if (sequence == 0 || sequence > task->revision) {
             break; /* the row does not know of it: it was never told */
         }
@@ -374,7 +292,7 @@ static bay_err restore_events(agent_task *task, const a2a_kept_task *from)
         if (task->event_count == 0) {
             task->dropped = sequence - 1;
         }
-        made->event = a2a_event_ref(from->events[i]);
+        made->event = a2a_event_ref(events[i]);
         agent_event_take(task, made);
     }
     return BAY_OK;
@@ -411,7 +329,8 @@ static void restore_seen(agent_task *task, const row *from)
     arena_fini(&memory);
 }
 
-static bay_err restore_task(agent_task *task, row *from, bool may_resume)
+static bay_err restore_task(agent_task *task, row *from, a2a_event *const *events, size_t count,
+                            bool may_resume)
 {
     bay_err err = agent_order_reserve(task->context->owner);
     task->is_open = true;
@@ -430,12 +349,9 @@ static bay_err restore_task(agent_task *task, row *from, bool may_resume)
     if (err == BAY_OK) {
         err = restore_turns(task, from, may_resume);
     }
-    if (err == BAY_OK) {
-        err = agent_strands_forget(task, from->from->pieces, from->from->piece_count);
-    }
     task->revision = from->revision;
     if (err == BAY_OK) {
-        err = restore_events(task, from->from);
+        err = restore_events(task, events, count);
     }
     if (err != BAY_OK) {
         return err;
@@ -458,7 +374,8 @@ static bay_err restore_task(agent_task *task, row *from, bool may_resume)
     return BAY_OK;
 }
 
-static bay_err restore_row(a2a_agent *self, row *from, bool may_resume)
+static bay_err restore_row(a2a_agent *self, row *from, a2a_event *const *events, size_t count,
+                           bool may_resume)
 {
     agent_task *task;
     if (map_get(&self->tasks, from->id) != NULL) {
@@ -467,27 +384,27 @@ static bay_err restore_row(a2a_agent *self, row *from, bool may_resume)
     if (self->task_count >= self->limits.tasks) {
         return BAY_LIMIT;
     }
-    bay_err err = agent_task_new(self, from->id, from->principal, from->context_id,
-                                 AGENT_CONTEXT_GIVEN, 0, &task);
+    bay_err err = agent_task_new(self, from->id, map_hash(&self->tasks, from->id), from->principal,
+                                 from->context_id, AGENT_CONTEXT_GIVEN, 0, &task);
     if (err != BAY_OK) {
         return err;
     }
-    err = restore_task(task, from, may_resume);
+    err = restore_task(task, from, events, count, may_resume);
     if (err != BAY_OK) {
         agent_task_remove(task, NULL, true);
     }
     return err;
 }
 
-bay_err a2a_agent_restore(a2a_agent *self, const a2a_kept_task *kept, bool may_resume)
+bay_err a2a_agent_restore(a2a_agent *self, bay_str text, a2a_event *const *events, size_t count,
+                          bool may_resume)
 {
-    row from = {.from = kept};
+    row from = {.revision = 0};
     arena_init(&from.memory, SIZE_MAX);
-    bay_err err = row_read(&from);
+    bay_err err = row_read(&from, text);
     if (err == BAY_OK) {
-        err = restore_row(self, &from, may_resume);
+        err = restore_row(self, &from, events, count, may_resume);
     }
-    agent_splice_fini(&from.whole);
     arena_fini(&from.memory);
     return err;
 }

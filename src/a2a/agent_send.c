@@ -129,24 +129,28 @@ static bay_err new_task(a2a_agent *agent, const sending *self, agent_task **out)
     bay_str task_id = self->task_id;
     bay_str context_id = self->context_id;
     agent_naming naming = AGENT_CONTEXT_GIVEN;
+    uint64_t hash;
     if (task_id.len == 0) {
-        agent_make_id(agent, id);
+        hash = agent_make_task_id(agent, id);
         task_id = (bay_str){id, 36};
+    } else {
+        hash = map_hash(&agent->tasks, task_id);
     }
     if (context_id.len == 0) {
-        /* ids of the embedder's may be what it wants */
-        bool is_own = agent->options.id == NULL && agent_context_name(task_id, context);
+        /* ids of the embedder's and of clients may be what they want */
+        bool is_ours = agent->options.id == NULL && self->task_id.len == 0;
+        bool is_own = is_ours && agent_context_name(task_id, context);
         if (!is_own) {
             agent_make_id(agent, context);
         }
         naming = is_own ? AGENT_CONTEXT_OWN : AGENT_CONTEXT_NEW;
         context_id = (bay_str){context, 36};
     }
-    if (self->task_id.len > 0 && map_get(&agent->tasks, task_id) != NULL) {
+    if (self->task_id.len > 0 && map_get_hashed(&agent->tasks, task_id, hash) != NULL) {
         return BAY_DUPLICATE;
     }
     size_t room = agent_received_bytes(self->message, task_id.len + context_id.len + IDS_BYTES);
-    return agent_task_new(agent, task_id, self->call->principal, context_id, naming,
+    return agent_task_new(agent, task_id, hash, self->call->principal, context_id, naming,
                           room <= ROOM_BYTES ? room : 0, out);
 }
 

@@ -50,8 +50,7 @@ agent_text *agent_text_ref(agent_text *self)
 
 void agent_text_unref(agent_text *self)
 {
-    if (self != NULL && --self->refs == 0) {
-        agent_strand_unref(self->strand);
+    if (self != NULL && --self->refs == 0 && !self->is_inside) {
         mem_free(self);
     }
 }
@@ -132,30 +131,22 @@ static bay_err make_place(a2a_agent *of)
     return BAY_OK;
 }
 
-/* One piece of memory: the struct, room for a text, the ids as they are told, and those of them
- * that look otherwise there, as they are. */
-static agent_task *task_alloc(bay_str ids, size_t context_at, size_t room, bay_str id)
+enum { TASK_KEY = sizeof("\"taskId\":") - 1, CONTEXT_KEY = sizeof("\"contextId\":") - 1 };
+
+/* One piece of memory: the struct, room for a text, the ids as they are told, for the caller to
+ * write, and the id once more where it looks otherwise there (`other` bytes). */
+static agent_task *task_alloc(size_t room, size_t ids_len, size_t other)
 {
-    enum { KEY = sizeof("\"taskId\":") - 1, ALIGNED = 8 };
-    bool is_plain = context_at == KEY + id.len + 3; /* two quotes, a comma */
+    enum { ALIGNED = 8 };
     size_t text = (room + ALIGNED - 1) / ALIGNED * ALIGNED;
-    agent_task *self = room <= UINT32_MAX
-                           ? mem_alloc(sizeof(*self) + text + ids.len + (is_plain ? 0 : id.len))
-                           : NULL;
+    agent_task *self =
+        room <= UINT32_MAX ? mem_alloc(sizeof(*self) + text + ids_len + other) : NULL;
     if (self == NULL) {
         return NULL;
     }
     memset(self, 0, sizeof(*self));
-    char *at = (char *)(self + 1) + text;
-    memcpy(at, ids.at, ids.len);
-    self->ids = (bay_str){at, ids.len};
-    self->context_at = (uint32_t)context_at;
+    self->ids = (bay_str){(char *)(self + 1) + text, ids_len};
     self->room = (uint32_t)room;
-    self->id = (bay_str){at + KEY + 1, id.len};
-    if (!is_plain) {
-        self->id.at = at + ids.len;
-        memcpy(at + ids.len, id.at, id.len);
-    }
     self->history = self->first_texts;
     self->history_cap = ARRAY_LEN(self->first_texts);
     list_init(&self->configs);
@@ -163,8 +154,25 @@ static agent_task *task_alloc(bay_str ids, size_t context_at, size_t room, bay_s
     list_init(&self->replies);
     list_init(&self->subscribers);
     list_init(&self->waiting);
-    list_init(&self->strands);
-    list_init(&self->gone);
+    return self;
+}
+
+/* Both ids are UUIDs. */
+static agent_task *task_plainly_named(bay_str id, bay_str context_id, size_t room)
+{
+    agent_task *self = task_alloc(room, TASK_KEY + CONTEXT_KEY + id.len + context_id.len + 5, 0);
+    if (self == NULL) {
+        return NULL;
+    }
+    buf ids = {.at = (char *)self->ids.at, .cap = self->ids.len, .max = self->ids.len};
+    buf_lit(&ids, "\"taskId\":\"");
+    self->id = (bay_str){ids.at + ids.len, id.len};
+    buf_str(&ids, id);
+    buf_lit(&ids, "\",");
+    self->context_at = (uint32_t)ids.len;
+    buf_lit(&ids, "\"contextId\":\"");
+    buf_str(&ids, context_id);
+    buf_char(&ids, '"');
     return self;
 }
 
@@ -177,21 +185,29 @@ static agent_task *task_named(a2a_agent *of, bay_str id, bay_str context_id, siz
     size_t context_at = ids.len;
     buf_lit(&ids, "\"contextId\":");
     json_quote(&ids, context_id);
-    agent_task *self = ids.err == BAY_OK ? task_alloc(buf_view(&ids), context_at, room, id) : NULL;
+    bool is_plain = context_at == TASK_KEY + id.len + 3; /* two quotes, a comma */
+    agent_task *self = ids.err == BAY_OK ? task_alloc(room, ids.len, is_plain ? 0 : id.len) : NULL;
+    if (self != NULL) {
+        char *at = (char *)self->ids.at;
+        memcpy(at, ids.at, ids.len);
+        char *own = is_plain ? at + TASK_KEY + 1 : at + ids.len;
+        memcpy(own, id.at, id.len);
+        self->id = (bay_str){own, id.len};
+        self->context_at = (uint32_t)context_at;
+    }
     agent_buffer_back(of, &ids);
     return self;
 }
 
-bay_err agent_task_new(a2a_agent *of, bay_str id, bay_str principal, bay_str context_id,
-                       agent_naming naming, size_t room, agent_task **out)
+bay_err agent_task_new(a2a_agent *of, bay_str id, uint64_t hash, bay_str principal,
+                       bay_str context_id, agent_naming naming, size_t room, agent_task **out)
 {
-    uint64_t hash = map_hash(&of->tasks, id);
-    map_warm(&of->tasks, hash);
     bay_err err = make_place(of);
     if (err != BAY_OK) {
         return err;
     }
-    agent_task *self = task_named(of, id, context_id, room);
+    agent_task *self = naming == AGENT_CONTEXT_OWN ? task_plainly_named(id, context_id, room)
+                                                   : task_named(of, id, context_id, room);
     if (self == NULL) {
         return BAY_NOMEM;
     }
@@ -266,7 +282,6 @@ static void drop_content(agent_task *self)
     agent_text_unref(self->status);
     agent_text_unref(self->memory);
     agent_text_unref(self->answer);
-    agent_strands_drop(self);
     agent_event_forget_snapshot(self);
     if (self->history != self->first_texts) {
         mem_free(self->history);
@@ -399,8 +414,7 @@ static agent_text *receive_in_room(agent_task *self, json_val message, bool has_
     if (out.err != BAY_OK) {
         return NULL;
     }
-    /* one reference is the memory's, and never given back */
-    *text = (agent_text){.refs = 2, .len = (uint32_t)out.len};
+    *text = (agent_text){.refs = 1, .is_inside = 1, .len = (uint32_t)out.len};
     return text;
 }
 

@@ -203,6 +203,35 @@ static void names_contexts_there_and_back(void **state)
     assert_false(agent_context_name(STR("01234567-89ab-4cde-8f01-0123456789a"), name));
     assert_false(agent_context_name(STR("01234567-89ab-4cde-8f01-0123456789ab0"), name));
     assert_false(agent_context_name(STR("01234567-89ab-4cde-8f01 0123456789ab"), name));
+    assert_false(agent_context_name(STR("01234567-89ab-4cde+8f01-0123456789ab"), name));
+    assert_false(agent_context_name(STR("0123\"567-89ab-4cde-8f01-0123456789ab"), name));
+    assert_false(agent_context_name(STR("01234567-89ab--cde-8f01-0123456789ab"), name));
+}
+
+/* As long as a UUID is and with dashes where it has them: what it is told as must be JSON. */
+static void takes_no_word_for_a_uuid(void **state)
+{
+    (void)state;
+    rig *r = rig_with(false, false, 0);
+    told *call =
+        rig_call(r, A2A_SEND_MESSAGE,
+                 "{\"message\":{\"messageId\":\"1\",\"taskId\":\"\\\"\\\"\\\"\\\"\\\"\\\"\\\"\\\"-"
+                 "89ab-4cde-8f01-0123456789ab\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":"
+                 "\"hi\"}]},\"metadata\":{\"patchbay/clientTaskId\":true}}");
+    call->call.version = A2A_0_1;
+    rig_start(call);
+    assert_int_equal(call->ended, 1);
+    json_doc doc;
+    arena memory;
+    json_val task = json_get(rig_json(call->result, &doc, &memory), STR("task"));
+    assert_true(json_str_eq(json_get(task, STR("id")),
+                            STR("\"\"\"\"\"\"\"\"-89ab-4cde-8f01-0123456789ab")));
+    bay_str context;
+    assert_true(json_str_plain(json_get(task, STR("contextId")), &context));
+    assert_int_equal(context.len, UUID);
+    arena_fini(&memory);
+    told_free(call);
+    rig_free(r);
 }
 
 int main(void)
@@ -212,6 +241,7 @@ int main(void)
         cmocka_unit_test(answers_alike),
         cmocka_unit_test(leaves_its_context_to_others),
         cmocka_unit_test(receives_messages_of_any_size),
+        cmocka_unit_test(takes_no_word_for_a_uuid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
