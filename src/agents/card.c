@@ -78,16 +78,34 @@ static void put_skills(json_writer *writer, json_val skills)
     json_close_array(writer);
 }
 
-bay_err agents_card_rewrite(bay_str name, json_val card, const agents_public *public, buf *out)
+/* What the agent can, but for what this reader of the card has nothing of. */
+static void put_capabilities(json_writer *writer, json_val capabilities)
+{
+    static const bay_str push = STR_INIT("pushNotifications");
+    json_key_lit(writer, "capabilities");
+    json_open_object(writer);
+    json_put_members(writer, capabilities, &push, 1);
+    json_key(writer, push);
+    json_put_bool(writer, false);
+    json_close_object(writer);
+}
+
+bay_err agents_card_rewrite(bay_str name, json_val card, const agents_public *public, bool is_told,
+                            buf *out)
 {
     static const bay_str ours[] = {
         STR_INIT("supportedInterfaces"),  STR_INIT("signatures"), STR_INIT("securitySchemes"),
-        STR_INIT("securityRequirements"), STR_INIT("skills"),
+        STR_INIT("securityRequirements"), STR_INIT("skills"),     STR_INIT("capabilities"),
     };
     json_writer writer;
+    json_val capabilities = json_get(card, STR("capabilities"));
+    bool is_hidden = !is_told && json_true(json_get(capabilities, STR("pushNotifications")));
     json_writer_init(&writer, out);
     json_open_object(&writer);
-    json_put_members(&writer, card, ours, ARRAY_LEN(ours));
+    json_put_members(&writer, card, ours, ARRAY_LEN(ours) - (is_hidden ? 0 : 1));
+    if (is_hidden) {
+        put_capabilities(&writer, capabilities);
+    }
     put_interfaces(&writer, name, public);
     put_skills(&writer, json_get(card, STR("skills")));
     json_close_object(&writer);
@@ -131,55 +149,57 @@ static void write_etag(bay_str plain, bool is_signed, char out[ETAG_BYTES])
     buf_printf(&text, is_signed ? "W/\"%016llx\"" : "\"%016llx\"", (unsigned long long)hash);
 }
 
-static bay_err render(agents_card *self, bay_str name, json_val card, const agents_public *public)
+static bay_err write_rendering(a2a_card_form form, bay_str rewritten, buf *out)
 {
-    static const a2a_card_form forms[RENDERINGS] = {
-        [PURE] = A2A_CARD_1_0, [HYBRID] = A2A_CARD_HYBRID, [OLD] = A2A_CARD_0_3};
-    bay_err err = BAY_OK;
-    for (size_t i = 0; err == BAY_OK && i < RENDERINGS; i++) {
-        buf plain, shown;
-        buf_init(&plain, AGENTS_RENDERED_BYTES);
-        buf_init(&shown, AGENTS_RENDERED_BYTES);
-        err = a2a_card_write(forms[i], card, &plain);
-        err = err == BAY_OK ? sign(name, buf_view(&plain), public, &shown) : err;
-        if (err == BAY_OK) {
-            write_etag(buf_view(&plain), public->key != NULL, self->etags[i]);
-            self->texts[i] = buf_take(&shown, &self->lens[i]);
-        }
-        buf_fini(&plain);
-        buf_fini(&shown);
-    }
+    arena memory;
+    json_doc doc;
+    arena_init(&memory, 64 << 20);
+    bay_err err = json_parse(&doc, rewritten, &a2a_json_limits, &memory, NULL);
+    err = err == BAY_OK ? a2a_card_write(form, json_root(&doc), out) : err;
+    arena_fini(&memory);
     return err;
 }
 
-bay_err agents_card_new(bay_str name, bay_str text, const agents_public *public, agents_card **out)
+static bay_err render(agents_card *self, bay_str name, const agents_public *public, rendering which,
+                      bool is_told)
 {
+    static const a2a_card_form forms[RENDERINGS] = {
+        [PURE] = A2A_CARD_1_0, [HYBRID] = A2A_CARD_HYBRID, [OLD] = A2A_CARD_0_3};
+    buf rewritten, plain, shown;
+    buf_init(&rewritten, AGENTS_RENDERED_BYTES);
+    buf_init(&plain, AGENTS_RENDERED_BYTES);
+    buf_init(&shown, AGENTS_RENDERED_BYTES);
+    bay_err err = agents_card_rewrite(name, json_root(&self->source), public, is_told, &rewritten);
+    err = err == BAY_OK ? write_rendering(forms[which], buf_view(&rewritten), &plain) : err;
+    err = err == BAY_OK ? sign(name, buf_view(&plain), public, &shown) : err;
+    if (err == BAY_OK) {
+        write_etag(buf_view(&plain), public->key != NULL, self->etags[which]);
+        self->texts[which] = buf_take(&shown, &self->lens[which]);
+    }
+    buf_fini(&rewritten);
+    buf_fini(&plain);
+    buf_fini(&shown);
+    return err;
+}
+
+bay_err agents_card_new(bay_str name, bay_str text, const agents_public *public, unsigned told,
+                        agents_card **out)
+{
+    static const unsigned readers[RENDERINGS] = {
+        [PURE] = AGENTS_TOLD_NOW, [HYBRID] = AGENTS_TOLD_ALL, [OLD] = AGENTS_TOLD_OLDER};
     agents_card *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
         return BAY_NOMEM;
     }
     arena_init(&self->memory, 64 << 20);
-    arena memory; /* of the rewritten card, while it is rendered */
-    json_doc doc;
-    buf rewritten;
-    arena_init(&memory, 64 << 20);
-    buf_init(&rewritten, AGENTS_RENDERED_BYTES);
     bay_str kept;
     bay_err err = arena_dup(&self->memory, text, &kept);
     if (err == BAY_OK) {
         err = json_parse(&self->source, kept, &a2a_json_limits, &self->memory, NULL);
     }
-    if (err == BAY_OK) {
-        err = agents_card_rewrite(name, json_root(&self->source), public, &rewritten);
+    for (rendering i = 0; err == BAY_OK && i < RENDERINGS; i++) {
+        err = render(self, name, public, i, (readers[i] & ~told) == 0);
     }
-    if (err == BAY_OK) {
-        err = json_parse(&doc, buf_view(&rewritten), &a2a_json_limits, &memory, NULL);
-    }
-    if (err == BAY_OK) {
-        err = render(self, name, json_root(&doc), public);
-    }
-    arena_fini(&memory);
-    buf_fini(&rewritten);
     if (err != BAY_OK) {
         agents_card_free(self);
         return err;

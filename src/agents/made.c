@@ -114,7 +114,8 @@ static void take_list(agents_made *self)
     write_card(self, buf_view(&self->skills), &text);
     bay_err err = self->skills.err != BAY_OK ? self->skills.err : text.err;
     if (err == BAY_OK) {
-        err = agents_card_new(self->settings->name, buf_view(&text), self->public, &card);
+        err = agents_card_new(self->settings->name, buf_view(&text), self->public, AGENTS_TOLD_ALL,
+                              &card);
     }
     if (err == BAY_OK) {
         err = a2a_agent_set_card(self->engine, buf_view(&text), STR(""));

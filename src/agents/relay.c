@@ -97,7 +97,8 @@ static void answer_card(relayed *self, bay_str json)
     arena_reset(&remote->scratch);
     bay_err err = json_parse(&doc, json, &a2a_json_limits, &remote->scratch, NULL);
     if (err == BAY_OK) {
-        err = agents_card_rewrite(remote->settings->name, json_root(&doc), remote->public, &out);
+        err = agents_card_rewrite(remote->settings->name, json_root(&doc), remote->public,
+                                  remote_tells(remote, self->call->version), &out);
     }
     if (err == BAY_OK) {
         a2a_call_result(release(self), buf_view(&out));

@@ -310,6 +310,39 @@ bay_err remote_line_of(agents_remote *self, a2a_version version, remote_line **o
     return err;
 }
 
+/* Callers whose webhooks the agent, or the gateway for it, can tell. */
+static bay_err find_told(agents_remote *self, bay_str card, unsigned *out)
+{
+    a2a_interface found[INTERFACES];
+    json_doc doc;
+    size_t count = 0;
+    unsigned told = 0;
+    a2a_fault fault;
+    if (relay_has_webhooks(self)) {
+        *out = AGENTS_TOLD_ALL;
+        return BAY_OK;
+    }
+    arena_reset(&self->scratch);
+    bay_err err = json_parse(&doc, card, &a2a_json_limits, &self->scratch, NULL);
+    if (err == BAY_OK) {
+        err = a2a_interfaces_of(json_root(&doc), &self->scratch, found, INTERFACES, &count, &fault);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (suits(self->settings, &found[i], false) && !is_our_own(self->public, &found[i])) {
+            told |= is_family(found[i].version, A2A_1_0)   ? AGENTS_TOLD_NOW
+                    : is_family(found[i].version, A2A_0_3) ? AGENTS_TOLD_OLDER
+                                                           : 0;
+        }
+    }
+    *out = told;
+    return err;
+}
+
+bool remote_tells(const agents_remote *self, a2a_version version)
+{
+    return (self->told & (version == A2A_1_0 ? AGENTS_TOLD_NOW : AGENTS_TOLD_OLDER)) != 0;
+}
+
 /* ---- the card -------------------------------------------------------------------------------- */
 
 bay_err remote_take_card(agents_remote *self, bay_str text, bool is_verified, const char **out_why)
@@ -317,7 +350,11 @@ bay_err remote_take_card(agents_remote *self, bay_str text, bool is_verified, co
     agents_card *card = NULL;
     remote_line *line = NULL;
     *out_why = "its card cannot be shown";
-    bay_err err = agents_card_new(self->settings->name, text, self->public, &card);
+    unsigned told = 0;
+    bay_err err = find_told(self, text, &told);
+    if (err == BAY_OK) {
+        err = agents_card_new(self->settings->name, text, self->public, told, &card);
+    }
     if (err == BAY_OK) {
         err = choose(self, agents_card_source(card), &line, out_why);
     }
@@ -334,6 +371,7 @@ bay_err remote_take_card(agents_remote *self, bay_str text, bool is_verified, co
     agents_card_free(self->card);
     self->card = card;
     self->is_verified = is_verified;
+    self->told = told;
     return BAY_OK;
 }
 

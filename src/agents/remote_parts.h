@@ -35,6 +35,7 @@ struct agents_remote {
 
     /* the card */
     agents_card *card; /* NULL: not known */
+    unsigned told;     /* whose webhooks are told, as the card says */
     bool is_verified;
     bool has_failed; /* to be fetched, when last tried */
     uint64_t fresh_until_ms;
@@ -99,6 +100,8 @@ void remote_line_drop(agents_remote *self, remote_line *line);
  * were asked in. One of its own is swept when no call is on it. NULL: the agent has none; or
  * BAY_NOMEM. */
 bay_err remote_line_of(agents_remote *self, a2a_version version, remote_line **out) BAY_MUST_CHECK;
+/* Is a webhook told that a caller of this version registers? */
+bool remote_tells(const agents_remote *self, a2a_version version);
 /* A call, or the card, did or did not get through. */
 void remote_reached(agents_remote *self);
 void remote_missed(agents_remote *self);

@@ -28,7 +28,7 @@ static const char source[] =
     "{\"name\":\"Far\",\"description\":\"Far away\",\"version\":\"3\","
     "\"supportedInterfaces\":[{\"url\":\"https://far.example/a2a\",\"protocolBinding\":\"JSONRPC\","
     "\"protocolVersion\":\"1.0\",\"tenant\":\"t\"}],"
-    "\"capabilities\":{\"streaming\":true,\"extendedAgentCard\":true},"
+    "\"capabilities\":{\"streaming\":true,\"pushNotifications\":true,\"extendedAgentCard\":true},"
     "\"securitySchemes\":{\"key\":{\"apiKeySecurityScheme\":{\"location\":\"header\",\"name\":"
     "\"X-Key\"}}},\"securityRequirements\":[{\"schemes\":{\"key\":{\"list\":[]}}}],"
     "\"defaultInputModes\":[\"text/plain\"],\"defaultOutputModes\":[\"text/plain\"],"
@@ -53,6 +53,40 @@ static json_val parse(bay_str text, json_doc *doc, arena *memory)
     return json_root(doc);
 }
 
+static bool says(bay_str text, const char *part)
+{
+    return memmem(text.at, text.len, part, strlen(part)) != NULL;
+}
+
+/* A card promises webhooks to those who read it and can have them. */
+static void webhooks_are_promised_to_those_who_are_told(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned told;
+        bool now, hybrid, older;
+    } rows[] = {{AGENTS_TOLD_ALL, true, true, true},
+                {AGENTS_TOLD_NOW, true, false, false},
+                {AGENTS_TOLD_OLDER, false, false, true},
+                {0, false, false, false}};
+    agents_public public = public_of(NULL);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        agents_card *card = NULL;
+        a2a_face_agent shown = {0};
+        assert_int_equal(agents_card_new(STR("far"), str_of(source), &public, rows[i].told, &card),
+                         BAY_OK);
+        agents_card_show(card, &shown);
+        const char *yes = "\"pushNotifications\":true", *no = "\"pushNotifications\":false";
+        assert_true(says(shown.card_1_0, rows[i].now ? yes : no));
+        assert_true(says(shown.card_hybrid, rows[i].hybrid ? yes : no));
+        assert_true(says(shown.card_0_3, rows[i].older ? yes : no));
+        assert_false(says(shown.card_1_0, rows[i].now ? no : yes));
+        assert_false(says(shown.card_0_3, rows[i].older ? no : yes));
+        assert_true(says(shown.card_1_0, "\"streaming\":true"));
+        agents_card_free(card);
+    }
+}
+
 static void the_gateway_stands_in_every_interface(void **state)
 {
     (void)state;
@@ -62,7 +96,8 @@ static void the_gateway_stands_in_every_interface(void **state)
     json_doc doc;
     arena memory;
     arena_init(&memory, 1 << 24);
-    assert_int_equal(agents_card_new(STR("far"), str_of(source), &public, &card), BAY_OK);
+    assert_int_equal(agents_card_new(STR("far"), str_of(source), &public, AGENTS_TOLD_ALL, &card),
+                     BAY_OK);
     agents_card_show(card, &shown);
     json_val root = parse(shown.card_1_0, &doc, &memory);
     json_val interfaces = json_get(root, STR("supportedInterfaces"));
@@ -99,7 +134,8 @@ static void older_clients_find_the_gateway_too(void **state)
     json_doc doc;
     arena memory;
     arena_init(&memory, 1 << 24);
-    assert_int_equal(agents_card_new(STR("far"), str_of(source), &public, &card), BAY_OK);
+    assert_int_equal(agents_card_new(STR("far"), str_of(source), &public, AGENTS_TOLD_ALL, &card),
+                     BAY_OK);
     agents_card_show(card, &shown);
     bay_str texts[] = {shown.card_hybrid, shown.card_0_3};
     for (size_t i = 0; i < 2; i++) {
@@ -133,7 +169,9 @@ static void every_form_is_signed_by_the_gateway(void **state)
     agents_card *cards[2] = {NULL, NULL};
     a2a_face_agent shown[2] = {{0}};
     for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(agents_card_new(STR("far"), str_of(source), &public, &cards[i]), BAY_OK);
+        assert_int_equal(
+            agents_card_new(STR("far"), str_of(source), &public, AGENTS_TOLD_ALL, &cards[i]),
+            BAY_OK);
         agents_card_show(cards[i], &shown[i]);
     }
     bay_str texts[] = {shown[0].card_1_0, shown[0].card_hybrid, shown[0].card_0_3};
@@ -172,7 +210,8 @@ static void a_card_that_cannot_be_signed_is_shown_all_the_same(void **state)
     arena_init(&memory, 1 << 24);
     assert_int_equal(jose_key_new(str_of(key_text), STR(""), &key, &diag), BAY_OK);
     agents_public public = public_of(key);
-    assert_int_equal(agents_card_new(STR("far"), str_of(empty), &public, &card), BAY_OK);
+    assert_int_equal(agents_card_new(STR("far"), str_of(empty), &public, AGENTS_TOLD_ALL, &card),
+                     BAY_OK);
     agents_card_show(card, &shown);
     json_val root = parse(shown.card_1_0, &doc, &memory);
     assert_int_equal(json_count(json_get(root, STR("supportedInterfaces"))), 5);
@@ -204,7 +243,8 @@ static void skills_are_found_by_id(void **state)
     agents_card *card = NULL;
     buf text;
     buf_init(&text, 1024);
-    assert_int_equal(agents_card_new(STR("far"), str_of(source), &public, &card), BAY_OK);
+    assert_int_equal(agents_card_new(STR("far"), str_of(source), &public, AGENTS_TOLD_ALL, &card),
+                     BAY_OK);
     assert_true(json_is(agents_card_skill(card, STR("a")), JSON_OBJECT));
     assert_true(json_is(agents_card_skill(card, STR("A")), JSON_MISSING));
     assert_true(json_is(agents_card_skill(card, STR("")), JSON_MISSING));
@@ -219,7 +259,8 @@ static void what_is_no_card_is_refused(void **state)
     (void)state;
     agents_public public = public_of(NULL);
     agents_card *card = NULL;
-    assert_int_not_equal(agents_card_new(STR("far"), STR("{"), &public, &card), BAY_OK);
+    assert_int_not_equal(agents_card_new(STR("far"), STR("{"), &public, AGENTS_TOLD_ALL, &card),
+                         BAY_OK);
     assert_null(card);
 }
 
@@ -229,7 +270,7 @@ static void every_failing_allocation_is_survived(void **state)
     agents_public public = public_of(NULL);
     for (size_t at = 0; failing_memory_start(at); at++) {
         agents_card *card = NULL;
-        bay_err err = agents_card_new(STR("far"), str_of(source), &public, &card);
+        bay_err err = agents_card_new(STR("far"), str_of(source), &public, AGENTS_TOLD_ALL, &card);
         assert_true(err == BAY_NOMEM || err == BAY_OK);
         assert_true((err == BAY_OK) == (card != NULL));
         agents_card_free(card);
@@ -271,6 +312,7 @@ int main(void)
         cmocka_unit_test(what_is_no_card_is_refused),
         cmocka_unit_test(patterns_match_names),
         cmocka_unit_test(the_gateway_stands_in_every_interface),
+        cmocka_unit_test(webhooks_are_promised_to_those_who_are_told),
         cmocka_unit_test(older_clients_find_the_gateway_too),
         cmocka_unit_test(every_form_is_signed_by_the_gateway),
         cmocka_unit_test(a_card_that_cannot_be_signed_is_shown_all_the_same),
