@@ -33,13 +33,35 @@ enum {
     AGENT_BUFFER_KEPT = 64 << 10, /* of the buffer that answers are written into */
     AGENT_ORDER_PER_MS = 1024,    /* changes that one millisecond can tell apart */
     AGENT_TIME_BYTES = 24,        /* 2026-01-31T23:59:59.123Z */
+    AGENT_PIECE_BYTES = 2 << 10,  /* that were added and stand in the row, before they leave it */
+    AGENT_FIRST_BYTES = 4 << 10,  /* a task's first message that is shorter stays in the row */
+    AGENT_ROW_BYTES = 16 << 10,   /* of artifacts in the row: then smaller ones leave it, too … */
+    AGENT_PIECE_LEAST = 256,      /* … down to these */
+    AGENT_PUT_PIECES = 2048,      /* in one put; and strands that go with one */
 };
+
+/* What the keeper has apart from the task's row, in pieces: all but the newest of a long artifact,
+ * or texts in one piece. It belongs to what it is of; when nobody has it any more, the next put
+ * takes its pieces away. */
+typedef struct agent_strand {
+    list_link link;          /* of its task's strands, or of those that are gone */
+    struct agent_task *task; /* NULL: gone */
+    uint32_t refs;
+    uint32_t pieces; /* with those of the put under way; 0: nothing of it is apart */
+    uint32_t kept_pieces;
+    bool is_going; /* with the put under way */
+    size_t cut;    /* bytes of an artifact's parts that are in pieces */
+    size_t kept_cut;
+    uint64_t number;
+} agent_strand;
 
 /* JSON that several have: a message in the history and in the status. */
 typedef struct agent_text {
     uint32_t refs : 31;
     uint32_t is_inside : 1; /* its task's memory */
     uint32_t len;
+    agent_strand *strand; /* NULL: none */
+    size_t place;         /* in the strand's piece; of a size that leaves no gap before `at` */
     char at[];
 } agent_text;
 
@@ -47,7 +69,8 @@ typedef struct agent_artifact {
     bay_str id; /* decoded, behind `head` */
     char *head; /* its members but parts: "artifactId":… */
     size_t head_len;
-    buf parts; /* elements with their commas */
+    buf parts;            /* elements with their commas */
+    agent_strand *strand; /* NULL: none */
     bool is_complete;
 } agent_artifact;
 
@@ -139,8 +162,11 @@ typedef struct agent_task {
     list events; /* oldest first */
     list replies;
     list subscribers;
-    a2a_turn *turn;     /* the one that the handler has */
-    list waiting;       /* turns */
+    a2a_turn *turn; /* the one that the handler has */
+    list waiting;   /* turns */
+    list strands;
+    list gone; /* strands that nobody has, until the keeper knows */
+    uint64_t last_strand;
     agent_text *answer; /* the message that was given instead of a task */
     uint32_t pass;      /* of a walk over replies or subscribers */
     a2a_event *snapshot;
@@ -206,7 +232,8 @@ struct a2a_turn {
     agent_task *task; /* NULL: gone, or never opened */
     list_link link;   /* of its task's waiting ones */
     list_link in_agent;
-    json_doc *request; /* behind this struct, as the texts */
+    json_doc *request;    /* behind this struct, as the texts */
+    agent_strand *strand; /* of the request; NULL: none */
     json_val message;
     bay_str task_id;
     bay_str context_id;
@@ -400,6 +427,8 @@ bool agent_read_time(bay_str text, uint64_t *out_ms);
 /* history_length < 0: all. */
 void agent_write_task(const agent_task *self, int64_t history_length, bool with_artifacts,
                       buf *out);
+/* As it stands in its row: without what is in pieces. */
+void agent_write_kept_task(const agent_task *self, buf *out);
 void agent_write_status_event(const agent_task *self, bay_str metadata, buf *out);
 void agent_write_artifact_event(const agent_task *self, bay_str artifact, bool append,
                                 bool is_last_chunk, buf *out);
@@ -503,6 +532,63 @@ bay_err agent_config_add(agent_task *task, a2a_call *call, json_val config, agen
 bay_err agent_config_restore(agent_task *task, json_val config, a2a_form form);
 void agent_config_free(agent_config *self);
 void agent_push_events(agent_task *task);
+
+/* ---- agent_strand.c: what is kept apart from the row */
+
+/* A place of the whole text that came from a piece. */
+typedef struct agent_link {
+    size_t at;
+    uint64_t strand;
+    size_t place; /* of a text */
+    uint32_t pieces;
+    size_t cut; /* of an artifact; 0: a text's */
+} agent_link;
+
+void agent_strand_unref(agent_strand *self); /* NULL is fine */
+/* Is it in the row by name only? */
+static inline bool agent_strand_is_apart(const agent_strand *self)
+{
+    return self != NULL && self->pieces > 0;
+}
+bool agent_strands_are_apart(const agent_task *self); /* any of them */
+/* What goes with the next put: new pieces, strands that are gone. */
+typedef struct agent_cut {
+    a2a_piece *pieces;
+    size_t count;
+    size_t cap;
+    uint64_t *gone;
+    size_t gone_count;
+    buf texts; /* of the pieces that are made for it */
+    bay_err err;
+} agent_cut;
+/* Without memory for it nothing new is cut, and the row is as long as that makes it. */
+void agent_cut_make(agent_task *self, agent_cut *out);
+void agent_cut_fini(agent_cut *self);
+/* The put that it went with is over. */
+void agent_cut_settle(agent_task *self, bool is_kept);
+void agent_strands_drop(agent_task *self); /* the task is gone */
+/* Takes up one that the keeper has; a reference for the caller. BAY_SYNTAX: another thing has it;
+ * BAY_NOMEM. */
+bay_err agent_strand_restore(agent_task *self, const agent_link *from, agent_strand **out);
+/* What nobody took up goes with the next put. */
+bay_err agent_strands_forget(agent_task *self, const a2a_piece *pieces, size_t count);
+
+/* ---- agent_splice.c: a row with its pieces, made whole */
+
+/* Where it says what stands apart. */
+void agent_write_parts(const agent_artifact *artifact, buf *out); /* what is in the row */
+void agent_write_place(const agent_strand *strand, size_t place, uint32_t count, buf *out);
+
+typedef struct agent_splice {
+    buf text; /* empty: the row was whole */
+    agent_link *links;
+    size_t count;
+    size_t cap;
+} agent_splice;
+/* BAY_SYNTAX: a piece is not there, or is not what the row says. */
+bay_err agent_splice_make(const a2a_kept_task *from, agent_splice *out);
+void agent_splice_fini(agent_splice *self);
+const agent_link *agent_splice_find(const agent_splice *self, const char *at); /* NULL: none */
 
 /* ---- agent_row.c */
 

@@ -3,7 +3,10 @@
  *   {"v":1, "revision":…, "order":…, "pushed":…, "principal":"…", "hasStreams":…, "task":{1.0
  * Task}, "memory":"base64", "complete":[artifactId…], "configs":[{"form":…, "config":{…}}…],
  *    "turns":[{"request":{…}, "traceparent":"…", "tracestate":"…", "extensions":"…", "isNew":…,
- * "isBegun":…}…]} */
+ * "isBegun":…}…]}
+ *
+ * With "v":2 some of it stands apart, in pieces (agent_strand.c), and the row says where
+ * (agent_splice.c): made whole it is as with 1. What is short is written as 1. */
 #include <stdlib.h>
 
 #include "a2a/agent_internal.h"
@@ -11,14 +14,18 @@
 #include "wire/base64.h"
 #include "json/writer.h"
 
-enum { ROW_VERSION = 1 };
+enum { ROW_WHOLE = 1, ROW_IN_PIECES = 2 };
 
 /* ---- writing */
 
 static void write_turn(const a2a_turn *turn, buf *out)
 {
     buf_lit(out, "{\"request\":");
-    buf_str(out, turn->request->text);
+    if (agent_strand_is_apart(turn->strand)) {
+        agent_write_place(turn->strand, 0, 1, out);
+    } else {
+        buf_str(out, turn->request->text);
+    }
     buf_lit(out, ",\"traceparent\":");
     json_quote(out, turn->traceparent);
     if (turn->tracestate.len > 0) {
@@ -68,7 +75,8 @@ static void write_configs(const agent_task *self, buf *out)
 void agent_write_row(const agent_task *self, buf *out)
 {
     buf_printf(out, "{\"v\":%d,\"revision\":%llu,\"order\":%llu,\"pushed\":%llu,\"principal\":",
-               ROW_VERSION, (unsigned long long)self->revision, (unsigned long long)self->order,
+               agent_strands_are_apart(self) ? ROW_IN_PIECES : ROW_WHOLE,
+               (unsigned long long)self->revision, (unsigned long long)self->order,
                (unsigned long long)self->pushed);
     json_quote(out, self->context->owner->name);
     if (self->has_streams) {
@@ -76,11 +84,15 @@ void agent_write_row(const agent_task *self, buf *out)
     }
     if (self->memory != NULL) {
         buf_lit(out, ",\"memory\":\"");
-        base64_encode(out, agent_text_view(self->memory), BASE64_STANDARD);
+        if (agent_strand_is_apart(self->memory->strand)) {
+            agent_write_place(self->memory->strand, self->memory->place, 1, out);
+        } else {
+            base64_encode(out, agent_text_view(self->memory), BASE64_STANDARD);
+        }
         buf_char(out, '"');
     }
     buf_lit(out, ",\"task\":");
-    agent_write_task(self, -1, true, out);
+    agent_write_kept_task(self, out);
     buf_lit(out, ",\"complete\":[");
     bool is_first = true;
     for (uint32_t i = 0; i < self->artifact_count; i++) {
@@ -105,6 +117,8 @@ void agent_write_row(const agent_task *self, buf *out)
 /* ---- reading */
 
 typedef struct row {
+    const a2a_kept_task *from;
+    agent_splice whole;
     arena memory;
     json_doc doc;
     json_val root;
@@ -124,18 +138,25 @@ static bay_err read_str(row *self, json_val object, bay_str key, bay_str *out)
     return err == BAY_TYPE ? BAY_SYNTAX : err;
 }
 
-static bay_err row_read(row *self, bay_str text)
+static bay_err row_read(row *self)
 {
     bay_str name;
     uint64_t version = 0;
-    bay_err err = json_parse(&self->doc, text, NULL, &self->memory, NULL);
+    bay_err err = agent_splice_make(self->from, &self->whole);
+    if (err != BAY_OK) {
+        return err;
+    }
+    bool is_whole = self->whole.text.len == 0;
+    bay_str text = is_whole ? self->from->row : buf_view(&self->whole.text);
+    err = json_parse(&self->doc, text, NULL, &self->memory, NULL);
     if (err != BAY_OK) {
         return err == BAY_NOMEM ? err : BAY_SYNTAX;
     }
     self->root = json_root(&self->doc);
     self->task = json_get(self->root, STR("task"));
     json_val status = json_get(self->task, STR("status"));
-    if (json_uint64(json_get(self->root, STR("v")), &version) != BAY_OK || version != ROW_VERSION ||
+    if (json_uint64(json_get(self->root, STR("v")), &version) != BAY_OK ||
+        version != (is_whole ? ROW_WHOLE : ROW_IN_PIECES) ||
         json_uint64(json_get(self->root, STR("revision")), &self->revision) != BAY_OK ||
         json_uint64(json_get(self->root, STR("order")), &self->order) != BAY_OK ||
         self->revision == 0 || self->order == 0) {
@@ -164,12 +185,45 @@ static bay_err row_read(row *self, bay_str text)
 
 /* ---- restoring */
 
+/* What came from a piece stays there; `at`: where it begins in the whole row. */
+static bay_err take_up(agent_task *task, const row *from, const char *at, agent_strand **to,
+                       size_t *out_place)
+{
+    const agent_link *link = agent_splice_find(&from->whole, at);
+    if (link == NULL || *to != NULL) {
+        return BAY_OK;
+    }
+    if (out_place != NULL) {
+        *out_place = link->place;
+    }
+    return (link->cut > 0) == (out_place == NULL) ? agent_strand_restore(task, link, to)
+                                                  : BAY_SYNTAX;
+}
+
+static bay_err restore_text(agent_task *task, const row *from, bay_str json, agent_text **out)
+{
+    agent_text *text = agent_text_new(json);
+    if (text == NULL) {
+        return BAY_NOMEM;
+    }
+    bay_err err = take_up(task, from, json.at, &text->strand, &text->place);
+    if (err != BAY_OK) {
+        agent_text_unref(text);
+        return err;
+    }
+    *out = text;
+    return BAY_OK;
+}
+
 static bay_err restore_history(agent_task *task, const row *from)
 {
     json_iter it = json_iter_of(json_get(from->task, STR("history")));
     while (json_next(&it)) {
-        agent_text *text = agent_text_new(json_raw(it.value));
-        bay_err err = text != NULL ? agent_task_remember(task, text) : BAY_NOMEM;
+        agent_text *text;
+        bay_err err = restore_text(task, from, json_raw(it.value), &text);
+        if (err == BAY_OK) {
+            err = agent_task_remember(task, text);
+        }
         if (err != BAY_OK) {
             return err;
         }
@@ -179,10 +233,11 @@ static bay_err restore_history(agent_task *task, const row *from)
         return BAY_OK;
     }
     agent_text *newest = task->history_count > 0 ? task->history[task->history_count - 1] : NULL;
-    task->status = newest != NULL && str_eq(agent_text_view(newest), json_raw(message))
-                       ? agent_text_ref(newest)
-                       : agent_text_new(json_raw(message));
-    return task->status != NULL ? BAY_OK : BAY_NOMEM;
+    if (newest != NULL && str_eq(agent_text_view(newest), json_raw(message))) {
+        task->status = agent_text_ref(newest);
+        return BAY_OK;
+    }
+    return restore_text(task, from, json_raw(message), &task->status);
 }
 
 static bay_err restore_memory(agent_task *task, row *from)
@@ -203,8 +258,25 @@ static bay_err restore_memory(agent_task *task, row *from)
         err = task->memory != NULL ? BAY_OK : BAY_NOMEM;
         agent_task_count(task, bytes.len, 0);
     }
+    if (err == BAY_OK) { /* behind the quote */
+        err = take_up(task, from, json_raw(value).at + 1, &task->memory->strand,
+                      &task->memory->place);
+    }
     buf_fini(&bytes);
     return err == BAY_OK || err == BAY_NOMEM ? err : BAY_SYNTAX;
+}
+
+/* The one that was just added. Should it be written otherwise now it is kept anew. */
+static bay_err take_up_artifact(agent_task *task, const row *from, bay_str parts)
+{
+    agent_artifact *artifact = &task->artifacts[task->artifact_count - 1];
+    if (artifact->parts.len != parts.len - 2) {
+        return BAY_OK;
+    }
+    bay_err err = take_up(task, from, parts.at + 1, &artifact->strand, NULL);
+    return err == BAY_OK && artifact->strand != NULL && artifact->strand->cut > artifact->parts.len
+               ? BAY_SYNTAX
+               : err;
 }
 
 static bay_err restore_artifacts(agent_task *task, const row *from)
@@ -217,6 +289,9 @@ static bay_err restore_artifacts(agent_task *task, const row *from)
         bool is_complete =
             has_complete && json_str_same(json_get(it.value, STR("artifactId")), complete.value);
         bay_err err = agent_artifact_add(task, it.value, false, is_complete);
+        if (err == BAY_OK) {
+            err = take_up_artifact(task, from, json_raw(json_get(it.value, STR("parts"))));
+        }
         if (err != BAY_OK) {
             return err == BAY_INVALID ? BAY_SYNTAX : err;
         }
@@ -269,19 +344,26 @@ static bay_err restore_turns(agent_task *task, row *from, bool may_resume)
         if (err != BAY_OK) {
             return err == BAY_TYPE ? BAY_SYNTAX : err;
         }
+        size_t place = 0;
+        err = take_up(task, from, json_raw(json_get(it.value, STR("request"))).at, &turn->strand,
+                      &place);
+        err = err == BAY_OK && place > 0 ? BAY_SYNTAX : err; /* it is alone there */
         turn->is_new = json_true(json_get(it.value, STR("isNew")));
         turn->is_resumed = is_begun;
         list_push(&task->waiting, &turn->link);
         task->waiting_count++;
+        if (err != BAY_OK) {
+            return err;
+        }
     }
     return BAY_OK;
 }
 
-static bay_err restore_events(agent_task *task, a2a_event *const *events, size_t count)
+static bay_err restore_events(agent_task *task, const a2a_kept_task *from)
 {
     task->dropped = task->revision;
-    for (size_t i = 0; i < count; i++) {
-        uint64_t sequence = a2a_event_sequence(events[i]);
+    for (size_t i = 0; i < from->event_count; i++) {
+        uint64_t sequence = a2a_event_sequence(from->events[i]);
         if (sequence == 0 || sequence > task->revision) {
             break; /* the row does not know of it: it was never told */
         }
@@ -292,7 +374,7 @@ static bay_err restore_events(agent_task *task, a2a_event *const *events, size_t
         if (task->event_count == 0) {
             task->dropped = sequence - 1;
         }
-        made->event = a2a_event_ref(events[i]);
+        made->event = a2a_event_ref(from->events[i]);
         agent_event_take(task, made);
     }
     return BAY_OK;
@@ -329,8 +411,7 @@ static void restore_seen(agent_task *task, const row *from)
     arena_fini(&memory);
 }
 
-static bay_err restore_task(agent_task *task, row *from, a2a_event *const *events, size_t count,
-                            bool may_resume)
+static bay_err restore_task(agent_task *task, row *from, bool may_resume)
 {
     bay_err err = agent_order_reserve(task->context->owner);
     task->is_open = true;
@@ -349,9 +430,12 @@ static bay_err restore_task(agent_task *task, row *from, a2a_event *const *event
     if (err == BAY_OK) {
         err = restore_turns(task, from, may_resume);
     }
+    if (err == BAY_OK) {
+        err = agent_strands_forget(task, from->from->pieces, from->from->piece_count);
+    }
     task->revision = from->revision;
     if (err == BAY_OK) {
-        err = restore_events(task, events, count);
+        err = restore_events(task, from->from);
     }
     if (err != BAY_OK) {
         return err;
@@ -374,8 +458,7 @@ static bay_err restore_task(agent_task *task, row *from, a2a_event *const *event
     return BAY_OK;
 }
 
-static bay_err restore_row(a2a_agent *self, row *from, a2a_event *const *events, size_t count,
-                           bool may_resume)
+static bay_err restore_row(a2a_agent *self, row *from, bool may_resume)
 {
     agent_task *task;
     if (map_get(&self->tasks, from->id) != NULL) {
@@ -389,22 +472,22 @@ static bay_err restore_row(a2a_agent *self, row *from, a2a_event *const *events,
     if (err != BAY_OK) {
         return err;
     }
-    err = restore_task(task, from, events, count, may_resume);
+    err = restore_task(task, from, may_resume);
     if (err != BAY_OK) {
         agent_task_remove(task, NULL, true);
     }
     return err;
 }
 
-bay_err a2a_agent_restore(a2a_agent *self, bay_str text, a2a_event *const *events, size_t count,
-                          bool may_resume)
+bay_err a2a_agent_restore(a2a_agent *self, const a2a_kept_task *kept, bool may_resume)
 {
-    row from = {.revision = 0};
+    row from = {.from = kept};
     arena_init(&from.memory, SIZE_MAX);
-    bay_err err = row_read(&from, text);
+    bay_err err = row_read(&from);
     if (err == BAY_OK) {
-        err = restore_row(self, &from, events, count, may_resume);
+        err = restore_row(self, &from, may_resume);
     }
+    agent_splice_fini(&from.whole);
     arena_fini(&from.memory);
     return err;
 }

@@ -50,8 +50,11 @@ agent_text *agent_text_ref(agent_text *self)
 
 void agent_text_unref(agent_text *self)
 {
-    if (self != NULL && --self->refs == 0 && !self->is_inside) {
-        mem_free(self);
+    if (self != NULL && --self->refs == 0) {
+        agent_strand_unref(self->strand);
+        if (!self->is_inside) {
+            mem_free(self);
+        }
     }
 }
 
@@ -154,6 +157,8 @@ static agent_task *task_alloc(size_t room, size_t ids_len, size_t other)
     list_init(&self->replies);
     list_init(&self->subscribers);
     list_init(&self->waiting);
+    list_init(&self->strands);
+    list_init(&self->gone);
     return self;
 }
 
@@ -282,6 +287,7 @@ static void drop_content(agent_task *self)
     agent_text_unref(self->status);
     agent_text_unref(self->memory);
     agent_text_unref(self->answer);
+    agent_strands_drop(self);
     agent_event_forget_snapshot(self);
     if (self->history != self->first_texts) {
         mem_free(self->history);

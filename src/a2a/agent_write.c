@@ -141,21 +141,31 @@ static void write_time_of(a2a_agent *self, uint64_t ms, buf *out)
     buf_append(out, self->told_time, AGENT_TIME_BYTES);
 }
 
-static void agent_write_status(const agent_task *self, buf *out)
+/* As it stands in the row (what is apart only by its place) or whole. */
+static void write_text(const agent_text *text, bool is_row, buf *out)
+{
+    if (is_row && agent_strand_is_apart(text->strand) && text->len >= AGENT_PIECE_BYTES) {
+        agent_write_place(text->strand, text->place, 1, out);
+    } else {
+        buf_str(out, agent_text_view(text));
+    }
+}
+
+static void write_status(const agent_task *self, bool is_row, buf *out)
 {
     buf_lit(out, "{\"state\":\"");
     buf_str(out, a2a_state_names[self->state]);
     buf_char(out, '"');
     if (self->status != NULL) {
         buf_lit(out, ",\"message\":");
-        buf_str(out, agent_text_view(self->status));
+        write_text(self->status, is_row, out);
     }
     buf_lit(out, ",\"timestamp\":\"");
     write_time_of(self->of, self->status_ms, out);
     buf_lit(out, "\"}");
 }
 
-static void write_artifacts(const agent_task *self, buf *out)
+static void write_artifacts(const agent_task *self, bool is_row, buf *out)
 {
     buf_lit(out, ",\"artifacts\":[");
     for (uint32_t i = 0; i < self->artifact_count; i++) {
@@ -166,22 +176,62 @@ static void write_artifacts(const agent_task *self, buf *out)
         buf_char(out, '{');
         buf_append(out, artifact->head, artifact->head_len);
         buf_lit(out, ",\"parts\":[");
-        buf_str(out, buf_view(&artifact->parts));
+        if (is_row) {
+            agent_write_parts(artifact, out);
+        } else {
+            buf_str(out, buf_view(&artifact->parts));
+        }
         buf_lit(out, "]}");
     }
     buf_char(out, ']');
 }
 
-static void write_history(const agent_task *self, uint32_t count, buf *out)
+/* How many from `at` on stand in one piece, one behind the other; 0: that one stands in none. */
+static uint32_t places_of(const agent_task *self, uint32_t at)
+{
+    const agent_text *first = self->history[at];
+    uint32_t count = 0;
+    while (agent_strand_is_apart(first->strand) && at + count < self->history_count &&
+           self->history[at + count]->strand == first->strand &&
+           self->history[at + count]->place == first->place + count) {
+        count++;
+    }
+    return count;
+}
+
+static void write_history(const agent_task *self, uint32_t count, bool is_row, buf *out)
 {
     buf_lit(out, ",\"history\":[");
-    for (uint32_t i = self->history_count - count; i < self->history_count; i++) {
-        buf_str(out, agent_text_view(self->history[i]));
-        if (i + 1 < self->history_count) {
+    uint32_t start = self->history_count - count;
+    for (uint32_t i = start; i < self->history_count;) {
+        uint32_t apart = is_row ? places_of(self, i) : 0;
+        if (i > start) {
             buf_char(out, ',');
         }
+        if (apart > 0) {
+            agent_write_place(self->history[i]->strand, self->history[i]->place, apart, out);
+        } else {
+            buf_str(out, agent_text_view(self->history[i]));
+        }
+        i += apart > 0 ? apart : 1;
     }
     buf_char(out, ']');
+}
+
+static void write_task(const agent_task *self, uint32_t history, bool with_artifacts, bool is_row,
+                       buf *out)
+{
+    buf_lit(out, "{\"id\":");
+    buf_str(out, str_from(self->ids, sizeof("\"taskId\":") - 1));
+    buf_lit(out, ",\"status\":");
+    write_status(self, is_row, out);
+    if (with_artifacts && self->artifact_count > 0) {
+        write_artifacts(self, is_row, out);
+    }
+    if (history > 0) {
+        write_history(self, history, is_row, out);
+    }
+    buf_char(out, '}');
 }
 
 /* a2a 1.0 section 3.2.4 */
@@ -191,17 +241,12 @@ void agent_write_task(const agent_task *self, int64_t history_length, bool with_
     if (history_length >= 0 && history_length < count) {
         count = (uint32_t)history_length;
     }
-    buf_lit(out, "{\"id\":");
-    buf_str(out, str_from(self->ids, sizeof("\"taskId\":") - 1));
-    buf_lit(out, ",\"status\":");
-    agent_write_status(self, out);
-    if (with_artifacts && self->artifact_count > 0) {
-        write_artifacts(self, out);
-    }
-    if (count > 0) {
-        write_history(self, count, out);
-    }
-    buf_char(out, '}');
+    write_task(self, count, with_artifacts, false, out);
+}
+
+void agent_write_kept_task(const agent_task *self, buf *out)
+{
+    write_task(self, self->history_count, true, true, out);
 }
 
 /* ---- events */
@@ -211,7 +256,7 @@ void agent_write_status_event(const agent_task *self, bay_str metadata, buf *out
     buf_lit(out, "{\"statusUpdate\":{");
     buf_str(out, self->ids);
     buf_lit(out, ",\"status\":");
-    agent_write_status(self, out);
+    write_status(self, false, out);
     if (metadata.len > 0) {
         buf_lit(out, ",\"metadata\":");
         buf_str(out, metadata);
