@@ -207,6 +207,14 @@ bool a2a_time_read(bay_str text, int64_t *out_seconds, int32_t *out_nanos)
     return true;
 }
 
+/* What was read has its fields where they are; what may vary is the T, the fraction and the zone.
+ */
+bool a2a_time_is_normal(bay_str text)
+{
+    return text.len == A2A_TIME_BYTES && text.at[10] == 'T' && text.at[19] == '.' &&
+           text.at[A2A_TIME_BYTES - 1] == 'Z';
+}
+
 static void put_digits(char *at, int count, int64_t number)
 {
     for (int i = count - 1; i >= 0; i--, number /= 10) {

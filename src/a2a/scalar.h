@@ -16,6 +16,8 @@ bay_err a2a_int32_read(json_val value, int32_t *out) BAY_MUST_CHECK;
 /* RFC 3339, any offset and any fraction (beyond nanoseconds cut off), the years 1 to 9999. */
 bool a2a_time_read(bay_str text, int64_t *out_seconds, int32_t *out_nanos);
 enum { A2A_TIME_BYTES = 24 };
+/* Is it written as a2a_time_write would? Of a text that a2a_time_read takes. */
+bool a2a_time_is_normal(bay_str text);
 /* "2026-01-31T23:59:59.123Z"; false: before the year 1 or beyond 9999, or no nanoseconds. */
 bool a2a_time_write(int64_t seconds, int32_t nanos, char out[A2A_TIME_BYTES]);
 

@@ -33,19 +33,26 @@ bay_err a2a_seen_note_id(a2a_seen *self, json_val id)
     return self->task_id.err;
 }
 
-static uint64_t status_hash(json_val status)
+/* Of a status in normal form; `out_state` as well. */
+static uint64_t status_hash(json_val status, a2a_state *out_state)
 {
-    uint64_t hash = str_hash(json_raw(json_get(status, STR("state"))), 1);
-    hash = str_hash(json_raw(json_get(status, STR("timestamp"))), hash);
-    return str_hash(json_raw(json_get(json_get(status, STR("message")), STR("messageId"))), hash);
+    enum { AT_STATE, AT_TIME, AT_MESSAGE, AT_COUNT };
+    static const bay_str names[] = {STR_INIT("state"), STR_INIT("timestamp"), STR_INIT("message")};
+    json_val found[AT_COUNT];
+    bay_str name = {NULL, 0};
+    if (json_pick(status, names, AT_COUNT, found, NULL) != BAY_OK) {
+        *out_state = a2a_state_of(name);
+        return 0;
+    }
+    (void)json_str_plain(found[AT_STATE], &name);
+    *out_state = a2a_state_of(name);
+    uint64_t hash = str_hash(json_raw(found[AT_TIME]), (uint64_t)*out_state + 1);
+    return str_hash(json_raw(json_get(found[AT_MESSAGE], STR("messageId"))), hash);
 }
 
 static void note_status(a2a_seen *self, json_val status)
 {
-    bay_str name = {NULL, 0};
-    (void)json_str_plain(json_get(status, STR("state")), &name);
-    self->state = a2a_state_of(name);
-    self->status = status_hash(status);
+    self->status = status_hash(status, &self->state);
 }
 
 static a2a_seen_artifact *find_artifact(a2a_seen *self, uint64_t id)
@@ -249,7 +256,8 @@ static bay_err tell_artifact(a2a_seen *self, json_val task, json_val artifact, a
 static bay_err tell_status(a2a_seen *self, json_val task, a2a_seen_tell tell, void *user)
 {
     json_val status = json_get(task, STR("status"));
-    if (self->status == status_hash(status)) {
+    a2a_state state;
+    if (self->status == status_hash(status, &state)) {
         return BAY_OK;
     }
     buf text;
