@@ -1,5 +1,5 @@
-/* An agent's tasks on a store: in memory and in a file, over a restart, with a store that is full.
- */
+/* An agent's tasks on a store: in memory and in a file, over a restart, with a store that is full;
+ * long ones, and what is damaged of them. */
 #include "a2a/agent.h" /* before cmocka's macro `fail` */
 
 #include "support/skipped.h"
@@ -365,6 +365,309 @@ static void reads_many(void **state)
     forget(last);
 }
 
+/* ---- long tasks: rows with pieces */
+
+enum { CHUNK = 1000, MOST_PARTS = 256 };
+
+#define SEND_LONG                                                                                  \
+    "{\"message\":{\"messageId\":\"long\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"hi\"}]},"  \
+    "\"configuration\":{\"returnImmediately\":true}}"
+
+static void add_chunk(bench *b, char with, bool append)
+{
+    char text[CHUNK + 100];
+    char words[CHUNK + 1];
+    arena memory;
+    json_doc doc;
+    memset(words, with, CHUNK);
+    words[CHUNK] = '\0';
+    snprintf(text, sizeof(text), "{\"artifactId\":\"a\",\"parts\":[{\"text\":\"%s\"}]}", words);
+    arena_init(&memory, SIZE_MAX);
+    assert_int_equal(json_parse(&doc, str_of(text), NULL, &memory, NULL), BAY_OK);
+    assert_int_equal(a2a_turn_artifact(b->held, json_root(&doc), append, false), BAY_OK);
+    arena_fini(&memory);
+    rig_turn_until(b->rig, agent_store_is_idle(b->kept));
+}
+
+/* A task at work, with that many chunks, each put by itself. Its id. */
+static void make_long(bench *b, int chunks, char id[64])
+{
+    b->holds = true;
+    heard *sent = ask_agent(b, A2A_SEND_MESSAGE, SEND_LONG, 0);
+    rig_turn_until(b->rig, sent->ended == 1);
+    bay_str name = a2a_turn_task_id(b->held);
+    snprintf(id, 64, "%.*s", (int)name.len, name.at);
+    for (int i = 0; i < chunks; i++) {
+        add_chunk(b, (char)('a' + i % 26), i > 0);
+    }
+    forget(sent);
+}
+
+static heard *get_task(bench *b, const char *id)
+{
+    char params[100];
+    snprintf(params, sizeof(params), "{\"id\":\"%s\"}", id);
+    heard *got = ask_agent(b, A2A_GET_TASK, params, 0);
+    rig_turn_until(b->rig, got->ended == 1);
+    return got;
+}
+
+/* What the store has of it: the row, then its parts. */
+typedef struct stored {
+    int calls;
+    char *row;
+    size_t row_len;
+    store_part parts[MOST_PARTS];
+    size_t count;
+} stored;
+
+static bay_str copied(bay_str from)
+{
+    char *copy = malloc(from.len + 1);
+    assert_non_null(copy);
+    if (from.len > 0) {
+        memcpy(copy, from.at, from.len);
+    }
+    return (bay_str){copy, from.len};
+}
+
+static void on_stored_row(void *user, const store_result *result)
+{
+    stored *self = user;
+    bay_str row = copied(result->rows[0].value);
+    self->row = (char *)row.at;
+    self->row_len = row.len;
+    self->calls++;
+}
+
+static void on_stored_parts(void *user, const store_result *result)
+{
+    stored *self = user;
+    assert_false(result->has_more);
+    for (size_t i = 0; i < result->count; i++) {
+        assert_true(self->count < MOST_PARTS);
+        self->parts[self->count++] =
+            (store_part){copied(result->rows[i].key), copied(result->rows[i].value)};
+    }
+    self->calls++;
+}
+
+static void look(bench *b, const char *id, stored *out)
+{
+    *out = (stored){.calls = 0};
+    bay_str table = STR("tasks");
+    assert_int_equal(store_get(b->rig->store, table, str_of(id), on_stored_row, out), BAY_OK);
+    assert_int_equal(store_parts(b->rig->store, table, str_of(id), (bay_str){"", 0}, MOST_PARTS,
+                                 on_stored_parts, out),
+                     BAY_OK);
+    rig_turn_until(b->rig, out->calls == 2);
+}
+
+static void stored_free(stored *self)
+{
+    for (size_t i = 0; i < self->count; i++) {
+        free((char *)self->parts[i].name.at);
+        free((char *)self->parts[i].value.at);
+    }
+    free(self->row);
+}
+
+/* The row as it was, with one of its parts changed (`dropped`: gone). */
+static void change(bench *b, const char *id, const stored *from, const store_part *part,
+                   const bay_str *dropped)
+{
+    answer a = {0};
+    store_put_request request = {.table = STR("tasks"),
+                                 .key = str_of(id),
+                                 .value = {from->row, from->row_len},
+                                 .expected = STORE_ANY,
+                                 .parts = part,
+                                 .part_count = part != NULL,
+                                 .dropped = dropped,
+                                 .dropped_count = dropped != NULL};
+    assert_int_equal(ask(b->rig, &a, put, &request), BAY_OK);
+    answer_clear(&a);
+}
+
+static void assert_refused(bench *b)
+{
+    restart(b, true);
+    assert_int_equal(b->loaded.err, BAY_OK);
+    assert_int_equal(b->loaded.tasks, 1);
+    assert_int_equal(b->loaded.refused, 1);
+}
+
+/* One of two tasks has a piece that is gone, damaged, or of the other: it is not given to anybody,
+ * and not lost. */
+static void refuses_damaged_pieces(void **state)
+{
+    bench b = {.rig = *state};
+    char id[64];
+    char other_id[64];
+    stored self;
+    stored other;
+    begin(&b, true);
+    make_long(&b, 12, id);
+    heard *before = get_task(&b, id);
+    make_long(&b, 12, other_id);
+    look(&b, id, &self);
+    look(&b, other_id, &other);
+    assert_in_range(self.count, 3, 6);
+    assert_int_equal(self.count, other.count);
+    for (size_t i = 0; i < self.count; i++) {
+        const store_part *part = &self.parts[i];
+        assert_true(str_eq(part->name, other.parts[i].name));
+        change(&b, id, &self, NULL, &part->name);
+        assert_refused(&b);
+        change(&b, id, &self, &other.parts[i], NULL);
+        assert_refused(&b);
+        bay_str bytes = copied(part->value);
+        ((char *)bytes.at)[bytes.len / 2] ^= 1; /* still JSON */
+        change(&b, id, &self, &(store_part){part->name, bytes}, NULL);
+        assert_refused(&b);
+        ((char *)bytes.at)[bytes.len / 2] ^= 1;
+        change(&b, id, &self, &(store_part){part->name, {bytes.at, 7}}, NULL);
+        assert_refused(&b);
+        change(&b, id, &self, &(store_part){part->name, {bytes.at, 0}}, NULL);
+        assert_refused(&b);
+        free((char *)bytes.at);
+        change(&b, id, &self, part, NULL);
+    }
+    /* An older row with a newer one's pieces; the flag that there are some. */
+    self.row[0] = '0';
+    change(&b, id, &self, NULL, NULL);
+    assert_refused(&b);
+    self.row[0] = 'x';
+    change(&b, id, &self, NULL, NULL);
+    assert_refused(&b);
+    self.row[0] = '2';
+    change(&b, id, &self, NULL, NULL);
+    restart(&b, true);
+    assert_int_equal(b.loaded.refused, 0);
+    heard *after = get_task(&b, id);
+    assert_string_equal(before->result, after->result);
+    forget(before);
+    forget(after);
+    stored_free(&self);
+    stored_free(&other);
+    end(&b);
+}
+
+/* Names that are none of ours are nobody's. */
+static void passes_over_strange_parts(void **state)
+{
+    bench b = {.rig = *state};
+    char id[64];
+    stored self;
+    begin(&b, true);
+    make_long(&b, 12, id);
+    heard *before = get_task(&b, id);
+    look(&b, id, &self);
+    static const char far[] = "\xff\0\0\0\0\0\0\1\0\0\0\0";
+    const store_part strange[] = {{STR_INIT("x"), STR_INIT("what is this?")},
+                                  {{far, sizeof(far) - 1}, STR_INIT("and what is this?")},
+                                  {{far, sizeof(far) - 1}, STR_INIT("")}};
+    for (size_t i = 0; i < ARRAY_LEN(strange); i++) {
+        change(&b, id, &self, &strange[i], NULL);
+        restart(&b, true);
+        assert_int_equal(b.loaded.refused, 0);
+        heard *after = get_task(&b, id);
+        assert_string_equal(before->result, after->result);
+        forget(after);
+    }
+    forget(before);
+    stored_free(&self);
+    end(&b);
+}
+
+/* Each byte of an artifact is written a few times, however long it becomes; what comes back is the
+ * same, and goes on. */
+static void writes_long_artifacts_once(void **state)
+{
+    enum { CHUNKS = 300, EACH = 3500 };
+    bench b = {.rig = *state};
+    char id[64];
+    begin(&b, true);
+    uint64_t before = store_written(b.rig->store);
+    make_long(&b, CHUNKS, id);
+    uint64_t written = store_written(b.rig->store) - before;
+    assert_in_range(written, CHUNKS * CHUNK, CHUNKS * EACH);
+    for (int round = 0; round < 2; round++) {
+        heard *told = get_task(&b, id);
+        restart(&b, true);
+        assert_int_equal(b.loaded.tasks, 1);
+        heard *again = get_task(&b, id);
+        assert_string_equal(told->result, again->result);
+        assert_true(a2a_turn_is_resumed(b.held));
+        before = store_written(b.rig->store);
+        for (int i = 0; i < 10; i++) {
+            add_chunk(&b, '0', true);
+        }
+        assert_in_range(store_written(b.rig->store) - before, 10 * CHUNK, 10 * EACH);
+        forget(told);
+        forget(again);
+    }
+    end(&b);
+}
+
+static void removes_pieces_with_their_task(void **state)
+{
+    bench b = {.rig = *state};
+    char id[64];
+    answer a = {0};
+    begin(&b, true);
+    make_long(&b, 30, id);
+    add_chunk(&b, 'n', false); /* all over again: what it had goes at once */
+    assert_int_equal(ask(b.rig, &a, get, STR("tasks"), str_of(id)), BAY_OK);
+    assert_int_equal(a.held_rows, 1);
+    for (int i = 0; i < 30; i++) {
+        add_chunk(&b, 'm', true);
+    }
+    assert_int_equal(ask(b.rig, &a, get, STR("tasks"), str_of(id)), BAY_OK);
+    assert_in_range(a.held_rows, 8, 20);
+    assert_int_equal(a2a_turn_status(b.held, A2A_COMPLETED, JSON_NONE, JSON_NONE), BAY_OK);
+    a2a_turn_end(b.held);
+    b.rig->now_ms += UINT64_C(8) * 24 * 3600 * 1000;
+    a2a_agent_tick(b.agent);
+    assert_int_equal(ask(b.rig, &a, get, STR("tasks"), str_of(id)), BAY_NOTFOUND);
+    assert_int_equal(a.held_rows, 0);
+    answer_clear(&a);
+    end(&b);
+}
+
+/* A store that becomes full in the middle: what was told is there, to the last byte. */
+static void keeps_what_fits(void **state)
+{
+    bench b = {.rig = *state};
+    char id[64];
+    reopen_with(b.rig, (store_options){.rows = 6});
+    begin(&b, true);
+    make_long(&b, 10, id);
+    heard *before = get_task(&b, id);
+    assert_int_equal(before->fault.error, 0);
+    for (int i = 0; i < 20; i++) {
+        add_chunk(&b, 'x', true);
+    }
+    char params[100];
+    snprintf(params, sizeof(params), "{\"id\":\"%s\"}", id);
+    heard *refused = ask_agent(&b, A2A_GET_TASK, params, 0);
+    b.rig->now_ms += 1000;
+    a2a_agent_tick(b.agent); /* tries again */
+    rig_turn_until(b.rig, refused->ended == 1);
+    assert_null(refused->result); /* what it is now is not kept */
+    restart(&b, true);
+    assert_int_equal(b.loaded.tasks, 1);
+    heard *after = get_task(&b, id);
+    assert_non_null(after->result);
+    assert_true(strlen(after->result) >= strlen(before->result));
+    size_t same = (size_t)(strstr(before->result, "jjjj") - before->result);
+    assert_memory_equal(after->result, before->result, same);
+    forget(before);
+    forget(refused);
+    forget(after);
+    end(&b);
+}
+
 #ifdef BAY_NO_SQLITE
 SKIPPED(all_of_it_on_sqlite, "this build has no SQLite")
 #define BOTH(test) cmocka_unit_test_setup_teardown(test, rig_setup_memory, rig_teardown)
@@ -385,6 +688,11 @@ int main(void)
         BOTH(says_that_it_is_full),
         BOTH(removes_what_ends),
         BOTH(reads_many),
+        BOTH(refuses_damaged_pieces),
+        BOTH(passes_over_strange_parts),
+        BOTH(writes_long_artifacts_once),
+        BOTH(removes_pieces_with_their_task),
+        BOTH(keeps_what_fits),
 #ifdef BAY_NO_SQLITE
         cmocka_unit_test(all_of_it_on_sqlite),
 #endif
