@@ -1,7 +1,8 @@
 /* An agent with a file of tasks is killed in the middle of its work, several times, and started
  * again on the same file: every task that a client has heard of is completed, once, with its whole
  * artifact, and a client that comes back with the number of the last event it had gets the rest
- * without a gap. The agent is a process of its own; what clients hear, it writes to a pipe. */
+ * without a gap. So it is with many short tasks and with a few long ones, whose artifacts are kept
+ * in pieces. The agent is a process of its own; what clients hear, it writes to a pipe. */
 #include "a2a/agent.h" /* before cmocka's macro `fail` */
 
 #include <setjmp.h>
@@ -25,12 +26,50 @@
 #include "store/store.h"
 
 enum {
-    TASKS = 500,
-    CHUNKS = 10,
-    KILLS = 4,
+    TASKS = 500, /* at most */
+    KILLS = 6,   /* at most */
+    CHUNK_BYTES = 1000,
     ID_BYTES = 40,
     TURNS = 200000, /* bounds a broken test, not a working one */
 };
+
+typedef struct plan {
+    const char *name;
+    size_t tasks;
+    int chunks;
+    int bytes; /* of a chunk, at least */
+    size_t kills;
+    size_t lines; /* until the first; then so many more each time */
+    size_t more;
+} plan;
+
+static const plan plans[] = {
+    {"many", 500, 10, 1, 4, 150, 300},
+    {"long", 5, 300, 700, 6, 60, 20},
+};
+static const plan *planned = plans;
+
+static const plan *plan_of(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(plans); i++) {
+        if (strcmp(plans[i].name, name) == 0) {
+            return &plans[i];
+        }
+    }
+    CHECK(false);
+    return NULL;
+}
+
+/* The text of a chunk: its number, and as much behind it as was planned. */
+static const char *chunk_text(int number, char out[CHUNK_BYTES])
+{
+    int len = snprintf(out, CHUNK_BYTES, "%d", number);
+    for (; len < planned->bytes; len++) {
+        out[len] = (char)('a' + number % 26);
+    }
+    out[len] = '\0';
+    return out;
+}
 
 /* ---- the agent: what runs in the other process */
 
@@ -174,23 +213,24 @@ static void step(work *at)
 {
     arena memory;
     json_doc doc;
-    char text[128];
+    char words[CHUNK_BYTES];
+    char text[CHUNK_BYTES + 100];
     if (at->turn == NULL) {
         return;
     }
-    if (at->chunks == CHUNKS) {
+    if (at->chunks == planned->chunks) {
         CHECK(a2a_turn_status(at->turn, A2A_COMPLETED, JSON_NONE, JSON_NONE) == BAY_OK);
         a2a_turn_end(at->turn);
         a2a_turn_unref(at->turn);
         at->turn = NULL;
         return;
     }
-    snprintf(text, sizeof(text), "{\"artifactId\":\"a\",\"parts\":[{\"text\":\"%d\"}]}",
-             at->chunks);
+    snprintf(text, sizeof(text), "{\"artifactId\":\"a\",\"parts\":[{\"text\":\"%s\"}]}",
+             chunk_text(at->chunks, words));
     arena_init(&memory, SIZE_MAX);
     CHECK(json_parse(&doc, str_of(text), NULL, &memory, NULL) == BAY_OK);
-    CHECK(a2a_turn_artifact(at->turn, json_root(&doc), at->chunks > 0, at->chunks == CHUNKS - 1) ==
-          BAY_OK);
+    CHECK(a2a_turn_artifact(at->turn, json_root(&doc), at->chunks > 0,
+                            at->chunks == planned->chunks - 1) == BAY_OK);
     at->chunks++;
     arena_fini(&memory);
 }
@@ -289,8 +329,9 @@ static int run_agent(const char *path)
     open_agent(path);
     resume_streams();
     a2a_agent_tick(self.engine);
-    for (int turns = 0; turns < TURNS && (turns == 0 || self.count < TASKS || is_busy()); turns++) {
-        for (int i = 0; i < 20 && self.count < TASKS; i++) {
+    for (int turns = 0; turns < TURNS && (turns == 0 || self.count < planned->tasks || is_busy());
+         turns++) {
+        for (int i = 0; i < 20 && self.count < planned->tasks; i++) {
             stream *at = &self.streams[self.count++];
             snprintf(at->text, sizeof(at->text),
                      "{\"message\":{\"messageId\":\"%d-%zu\",\"role\":\"ROLE_USER\",\"parts\":[{"
@@ -373,7 +414,7 @@ static void play(clients *all, size_t enough)
         dup2(out[1], STDOUT_FILENO);
         close(in[1]);
         close(out[0]);
-        execl("/proc/self/exe", "agent", all->path, (char *)NULL);
+        execl("/proc/self/exe", "agent", all->path, planned->name, (char *)NULL);
         _exit(127);
     }
     close(in[0]);
@@ -408,16 +449,16 @@ static void play(clients *all, size_t enough)
 /* What is in the file at the end, read by an agent in this process. */
 static void check_task(const clients *all, json_val task, size_t *found)
 {
-    char artifact[CHUNKS * 16] = "[";
-    for (int i = 0; i < CHUNKS; i++) {
-        char part[20];
-        snprintf(part, sizeof(part), "%s{\"text\":\"%d\"}", i > 0 ? "," : "", i);
-        strncat(artifact, part, sizeof(artifact) - strlen(artifact) - 2);
-    }
-    strncat(artifact, "]", 2);
+    char words[CHUNK_BYTES];
+    int number = 0;
     assert_true(json_str_eq(json_pointer(task, STR("/status/state")), STR("TASK_STATE_COMPLETED")));
     assert_int_equal(json_count(json_get(task, STR("artifacts"))), 1);
-    assert_true(str_eq(json_raw(json_pointer(task, STR("/artifacts/0/parts"))), str_of(artifact)));
+    json_iter it = json_iter_of(json_pointer(task, STR("/artifacts/0/parts")));
+    for (; json_next(&it); number++) {
+        assert_true(
+            json_str_eq(json_get(it.value, STR("text")), str_of(chunk_text(number, words))));
+    }
+    assert_int_equal(number, planned->chunks);
     for (size_t i = 0; i < all->count; i++) {
         *found += json_str_eq(json_get(task, STR("id")), str_of(all->tasks[i].id));
     }
@@ -486,34 +527,50 @@ static void remove_file(const char *path)
     unlink(other);
 }
 
-static void survives(void **state)
+static void survive(const char *name)
 {
     static clients all;
-    (void)state;
+    memset(&all, 0, sizeof(all));
+    memset(&self, 0, sizeof(self));
+    planned = plan_of(name);
     strncpy(all.path, "/tmp/patchbay-killed-XXXXXX", sizeof(all.path) - 1);
     int file = mkstemp(all.path);
     assert_true(file >= 0);
     close(file);
-    for (size_t i = 0; i < KILLS; i++) {
-        play(&all, 150 + 300 * i);
+    for (size_t i = 0; i < planned->kills; i++) {
+        play(&all, planned->lines + planned->more * i);
     }
     play(&all, 0);
     size_t completed = 0;
     for (size_t i = 0; i < all.count; i++) {
         completed += all.tasks[i].ends == 1;
-        assert_int_equal(all.tasks[i].last, 2 + CHUNKS + 1);
+        assert_int_equal(all.tasks[i].last, 2 + planned->chunks + 1);
     }
-    assert_true(completed >= TASKS);
+    assert_true(completed >= planned->tasks);
     assert_int_equal(completed, all.count);
     assert_int_equal(look_at_all(&all), all.count);
     remove_file(all.path);
 }
 
+static void many_tasks_survive(void **state)
+{
+    (void)state;
+    survive("many");
+}
+
+static void long_tasks_survive(void **state)
+{
+    (void)state;
+    survive("long");
+}
+
 int main(int argc, char **argv)
 {
-    if (argc == 2 && strcmp(argv[0], "agent") == 0) {
+    if (argc == 3 && strcmp(argv[0], "agent") == 0) {
+        planned = plan_of(argv[2]);
         return run_agent(argv[1]);
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(survives)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(many_tasks_survive),
+                                       cmocka_unit_test(long_tasks_survive)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
