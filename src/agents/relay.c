@@ -17,9 +17,10 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "wire/via.h"
 #include "json/writer.h"
 
-enum { MOST_FIELDS = 64, OUR_FIELDS = 4 };
+enum { MOST_FIELDS = 64, OUR_FIELDS = 5 };
 
 typedef struct relayed {
     list_link link;
@@ -342,7 +343,23 @@ static bay_err choose_line(relayed *self, remote_line **out, a2a_fault *fault)
                : BAY_OK;
 }
 
-static size_t put_fields(const relayed *self, char trace[RELAY_TRACE_BYTES], http_field *out)
+/* rfc 9110 section 7.6.3: who passes on a request says so, so that one that comes back is known */
+static bay_str write_via(const relayed *self, buf *out)
+{
+    bay_str name = self->remote->public->via;
+    bay_str received = a2a_call_field(self->call, STR("via"));
+    via_seen seen = {0};
+    if (name.len == 0) {
+        return name;
+    }
+    /* the face has refused those with more; a call of another bridge has none */
+    bool is_fine = via_read(&seen, received, name) == VIA_FINE;
+    via_write(out, is_fine ? received : (bay_str){"", 0}, name);
+    return out->err == BAY_OK ? buf_view(out) : (bay_str){"", 0};
+}
+
+static size_t put_fields(const relayed *self, char trace[RELAY_TRACE_BYTES], buf *via,
+                         http_field *out)
 {
     const agents_settings *settings = self->remote->settings;
     size_t count = 0;
@@ -362,6 +379,10 @@ static size_t put_fields(const relayed *self, char trace[RELAY_TRACE_BYTES], htt
         bool is_current = a2a_link_interface(self->line->to)->version == A2A_1_0;
         out[count++] = (http_field){is_current ? STR("A2A-Extensions") : STR("X-A2A-Extensions"),
                                     self->call->extensions};
+    }
+    bay_str through = write_via(self, via);
+    if (through.len > 0) {
+        out[count++] = (http_field){STR("Via"), through};
     }
     return count;
 }
@@ -415,8 +436,9 @@ static void begin(relayed *self)
     }
     http_field fields[MOST_FIELDS + OUR_FIELDS];
     char trace[RELAY_TRACE_BYTES];
-    buf params;
+    buf params, via;
     buf_init(&params, a2a_json_limits.max_bytes);
+    buf_init(&via, 2 * VIA_BYTES);
     list_remove(&self->link);
     list_push(&remote->calls, &self->link);
     remote->waiting_count--;
@@ -435,14 +457,16 @@ static void begin(relayed *self)
         .method = self->method,
         .params = write_params(self, given, &params),
         .fields = fields,
-        .field_count = put_fields(self, trace, fields),
+        .field_count = put_fields(self, trace, &via, fields),
         .last_event_id = self->call->last_event_id,
     };
     err = err == BAY_OK ? params.err : err;
+    err = err == BAY_OK ? via.err : err;
     if (err == BAY_OK) {
         err = a2a_link_start(self->line->to, &request, &link_events, self, &self->sent, &fault);
     }
     buf_fini(&params);
+    buf_fini(&via);
     if (err == BAY_OK) {
         return;
     }

@@ -64,6 +64,7 @@ typedef struct agents_public {
     const address_rules *webhooks; /* where webhooks may be as well; NULL: public addresses only */
     const bay_str *webhook_rules;  /* the same, as it was written */
     size_t webhook_rule_count;
+    bay_str via;          /* the gateway's name in the Via of what it passes on; "": none is sent */
     bool relays_webhooks; /* all are told by the gateway, also where the agent could */
 } agents_public;
 

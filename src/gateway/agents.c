@@ -130,6 +130,7 @@ static void write_public(const worker *self, shared *of)
         .webhook_rules = settings->webhooks.at,
         .webhook_rule_count = settings->webhooks.count,
         .relays_webhooks = settings->relay_webhooks,
+        .via = str_of(self->gateway->via),
     };
 }
 

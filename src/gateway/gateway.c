@@ -1,11 +1,13 @@
 #include "gateway/gateway.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/rand.h"
 #include "base/str.h"
 #include "gateway/worker.h"
 #include "sessions/keys.h"
@@ -89,6 +91,8 @@ bay_err gateway_new(const gateway_options *options, gateway **out, bay_diag *dia
     }
     self->options = *options;
     self->config = config_ref(options->config);
+    (void)snprintf(self->via, sizeof(self->via), "patchbay-%016llx",
+                   (unsigned long long)rand_u64());
     uint32_t count = count_workers(options);
     self->workers = mem_array(count, sizeof(*self->workers));
     self->faces = mem_array(count, sizeof(http_face *));

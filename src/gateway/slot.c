@@ -201,7 +201,8 @@ bay_err slot_new(worker *owner, const config *settings, const config_server *ser
                                 .events = &slot_events,
                                 .user = self,
                                 .engine = worker_agents_engine,
-                                .engine_user = owner};
+                                .engine_user = owner,
+                                .via = str_of(owner->gateway->via)};
     bay_err err = self->is_mirror
                       ? upstream_new_mirror(&options, process_owner, owner_loop, &self->upstream)
                       : upstream_new(&options, &self->upstream);

@@ -157,7 +157,8 @@ static bool worker_plain(void *user, http_exchange *exchange)
 {
     worker *self = user;
     return admin_request(self, exchange) ||
-           (self->agents != NULL && agents_take(self->agents, exchange));
+           (self->agents != NULL && agents_take(self->agents, exchange)) ||
+           worker_unknown(exchange);
 }
 
 static bay_err open_http(worker *self)
@@ -181,6 +182,7 @@ static bay_err open_http(worker *self)
         .stream_idle_ms = limits->stream_idle_ms,
         .stream_total_ms = limits->stream_total_ms,
         .user = self,
+        .via = str_of(self->gateway->via),
         .sse_path = "/sse",
         .messages_path = "/messages",
     };

@@ -71,6 +71,7 @@ struct gateway {
     agents_post *post;       /* notifications that are passed on; NULL: nothing is listened on */
     worker *workers;
     http_face **faces; /* of all workers */
+    char via[32];      /* this process in Via fields: a name that says nothing of it */
     uint32_t worker_count;
     atomic_uint draining;   /* workers that have not drained yet */
     atomic_bool is_over;    /* the loops stop: no reload goes on */
@@ -91,6 +92,9 @@ config_list worker_addresses(const worker *self);
 bool worker_is_loopback(config_list addresses); /* all of them */
 void worker_drain(worker *self);
 void worker_start_servers(worker *self);
+
+/* unknown.c: says what there is not at a path that is nobody's; false: nothing of ours. */
+bool worker_unknown(http_exchange *exchange);
 
 /* All loops stop; any thread. */
 void gateway_stop_loops(gateway *self);

@@ -13,6 +13,7 @@ struct http_face {
     loop *loop;
     http_face_options options;
     http_guard guard;
+    bay_str via;      /* empty: Via is not looked at */
     bay_str sse_path; /* empty: not served */
     bay_str messages_path;
     http_replies replies;
@@ -50,5 +51,8 @@ void face_waits_end(http_face *self);
 
 /* The engine of `path` when that is where HTTP+SSE streams begin; NULL: it is not. */
 mcp_server *face_sse_engine(http_face *self, bay_str path);
+
+/* face_via.c; true: it has answered. */
+bool face_via_refuses(const http_face *self, http_exchange *exchange);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "transport/mcp_sse_2024.h"
 #include "transport/relay.h"
+#include "json/writer.h"
 
 enum { KEEP_ALIVE_MS = 15000 };
 
@@ -113,6 +114,19 @@ mcp_server *face_sse_engine(http_face *self, bay_str path)
     return self->options.engine(self->options.user, endpoint.len > 0 ? endpoint : STR("/mcp"));
 }
 
+void http_face_reply_error(http_exchange *exchange, int status, int code, const char *text)
+{
+    char json[1024];
+    buf body = {.at = json, .cap = sizeof(json), .max = sizeof(json)};
+    http_field fields[HTTP_REPLY_FIELDS] = {{STR("Content-Type"), STR("application/json")}};
+    size_t count = http_reply_cors(exchange, fields, 1);
+    buf_printf(&body, "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":%d,\"message\":", code);
+    json_quote(&body, str_of(text));
+    buf_lit(&body, "}}");
+    http_exchange_reply(exchange, status, fields, count,
+                        body.err == BAY_OK ? buf_view(&body) : STR(""));
+}
+
 /* mcp 2026-07-28 basic/transports/streamable-http, Security Warning: 403, and the body may be an
  * error response that has no id. */
 static void refuse(http_exchange *exchange, const char *text)
@@ -160,6 +174,9 @@ static void on_request(void *user, http_exchange *exchange)
         refuse(exchange, refusal);
         return;
     }
+    if (face_via_refuses(self, exchange)) {
+        return;
+    }
     http_identity who = {STR(""), STR("")};
     if (!is_preflight && self->options.identify != NULL &&
         !self->options.identify(self->options.user, exchange, &who)) {
@@ -205,6 +222,9 @@ static bay_err keep_texts(http_face *self, const http_face_options *options)
                         .is_loopback = options->is_loopback};
     arena_init(&self->memory, TEXTS_MAX_BYTES);
     bay_err err = http_guard_copy(&self->guard, &lists, &self->memory);
+    if (err == BAY_OK) {
+        err = arena_dup(&self->memory, options->via, &self->via);
+    }
     if (err == BAY_OK && options->sse_path != NULL) {
         err = arena_dup(&self->memory, str_of(options->sse_path), &self->sse_path);
         if (err == BAY_OK) {

@@ -51,6 +51,9 @@ typedef struct http_face_options {
     bay_err (*recall)(void *user, mcp_server *engine, bay_str session_id, bay_str principal,
                       void (*done)(void *done_user, bay_err err), void *done_user);
     void *user;
+    /* This gateway's pseudonym: requests whose Via names it, or names too many, are refused with
+     * 508; "": Via is not looked at. */
+    bay_str via;
     /* "/sse"; NULL: the deprecated transport is not served. Alone it stands for the engine at
      * "/mcp", behind another path ("/mcp/files/sse") for the engine there. */
     const char *sse_path;
@@ -64,6 +67,9 @@ void http_face_free(http_face *self);
 
 /* For http_server_options: handler and user. */
 extern const http_handler http_face_handler;
+
+/* A JSON-RPC error without an id, for what no engine answers. */
+void http_face_reply_error(http_exchange *exchange, int status, int code, const char *text);
 
 /* Lets faces of several loops hand over exchanges; the array outlives them all. */
 void http_face_set_peers(http_face *self, http_face *const *faces, size_t count);

@@ -43,6 +43,7 @@ struct upstream {
     void *user;
     mcp_server *(*engine)(void *engine_user, bay_str agent); /* as in upstream_options */
     void *engine_user;
+    bay_str via;
     upstream_state state;
     bool is_settled;
     size_t open_calls;

@@ -17,6 +17,7 @@ bay_err upstream_init(upstream *self, const upstream_ops *ops, const upstream_op
     self->user = options->user;
     self->engine = options->engine;
     self->engine_user = options->engine_user;
+    self->via = options->via;
     self->name = mem_dup(options->server->name.at, options->server->name.len);
     list_init(&self->watchers);
     buf_init(&self->instructions, UPSTREAM_INSTRUCTIONS_BYTES);

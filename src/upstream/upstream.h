@@ -102,6 +102,7 @@ typedef struct upstream_options {
      * link; NULL: it is not there. */
     mcp_server *(*engine)(void *engine_user, bay_str agent);
     void *engine_user;
+    bay_str via; /* Via of requests to URLs: the gateway's name, borrowed; "": none */
 } upstream_options;
 
 enum { UPSTREAM_ERROR_BYTES = 240, UPSTREAM_MAX_WAITING = 10000 };

@@ -116,7 +116,7 @@ static void on_request(void *user, http_exchange *exchange)
     self->posts++;
     self->seen[0] = '\0';
     static const char *const names[] = {"Authorization", "A2A-Version", "A2A-Extensions",
-                                        "traceparent", "tracestate"};
+                                        "traceparent",   "tracestate",  "Via"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         note(self, exchange, names[i]);
     }
@@ -167,7 +167,8 @@ typedef struct caller {
     json_doc params;
     int ended; /* how often: once */
     int events;
-    int slow_after; /* says BAY_AGAIN for this event and what follows; 0: never */
+    const char *via; /* that it came with; NULL: none */
+    int slow_after;  /* says BAY_AGAIN for this event and what follows; 0: never */
     char result[2048];
     a2a_fault fault;
 } caller;
@@ -201,7 +202,10 @@ static void caller_fail(a2a_call *call, const a2a_fault *fault)
 
 static bay_str caller_field(a2a_call *call, bay_str name)
 {
-    (void)call;
+    const caller *self = CONTAINER_OF(call, caller, call);
+    if (str_eq(name, STR("via"))) {
+        return self->via != NULL ? str_of(self->via) : (bay_str){NULL, 0};
+    }
     return str_eq(name, STR("tracestate")) ? STR("v=1") : (bay_str){NULL, 0};
 }
 
@@ -335,6 +339,33 @@ static void a_call_waits_for_the_card_and_goes_out_as_it_says(void **state)
     assert_int_equal(told.version, A2A_1_0);
     arena_fini(&one.memory);
     rig_close(&self);
+}
+
+/* Whoever gets it back knows that it was here. */
+static void whom_a_call_came_through_is_passed_on(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *received, *sent;
+    } cases[] = {
+        {"patchbay-1", NULL, "Via=1.1 patchbay-1;"},
+        {"patchbay-1", "1.0 fred (a, b)", "Via=1.0 fred (a, b), 1.1 patchbay-1;"},
+        {"patchbay-1", "a b,a b,a b,a b,a b,a b,a b,a b,a b,a b,a b", ";Via=1.1 patchbay-1;"},
+        {"", "1.0 fred", NULL}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        rig self;
+        caller one;
+        assert_int_equal(rig_open(&self), BAY_OK);
+        self.public.via = str_of(cases[i].name);
+        assert_true(caller_init(&one, A2A_SEND_MESSAGE, SEND));
+        one.via = cases[i].received;
+        begin(&self, &one);
+        turn_until(&self, &one.ended, 1);
+        assert_non_null(strstr(self.script.seen, cases[i].sent != NULL ? cases[i].sent : "1.0"));
+        assert_true(cases[i].sent != NULL || strstr(self.script.seen, "Via=") == NULL);
+        arena_fini(&one.memory);
+        rig_close(&self);
+    }
 }
 
 static void credentials_stay_with_the_host_they_are_for(void **state)
@@ -750,6 +781,7 @@ int main(void)
         cmocka_unit_test(a_card_that_was_signed_stays_signed),
         cmocka_unit_test(keys_that_cannot_be_read_are_said_at_once),
         cmocka_unit_test(an_agent_that_cannot_be_had_is_left_alone),
+        cmocka_unit_test(whom_a_call_came_through_is_passed_on),
         cmocka_unit_test(credentials_stay_with_the_host_they_are_for),
         cmocka_unit_test(a_call_waits_for_the_card_and_goes_out_as_it_says),
         cmocka_unit_test(a_card_that_leads_back_is_refused),

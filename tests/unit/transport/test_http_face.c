@@ -241,6 +241,54 @@ static void every_path_has_its_answer(void **state)
     rig_close(&rig);
 }
 
+/* Whoever gets its own request back says so, before anything is done for it. */
+static void a_loop_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *fields;
+        int status;
+        const char *text;
+    } cases[] = {
+        {"Via: 1.1 me\r\n", 508, "a loop"},
+        {"Via: 1.1 you, 1.1 ME (x)\r\n", 508, "a loop"},
+        {"Via: 1.1 you\r\nVia: 1.1 me\r\n", 508, "a loop"},
+        {"Via: 1.1 a,1.1 a,1.1 a,1.1 a,1.1 a,1.1 a\r\nVia: 1.1 a,1.1 a,1.1 a,1.1 a,1.1 a\r\n", 508,
+         "too many gateways"},
+        {"Via: 1.1 you (1.1 me)\r\n", 200, "result"},
+        {"", 200, "result"},
+    };
+    http_face_options options = {.is_loopback = true, .via = STR("me")};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        server_rig rig;
+        char fields[512];
+        wire_client client;
+        rig_open(&rig, &options, 0);
+        snprintf(fields, sizeof(fields), MODERN_FIELDS "%s", cases[i].fields);
+        wire_exchange(&client, rig.loop, port_of(&rig), "POST", "/mcp", fields, MODERN_CALL);
+        assert_int_equal(client.status, cases[i].status);
+        assert_true(wire_body_has(&client, cases[i].text));
+        assert_int_equal(rig.service.calls, cases[i].status == 200);
+        wire_close(&client);
+        rig_close(&rig);
+    }
+    server_rig rig;
+    wire_client client;
+    rig_open(&rig, &options, 0);
+    wire_exchange(&client, rig.loop, port_of(&rig), "POST", "/a.B/C",
+                  "Content-Type: application/grpc+proto\r\nVia: 2 me\r\n", "x");
+    assert_int_equal(client.status, 200);
+    assert_true(wire_head_has(&client, "grpc-status: 9\r\n"));
+    wire_close(&client);
+    rig_close(&rig);
+    rig_open(&rig, NULL, 0); /* a server that is no gateway does not look at it */
+    wire_exchange(&client, rig.loop, port_of(&rig), "POST", "/mcp", MODERN_FIELDS "Via: 1.1 me\r\n",
+                  MODERN_CALL);
+    assert_int_equal(client.status, 200);
+    wire_close(&client);
+    rig_close(&rig);
+}
+
 static void a_session_is_opened_and_deleted(void **state)
 {
     server_rig rig;
@@ -517,6 +565,7 @@ int main(void)
         cmocka_unit_test(a_preflight_is_for_allowed_origins),
         cmocka_unit_test(replies_carry_the_origin),
         cmocka_unit_test(every_path_has_its_answer),
+        cmocka_unit_test(a_loop_is_refused),
         cmocka_unit_test(a_session_is_opened_and_deleted),
         cmocka_unit_test(quiet_streams_are_kept_alive),
         cmocka_unit_test(list_changes_reach_the_standing_stream),

@@ -1,0 +1,69 @@
+#include "wire/via.h"
+
+/* Up to the next comma outside of a comment; comments may stand inside each other. */
+static bay_str next_entry(bay_str *rest)
+{
+    size_t depth = 0;
+    size_t end = 0;
+    for (; end < rest->len; end++) {
+        char c = rest->at[end];
+        if (c == '\\' && depth > 0) {
+            end += end + 1 < rest->len;
+        } else if (c == '(') {
+            depth++;
+        } else if (c == ')') {
+            depth -= depth > 0;
+        } else if (c == ',' && depth == 0) {
+            break;
+        }
+    }
+    bay_str entry = str_head(*rest, end);
+    *rest = str_from(*rest, end + 1);
+    return str_trim(entry);
+}
+
+static size_t word_end(bay_str text)
+{
+    size_t end = 0;
+    while (end < text.len && text.at[end] != ' ' && text.at[end] != '\t' && text.at[end] != '(') {
+        end++;
+    }
+    return end;
+}
+
+/* received-protocol RWS received-by [ RWS comment ] */
+static bay_str received_by(bay_str entry)
+{
+    bay_str rest = str_trim(str_from(entry, word_end(entry)));
+    return str_head(rest, word_end(rest));
+}
+
+via_verdict via_read(via_seen *seen, bay_str value, bay_str name)
+{
+    seen->bytes += value.len <= VIA_BYTES ? value.len : VIA_BYTES + 1;
+    if (seen->bytes > VIA_BYTES) {
+        return VIA_TOO_LONG;
+    }
+    while (value.len > 0) {
+        bay_str entry = next_entry(&value);
+        if (entry.len == 0) {
+            continue;
+        }
+        if (str_eq_nocase(received_by(entry), name)) {
+            return VIA_LOOP;
+        }
+        seen->entries++;
+    }
+    return seen->entries > VIA_ENTRIES ? VIA_TOO_LONG : VIA_FINE;
+}
+
+void via_write(buf *out, bay_str received, bay_str name)
+{
+    bay_str before = str_trim(received);
+    if (before.len > 0) {
+        buf_str(out, before);
+        buf_lit(out, ", ");
+    }
+    buf_lit(out, "1.1 ");
+    buf_str(out, name);
+}

@@ -1,0 +1,88 @@
+/* What the gateway says where it has nothing, and to requests that it sent itself. */
+#include "support/gateway_rig.h"
+
+static void expect(gateway_rig *rig, const char *verb, const char *path, const char *fields,
+                   int status, const char *part)
+{
+    client one;
+    char text[900];
+    client_open(&one, rig);
+    (void)snprintf(text, sizeof(text),
+                   "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+                   "Accept: application/json, text/event-stream\r\nContent-Length: 2\r\n%s\r\n{}",
+                   verb, path, fields);
+    assert_true(client_send(&one, text));
+    assert_int_equal(client_reply(&one), status);
+    if (client_find(&one, part) == NULL) {
+        print_error("%s %s: wanted %s\ncame: %.*s\n", verb, path, part, (int)one.got.len,
+                    one.got.at);
+    }
+    assert_non_null(client_find(&one, part));
+    assert_null(client_find(&one, "hidden"));
+    client_close(&one);
+}
+
+static void what_is_not_there_is_named_and_nothing_else(void **state)
+{
+    (void)state;
+    gateway_rig rig;
+    rig_open(&rig, "{'mcpServers':{" RIG_SERVER("hidden", "stdio", "good", "") "}}", 1);
+    wait_until(atomic_load(&rig.started) == 1);
+    expect(&rig, "POST", "/mcp/nobody", "", 404,
+           "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32600,\"message\":\"this gateway has no "
+           "server \\\"nobody\\\" (path /mcp/NAME");
+    expect(&rig, "GET", "/mcp/nobody/sse", "", 404, "no server \\\"nobody\\\"");
+    expect(&rig, "GET", "/mcp/", "", 404, "no server \\\"\\\"");
+    expect(&rig, "POST", "/mcp/@nobody", "", 404, "no profile \\\"nobody\\\"");
+    expect(&rig, "POST", "/a2a/nobody", "", 404, "this gateway has no agent \\\"nobody\\\"");
+    expect(&rig, "GET", "/a2a/nobody/.well-known/agent-card.json", "", 404,
+           "has no agent \\\"nobody\\\"");
+    expect(&rig, "GET", "/.well-known/agent-card.json", "", 404, "has no card of its own");
+    expect(&rig, "GET", "/.well-known/agent.json", "", 404, "has no card of its own");
+    expect(&rig, "GET", "/mcp/%22%3Cscript%3E", "", 404, "%22%3Cscript%3E\\\"");
+    rig_close(&rig);
+}
+
+/* An upstream that is this gateway itself, as behind a balancer that nobody thought of. */
+static void its_own_requests_are_refused(void **state)
+{
+    (void)state;
+    gateway_rig rig;
+    char text[400];
+    char fields[80];
+    rig_open(&rig, "{'mcpServers':{" RIG_SERVER("one", "stdio", "good", "") "}}", 2);
+    wait_until(atomic_load(&rig.started) == 1);
+    (void)snprintf(fields, sizeof(fields), "Via: 1.1 %s\r\n", rig.gateway->via);
+    expect(&rig, "POST", "/mcp", fields, 508, "a loop");
+    expect(&rig, "POST", "/a2a/any", fields, 508, "a loop");
+    (void)snprintf(
+        text, sizeof(text),
+        "{'mcpServers':{" RIG_SERVER("one", "stdio", "good", "") ",'self':{'url':"
+                                                                 "'http://127.0.0.1:%u/mcp'}}}",
+        gateway_port(rig.gateway));
+    rig_configure(&rig, text);
+    rig_ask_reload(&rig);
+    wait_until(atomic_load(&rig.reloaded) == 1);
+    client one;
+    client_open(&one, &rig);
+    client_call(&one, "self.one.good");
+    (void)client_reply(&one);
+    assert_non_null(client_find(&one, "a loop: this request has come through this gateway before"));
+    client_close(&one);
+    expect_call(&rig, "one.good", "good");
+    rig_close(&rig);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_not_there_is_named_and_nothing_else),
+        cmocka_unit_test(its_own_requests_are_refused),
+    };
+    loop *warm = NULL; /* what libuv opens once is open before anything is counted */
+    if (loop_new(&warm) != BAY_OK) {
+        return 1;
+    }
+    loop_free(warm);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
