@@ -67,6 +67,22 @@ static void a_card_leads_no_nearer_than_its_own_host(void **state)
     agents_guard_fini(&self);
 }
 
+/* What is known of an agent that stands on this machine holds until it is seen elsewhere. */
+static void who_is_here(void **state)
+{
+    (void)state;
+    agents_settings settings = {.name = STR("far"), .url = STR("https://agent.example/x")};
+    agents_guard self = seen_at(&settings, NULL, NULL);
+    assert_false(agents_guard_is_here(&self)); /* never seen */
+    assert_true(may(&self, "agent.example", "127.0.0.1"));
+    assert_true(agents_guard_is_here(&self));
+    assert_true(may(&self, "agent.example", "10.0.0.1"));
+    assert_false(agents_guard_is_here(&self));
+    assert_true(may(&self, "agent.example", "::1"));
+    assert_false(agents_guard_is_here(&self));
+    agents_guard_fini(&self);
+}
+
 static void the_configuration_may_say_more(void **state)
 {
     (void)state;
@@ -103,6 +119,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_card_leads_no_nearer_than_its_own_host),
+        cmocka_unit_test(who_is_here),
         cmocka_unit_test(the_configuration_may_say_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
