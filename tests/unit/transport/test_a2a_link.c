@@ -641,6 +641,49 @@ static void nothing_is_told_while_it_pauses(void **state)
     }
 }
 
+/* A task that comes back is two events, and the first of them has the receiver pause. */
+static const agent_step two_at_once[] = {
+    CUT_FIRST,
+    {.expects = "SubscribeToTask",
+     .body = EVENT(
+         "{\"task\":" TASK_WITH("COMPLETED", ARTIFACTS(PART("a") "," PART("b") "," PART("c"))) "}"),
+     .is_stream = true},
+};
+#define TWO_TOLD                                                                                   \
+    TASK("WORKING")                                                                                \
+    "\n" CHUNK(PART("a") "," PART("b")) "\n" APPEND(PART("c")) "\n" STATUS(                        \
+        "COMPLETED") "\nlast\nend\n"
+
+/* Goes on after each pause. */
+static void finish_resuming(rig *self)
+{
+    while (!self->is_over) {
+        a2a_link_resume(self->call);
+        (void)loop_turn(self->loop, -1);
+    }
+}
+
+static void what_waited_is_told_after_the_pause(void **state)
+{
+    (void)state;
+    static rig self;
+    rig_start(&self, two_at_once, 2);
+    self.pauses_at = 3;
+    assert_int_equal(rig_open(&self, A2A_1_0, A2A_JSONRPC), BAY_OK);
+    assert_int_equal(ask(&self, A2A_SEND_STREAMING_MESSAGE, MESSAGE), BAY_OK);
+    while (self.events < 3) {
+        (void)loop_turn(self.loop, -1);
+    }
+    for (int i = 0; i < 20; i++) {
+        (void)loop_turn(self.loop, 0);
+    }
+    assert_int_equal(self.events, 3);
+    finish_resuming(&self);
+    assert_told(&self, TWO_TOLD);
+    rig_close(&self);
+    scripted_agent_stop(&self.agent);
+}
+
 static void it_may_be_ended_anywhere(void **state)
 {
     (void)state;
@@ -687,26 +730,34 @@ static void requests_that_are_wrong_are_refused(void **state)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static void memory_may_fail_anywhere(void **state)
+static void sweep(const agent_step *steps, int pauses_at, const char *told)
 {
-    (void)state;
     static rig self;
     memset(&self, 0, sizeof(self));
     for (size_t at = 0;; at++) {
-        rig_start(&self, cut_steps, 2);
+        rig_start(&self, steps, 2);
         if (!failing_memory_start(at)) {
             scripted_agent_end(&self.agent);
+            assert_true(at > 40);
             break;
         }
+        self.pauses_at = pauses_at;
         if (rig_open(&self, A2A_1_0, A2A_JSONRPC) == BAY_OK &&
             ask(&self, A2A_SEND_STREAMING_MESSAGE, MESSAGE) == BAY_OK) {
-            finish(&self);
-            assert_true(self.err != BAY_OK || strcmp(self.log, CUT_TOLD) == 0);
+            finish_resuming(&self);
+            assert_true(self.err != BAY_OK || strcmp(self.log, told) == 0);
         }
         rig_close(&self);
         failing_memory_check();
         scripted_agent_end(&self.agent);
     }
+}
+
+static void memory_may_fail_anywhere(void **state)
+{
+    (void)state;
+    sweep(cut_steps, 0, CUT_TOLD);
+    sweep(two_at_once, 3, TWO_TOLD);
 }
 
 int main(void)
@@ -734,6 +785,7 @@ int main(void)
         cmocka_unit_test(a_finished_stream_is_left),
         cmocka_unit_test(an_answer_in_place_of_a_stream_is_its_first_event),
         cmocka_unit_test(nothing_is_told_while_it_pauses),
+        cmocka_unit_test(what_waited_is_told_after_the_pause),
         cmocka_unit_test(it_may_be_ended_anywhere),
         cmocka_unit_test(requests_that_are_wrong_are_refused),
         cmocka_unit_test(memory_may_fail_anywhere),
