@@ -42,17 +42,51 @@ static void defuse(char *text)
     }
 }
 
+enum { LINE_BYTES = 1024 };
+
+static void tell(log_level level, const char *component, char *text)
+{
+    defuse(text);
+    const log_target *target = current_target();
+    target->sink(target->user, level, component, text);
+}
+
 void log_write(log_level level, const char *component, const char *format, ...)
 {
     if (!log_wants(level)) {
         return;
     }
-    char text[1024];
+    char text[LINE_BYTES];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    defuse(text);
-    const log_target *target = current_target();
-    target->sink(target->user, level, component, text);
+    tell(level, component, text);
+}
+
+void log_write_paced(log_pace *pace, uint64_t now_ms, log_level level, const char *component,
+                     const char *format, ...)
+{
+    if (!log_wants(level)) {
+        return;
+    }
+    if (now_ms < pace->next_ms && pace->next_ms - now_ms <= LOG_PACE_MS) {
+        pace->left_out++;
+        return;
+    }
+    char line[LINE_BYTES];
+    char text[LINE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof(line), format, arguments);
+    va_end(arguments);
+    if (pace->left_out > 0) {
+        snprintf(text, sizeof(text), "%.900s (and %llu times before, since the last such line)",
+                 line, (unsigned long long)pace->left_out);
+    } else {
+        snprintf(text, sizeof(text), "%s", line);
+    }
+    pace->next_ms = now_ms + LOG_PACE_MS;
+    pace->left_out = 0;
+    tell(level, component, text);
 }

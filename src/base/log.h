@@ -30,6 +30,17 @@ const log_target *log_direct(const log_target *target);
 bool log_wants(log_level level);
 void log_write(log_level level, const char *component, const char *format, ...) BAY_PRINTF(3, 4);
 
+/* Lines of one kind that may come in floods, as of a full disk: the first of LOG_PACE_MS is
+ * written, the next one says how many were left out. Zeroed at first; one thread's at a time. */
+enum { LOG_PACE_MS = 10000 };
+typedef struct log_pace {
+    uint64_t next_ms; /* 0: none was written yet */
+    uint64_t left_out;
+} log_pace;
+/* `now_ms`: of any clock, the same one each time; one that was set back ends the wait. */
+void log_write_paced(log_pace *pace, uint64_t now_ms, log_level level, const char *component,
+                     const char *format, ...) BAY_PRINTF(5, 6);
+
 #define LOG(level, component, ...)                                                                 \
     do {                                                                                           \
         if (log_wants(level)) {                                                                    \

@@ -3,6 +3,7 @@
 #define SDK_AGENT_PUSH_PARTS_H
 
 #include "base/list.h"
+#include "base/log.h"
 #include "net/address.h"
 #include "net/http_client.h"
 #include "sdk/agent_push.h"
@@ -38,6 +39,7 @@ struct agent_push {
     a2a_push_limits limits;
     loop_timer wake;
     uint64_t dead;
+    log_pace complaints;
     uint32_t store_calls; /* the store will call back so often */
     uint32_t takes;
     list ending;        /* takes whose ends are told in a later turn */

@@ -35,8 +35,8 @@ static void on_changed(void *user, const store_result *result)
 {
     agent_push *self = user;
     if (result->err != BAY_OK && result->err != BAY_CANCELLED && result->err != BAY_NOTFOUND) {
-        LOG(LOG_WARN, "push", "a notification's row could not be changed: %s",
-            bay_err_text(result->err));
+        log_write_paced(&self->complaints, loop_time_ms(), LOG_WARN, "push",
+                        "a notification's row could not be changed: %s", bay_err_text(result->err));
     }
     self->store_calls--;
     push_release(self);
@@ -47,7 +47,8 @@ static void started(agent_push *self, bay_err err)
     if (err == BAY_OK) {
         self->store_calls++;
     } else {
-        LOG(LOG_WARN, "push", "a notification is not kept for a restart: %s", bay_err_text(err));
+        log_write_paced(&self->complaints, loop_time_ms(), LOG_WARN, "push",
+                        "a notification is not kept for a restart: %s", bay_err_text(err));
     }
 }
 

@@ -68,6 +68,7 @@ struct agent_store {
     store *store;
     uint32_t doing; /* operations under way */
     loading *loading;
+    log_pace complaints;
     size_t name_len;
     char name[AGENT_STORE_NAME_BYTES];
 };
@@ -272,8 +273,9 @@ static void removed(void *user, const store_result *result)
     agent_store *self = user;
     self->doing--;
     if (result->err != BAY_OK && result->err != BAY_NOTFOUND && result->err != BAY_CANCELLED) {
-        LOG(LOG_WARN, "agent", "a task that has ended could not be removed from the store: %s",
-            bay_err_text(result->err));
+        log_write_paced(&self->complaints, loop_time_ms(), LOG_WARN, "agent",
+                        "a task that has ended could not be removed from the store: %s",
+                        bay_err_text(result->err));
     }
 }
 

@@ -16,6 +16,7 @@
 #define SDK_TASK_PARTS_H
 
 #include "base/list.h"
+#include "base/log.h"
 #include "sdk/server_parts.h"
 #include "store/store.h"
 
@@ -103,6 +104,7 @@ struct bay_tasks {
     bool is_scanning;
     bool is_ending;
     bool is_closed;
+    log_pace complaints; /* of the store */
 };
 
 /* task_record.c */

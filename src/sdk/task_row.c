@@ -195,7 +195,8 @@ static void renounce(task *self, bay_err err)
     tasks *of = self->of;
     bay_call *call = self->call;
     mcp_request *request = self->waiting;
-    LOG(LOG_ERROR, "tasks", "a task cannot be stored: %s", bay_err_text(err));
+    log_write_paced(&of->complaints, loop_time_ms(), LOG_ERROR, "tasks",
+                    "a task cannot be stored: %s", bay_err_text(err));
     self->waiting = NULL;
     self->is_lost = true;
     sdk_task_leave_lease(of, self->record.id);
@@ -268,8 +269,9 @@ static bay_err write_row(task *self, buf *out)
 static void tell_failure(task *self, bay_err err)
 {
     if (!self->has_failed) {
-        LOG(LOG_ERROR, "tasks", "task %s cannot be stored: %s; again and again from now on",
-            self->id, bay_err_text(err));
+        log_write_paced(&self->of->complaints, loop_time_ms(), LOG_ERROR, "tasks",
+                        "task %s cannot be stored: %s; again and again from now on", self->id,
+                        bay_err_text(err));
     }
     self->has_failed = true;
 }

@@ -2,6 +2,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "net/loop.h"
 #include "store/sqlite_file.h"
 
 static sqlite_file *file_of(store_engine *engine)
@@ -43,7 +44,8 @@ static bay_err break_off(sqlite_file *self, int code)
         err = BAY_IO; /* an operation's caller did nothing wrong */
     }
     if (err != BAY_TIMEOUT) {
-        LOG(LOG_ERROR, "store", "SQLite: %s (%d)", sqlite3_errstr(code), code);
+        log_write_paced(&self->complaints, loop_time_ms(), LOG_ERROR, "store", "SQLite: %s (%d)",
+                        sqlite3_errstr(code), code);
     }
     self->broken = err;
     return err;

@@ -8,6 +8,7 @@
 
 #include <sqlite3.h>
 
+#include "base/log.h"
 #include "store/back.h"
 
 enum {
@@ -38,6 +39,7 @@ typedef struct sqlite_file {
     store_totals committed;
     bool is_full;   /* the present value of synchronous */
     bay_err broken; /* of the group under way */
+    log_pace complaints;
     /* Asked when another process holds the lock: false gives up. Sleeps meanwhile. */
     bool (*wait)(void *user, int tries);
     void *wait_user;

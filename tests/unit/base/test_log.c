@@ -96,9 +96,35 @@ static void a_long_line_is_cut(void **state)
     assert_int_equal(strlen(seen.text), 1023);
 }
 
+static void floods_are_counted(void **state)
+{
+    (void)state;
+    log_pace pace = {0};
+    log_write_paced(&pace, 5, LOG_DEBUG, "test", "%d", 0); /* nobody wants it: it does not count */
+    assert_int_equal(seen.lines, 0);
+    log_write_paced(&pace, 5, LOG_WARN, "test", "full %d", 1);
+    assert_int_equal(seen.lines, 1);
+    assert_string_equal(seen.text, "full 1");
+    for (uint64_t now = 5; now < 5 + LOG_PACE_MS; now += 1000) {
+        log_write_paced(&pace, now, LOG_WARN, "test", "full %d", 2);
+    }
+    assert_int_equal(seen.lines, 1);
+    log_write_paced(&pace, 5 + LOG_PACE_MS, LOG_WARN, "test", "full\n%d", 3);
+    assert_int_equal(seen.lines, 2);
+    assert_string_equal(seen.text, "full?3 (and 10 times before, since the last such line)");
+    log_write_paced(&pace, 4, LOG_WARN, "test", "%01200d", 4); /* the clock was set back */
+    assert_int_equal(seen.lines, 3);
+    assert_int_equal(strlen(seen.text), 1023);
+    log_write_paced(&pace, 5, LOG_WARN, "test", "again");
+    assert_int_equal(seen.lines, 3);
+    log_write_paced(&pace, 4 + LOG_PACE_MS, LOG_WARN, "test", "again");
+    assert_string_equal(seen.text, "again (and 1 times before, since the last such line)");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(floods_are_counted, listen_to_info, listen_to_nothing),
         cmocka_unit_test_setup_teardown(without_a_sink_nothing_happens, listen_to_info,
                                         listen_to_nothing),
         cmocka_unit_test_setup_teardown(too_verbose_is_not_even_formatted, listen_to_info,

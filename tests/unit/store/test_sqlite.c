@@ -5,9 +5,12 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/log.h"
 #include "base/str.h"
 
 #define T STR("t")
@@ -542,6 +545,46 @@ static void an_operation_fails_alone(void **state)
 }
 
 /* More than the thread holds for the loop at once: it waits, and loses nothing. */
+static atomic_int complaints;
+
+static void count_complaint(void *user, log_level level, const char *component, const char *text)
+{
+    (void)user;
+    (void)level;
+    (void)component;
+    atomic_fetch_add(&complaints, strstr(text, "SQLite: ") == text);
+}
+
+/* Each operation fails with an error; the log tells of it once in a while. */
+static void a_full_disk_is_not_a_flood_of_lines(void **state)
+{
+    enum { TRIES = 20, VALUE = 100000 };
+    store_rig *rig = *state;
+    struct rlimit before;
+    static char value[VALUE + 1];
+    answer a = {0};
+    memset(value, 'v', VALUE);
+    rig_open(rig);
+    rig_set(rig, "k", "v");
+    atomic_store(&complaints, 0);
+    log_set_sink(count_complaint, NULL, LOG_DEBUG);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    struct rlimit tight = {.rlim_cur = VALUE, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
+    for (int i = 0; i < TRIES; i++) {
+        char key[12];
+        snprintf(key, sizeof(key), "%d", i);
+        assert_int_not_equal(rig_put(rig, &a, key, value, STORE_ANY, 0), BAY_OK);
+    }
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    (void)signal(SIGXFSZ, handler);
+    log_set_sink(NULL, NULL, LOG_DEBUG);
+    assert_int_equal(atomic_load(&complaints), 1);
+    rig_set(rig, "again", "v"); /* there is room again */
+    answer_clear(&a);
+}
+
 static void large_results_come_in_turn(void **state)
 {
     store_rig *rig = *state;
@@ -615,6 +658,7 @@ int main(void)
         CASE(a_file_locked_for_too_long_is_a_time_out),
         CASE(closing_does_not_wait_for_a_lock),
         CASE(an_operation_fails_alone),
+        CASE(a_full_disk_is_not_a_flood_of_lines),
         CASE(large_results_come_in_turn),
         CASE(many_changes_at_once_are_all_there),
     };
