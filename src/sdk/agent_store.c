@@ -141,12 +141,16 @@ static bay_err put_events(keeping *self, bay_str stream, a2a_event *const *event
     }
     /* Larger than all that is kept: who comes back begins with the task. */
     bool fits = value.len <= AGENT_STORE_BYTES;
+    /* The oldest go many at a time, which is less work. */
+    uint64_t last = a2a_event_sequence(events[count - 1]);
+    bool trims = value.len > AGENT_STORE_LARGE ||
+                 (a2a_event_sequence(events[0]) - 1) / AGENT_STORE_TRIM != last / AGENT_STORE_TRIM;
     bay_err err = value.err;
     if (err == BAY_OK && fits) {
         store_append_request request = {.stream = stream,
                                         .value = buf_view(&value),
-                                        .keep_events = AGENT_STORE_EVENTS,
-                                        .keep_bytes = AGENT_STORE_BYTES,
+                                        .keep_events = trims ? AGENT_STORE_EVENTS : 0,
+                                        .keep_bytes = trims ? AGENT_STORE_BYTES : 0,
                                         .expires_at_ms = loop_time_ms() + AGENT_STORE_EVENTS_MS,
                                         .is_relaxed = true};
         err = store_append(self->of->store, &request, events_done, self);

@@ -19,7 +19,9 @@ enum {
     AGENT_STORE_EVENTS_MS = 3600000, /* how long events are kept for those who come back */
     AGENT_STORE_PAGE = 100,          /* rows that are read at one time */
     AGENT_STORE_BYTES = 1 << 20,     /* of a task's events that are kept … */
-    AGENT_STORE_EVENTS = 1000,       /* … and puts that brought some */
+    AGENT_STORE_EVENTS = 1000,       /* … and puts that brought some … */
+    AGENT_STORE_TRIM = 64,           /* … and until the next so many events came … */
+    AGENT_STORE_LARGE = 16 << 10,    /* … or a put with so many bytes of them */
     AGENT_STORE_PENDING = 1 << 16,   /* puts under way at one time */
     AGENT_STORE_VALUE = 64 << 20,    /* of one row, and of one piece */
     AGENT_STORE_PIECES = 256 << 20,  /* of one task, when it is read */

@@ -3,6 +3,9 @@
  *
  * loop: start ──queue──> thread: begin, rules, commit ──finished──> loop: done
  *
+ * What one turn of the loop starts is handed over at its end, together: so it is one group, and the
+ * thread is woken once.
+ *
  * Invariants
  * - Under `lock`: the two queues, is_posted, is_closing, has_ended. All else of the file is the
  *   thread's from its start to its end.
@@ -38,6 +41,7 @@ typedef struct sqlite_store {
     net_thread thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
+    op_queue started; /* in this turn; the loop's alone */
     op_queue waiting;
     op_queue finished;
     size_t finished_bytes; /* of their results */
@@ -48,6 +52,8 @@ typedef struct sqlite_store {
     uint32_t busy_ms;
     const log_target *log; /* the loop's, for the thread's lines */
     loop_message message;
+    loop_task task;
+    bool ends_with_task; /* the thread has ended, and the task is still to run */
 } sqlite_store;
 
 static void queue_push(op_queue *queue, store_op *op)
@@ -66,6 +72,19 @@ static void queue_push_front(op_queue *queue, store_op *op)
     op->next = queue->first;
     queue->first = op;
     queue->last = queue->last != NULL ? queue->last : op;
+}
+
+static void queue_append(op_queue *queue, op_queue *more)
+{
+    if (more->first != NULL) {
+        if (queue->last != NULL) {
+            queue->last->next = more->first;
+        } else {
+            queue->first = more->first;
+        }
+        queue->last = more->last;
+        *more = (op_queue){0};
+    }
 }
 
 static store_op *queue_pop(op_queue *queue)
@@ -251,6 +270,12 @@ static void thread_main(void *argument)
 
 /* --- the loop's side ------------------------------------------------------------------------- */
 
+static void end(sqlite_store *self)
+{
+    net_thread_join(&self->thread);
+    store_back_closed(&self->base);
+}
+
 static void on_message(void *argument)
 {
     sqlite_store *self = argument;
@@ -266,19 +291,31 @@ static void on_message(void *argument)
     while ((op = queue_pop(&finished)) != NULL) {
         store_op_done(&self->base, op);
     }
-    if (has_ended) {
-        net_thread_join(&self->thread);
-        store_back_closed(&self->base);
+    if (has_ended && self->task.is_queued) {
+        self->ends_with_task = true; /* nobody can call the task off */
+    } else if (has_ended) {
+        end(self);
     }
+}
+
+static void hand_over(void *argument)
+{
+    sqlite_store *self = argument;
+    if (self->ends_with_task) {
+        end(self);
+        return;
+    }
+    pthread_mutex_lock(&self->lock);
+    queue_append(&self->waiting, &self->started);
+    pthread_cond_signal(&self->wake);
+    pthread_mutex_unlock(&self->lock);
 }
 
 static void sqlite_start(store *base, store_op *op)
 {
     sqlite_store *self = (sqlite_store *)base;
-    pthread_mutex_lock(&self->lock);
-    queue_push(&self->waiting, op);
-    pthread_cond_signal(&self->wake);
-    pthread_mutex_unlock(&self->lock);
+    queue_push(&self->started, op);
+    loop_defer(base->loop, &self->task);
 }
 
 static void sqlite_close(store *base)
@@ -351,6 +388,7 @@ bay_err store_open_sqlite(loop *on_loop, bay_str path, const store_options *opti
     }
     self->base.options = store_options_of(options);
     self->message = (loop_message){.function = on_message, .argument = self};
+    self->task = (loop_task){.function = hand_over, .argument = self};
     self->log = loop_log(on_loop);
     bay_err err = make_lock(self);
     if (err != BAY_OK) {
