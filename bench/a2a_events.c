@@ -2,16 +2,20 @@
  * that reads many such streams and compares. Both on one machine, so on one clock.
  *
  *     a2a_events agent --http 127.0.0.1:0
+ *     a2a_events hop PORT
+ *         passes bytes on to that port and back, unseen: what any hop costs
  *     a2a_events load PORT PATH STREAMS EVENTS_PER_SECOND SECONDS
  *         prints "events=N p50_us=… p99_us=… worst_us=…" */
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -92,6 +96,86 @@ static int run_agent(int argc, char **argv)
     bay_agent_skill(agent, "events", "Events", "The time, again and again.", events, NULL);
     bay_agent_on_loop(agent);
     return bay_agent_main(agent, argc, argv);
+}
+
+/* ---- the hop ----------------------------------------------------------------------------------
+ */
+
+enum { MOST_HOPS = 4 * MOST_STREAMS, HOPS_AT_ONCE = 256 };
+
+static struct {
+    int listener;
+    int poll;
+    struct sockaddr_in to;
+    int other[MOST_HOPS]; /* by descriptor; 0: it has none */
+} hop;
+
+static void watch(int fd)
+{
+    int yes = 1;
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+    (void)epoll_ctl(hop.poll, EPOLL_CTL_ADD, fd, &event);
+}
+
+static void accept_one(void)
+{
+    int from = accept4(hop.listener, NULL, NULL, SOCK_CLOEXEC);
+    int onward = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (from < 0 || onward < 0 || from >= MOST_HOPS || onward >= MOST_HOPS ||
+        connect(onward, (struct sockaddr *)&hop.to, sizeof(hop.to)) != 0) {
+        exit(1);
+    }
+    hop.other[from] = onward;
+    hop.other[onward] = from;
+    watch(from);
+    watch(onward);
+}
+
+static void pass_on(int fd)
+{
+    static char bytes[BUFFER];
+    if (hop.other[fd] == 0) {
+        return; /* it went with the other, in this very turn */
+    }
+    ssize_t got = recv(fd, bytes, sizeof(bytes), 0);
+    if (got <= 0 || send(hop.other[fd], bytes, (size_t)got, MSG_NOSIGNAL) != got) {
+        int other = hop.other[fd];
+        hop.other[fd] = hop.other[other] = 0;
+        close(fd);
+        close(other);
+    }
+}
+
+static int run_hop(int port)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(at);
+    hop.to = at;
+    hop.to.sin_port = htons((uint16_t)port);
+    hop.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    hop.poll = epoll_create1(EPOLL_CLOEXEC);
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = hop.listener};
+    if (bind(hop.listener, (struct sockaddr *)&at, sizeof(at)) != 0 ||
+        listen(hop.listener, MOST_STREAMS) != 0 ||
+        getsockname(hop.listener, (struct sockaddr *)&at, &len) != 0 ||
+        epoll_ctl(hop.poll, EPOLL_CTL_ADD, hop.listener, &event) != 0) {
+        perror("a2a_events");
+        return 1;
+    }
+    printf("%d\n", ntohs(at.sin_port));
+    (void)fflush(stdout);
+    for (;;) {
+        struct epoll_event ready[HOPS_AT_ONCE];
+        int count = epoll_wait(hop.poll, ready, HOPS_AT_ONCE, -1);
+        for (int i = 0; i < count; i++) {
+            if (ready[i].data.fd == hop.listener) {
+                accept_one();
+            } else {
+                pass_on(ready[i].data.fd);
+            }
+        }
+    }
 }
 
 /* ---- the load ---------------------------------------------------------------------------------
@@ -207,9 +291,12 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "agent") == 0) {
         return run_agent(argc - 1, argv + 1);
     }
+    if (argc == 3 && strcmp(argv[1], "hop") == 0) {
+        return run_hop((int)strtol(argv[2], NULL, 10));
+    }
     if (argc != 7 || strcmp(argv[1], "load") != 0) {
-        (void)fprintf(stderr, "usage: a2a_events agent --http ADDRESS | load PORT PATH STREAMS "
-                              "EVENTS_PER_SECOND SECONDS\n");
+        (void)fprintf(stderr, "usage: a2a_events agent --http ADDRESS | hop PORT | load PORT PATH "
+                              "STREAMS EVENTS_PER_SECOND SECONDS\n");
         return 2;
     }
     size_t count = strtoul(argv[4], NULL, 10);
