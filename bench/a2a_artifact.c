@@ -96,6 +96,13 @@ static void on_fail(a2a_call *call, const a2a_fault *fault)
     exit(1);
 }
 
+static bay_str on_field(a2a_call *call, bay_str name)
+{
+    (void)call;
+    (void)name;
+    return (bay_str){NULL, 0};
+}
+
 /* ---- what is measured */
 
 static unsigned long long written_bytes(void)
@@ -177,7 +184,7 @@ static void chunk(const char *words, bool append)
 
 static void run(unsigned long chunks, size_t bytes, uint64_t gap_ms)
 {
-    static const a2a_call_ops ops = {on_result, on_event, on_end, on_fail, NULL};
+    static const a2a_call_ops ops = {on_result, on_event, on_end, on_fail, on_field};
     static const char params[] = "{\"message\":{\"messageId\":\"m\",\"role\":\"ROLE_USER\","
                                  "\"parts\":[{\"text\":\"go on\"}]}}";
     arena memory;

@@ -164,7 +164,14 @@ static void on_result(a2a_call *call, bay_str json)
     (void)json;
 }
 
-static const a2a_call_ops ops = {on_result, on_event, on_end, on_fail, NULL};
+static bay_str on_field(a2a_call *call, bay_str name)
+{
+    (void)call;
+    (void)name;
+    return (bay_str){NULL, 0};
+}
+
+static const a2a_call_ops ops = {on_result, on_event, on_end, on_fail, on_field};
 
 static void start(stream *at, a2a_method method, uint64_t last_event_id)
 {
@@ -492,7 +499,7 @@ static void on_page(a2a_call *call, bay_str json)
 
 static size_t look_at_all(const clients *all)
 {
-    static const a2a_call_ops list_ops = {on_page, on_event, on_end, on_fail, NULL};
+    static const a2a_call_ops list_ops = {on_page, on_event, on_end, on_fail, on_field};
     listing at = {.all = all};
     open_agent(all->path);
     a2a_agent_tick(self.engine);

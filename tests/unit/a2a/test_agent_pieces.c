@@ -318,6 +318,36 @@ static void keeps_what_completes_at_once_in_its_row(void **state)
     rig_free(r);
 }
 
+/* As the releases before wrote them: all in one row. What is long in it leaves it. */
+static void reads_rows_that_are_whole(void **state)
+{
+    static const char head[] =
+        "{\"v\":1,\"revision\":4,\"order\":1,\"pushed\":0,\"principal\":\"ann\",\"task\":{"
+        "\"id\":\"" TASK_1 "\",\"contextId\":\"c\",\"status\":{\"state\":\"TASK_STATE_WORKING\","
+        "\"timestamp\":\"2023-11-14T22:13:20Z\"},\"artifacts\":[{\"artifactId\":\"a\",\"parts\":[{"
+        "\"text\":\"";
+    static const char tail[] =
+        "\"}]}],\"history\":[{\"messageId\":\"1\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":"
+        "\"hi\"}]}]},\"complete\":[],\"turns\":[{\"request\":{\"message\":{\"messageId\":\"1\","
+        "\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"hi\"}]}},\"traceparent\":\"\","
+        "\"extensions\":\"\",\"isNew\":true,\"isBegun\":true}]}";
+    (void)state;
+    rig *r = rig_new_keeping();
+    r->turn = rig_hold;
+    char *row = json_of(head, 10 * LONG, 'o', tail);
+    const a2a_kept_task kept = {.row = str_of(row)};
+    assert_int_equal(a2a_agent_restore(r->agent, &kept, true), BAY_OK);
+    a2a_agent_tick(r->agent);
+    assert_int_equal(r->turns, 1);
+    assert_int_equal(add(r->held, "a", 10, 'p', true, false), BAY_OK);
+    assert_int_equal(pieces_of(r), 1);
+    assert_in_range(r->rows[0].pieces[0].len, 10 * LONG, 11 * LONG);
+    assert_in_range(r->rows[0].row_len, 100, 2000);
+    assert_survives(r);
+    free(row);
+    rig_free(r);
+}
+
 /* ---- long artifacts */
 
 static void writes_what_is_new(void **state)
@@ -630,6 +660,7 @@ int main(void)
         cmocka_unit_test(refuses_the_wrong_version),
         cmocka_unit_test(keeps_small_tasks_in_their_row),
         cmocka_unit_test(keeps_what_completes_at_once_in_its_row),
+        cmocka_unit_test(reads_rows_that_are_whole),
         cmocka_unit_test(writes_what_is_new),
         cmocka_unit_test(writes_many_small_artifacts_once),
         cmocka_unit_test(replaces_artifacts),
