@@ -5,6 +5,7 @@
 
 #include "a2a/agent_internal.h"
 #include "base/str.h"
+#include "support/failing_memory.h"
 
 enum { UUID = 36, NAMES = 64, SAID = 256 << 10 };
 
@@ -234,6 +235,40 @@ static void takes_no_word_for_a_uuid(void **state)
     rig_free(r);
 }
 
+/* A task begins its context, another joins it, and both go. */
+static void join_and_leave(rig *r)
+{
+    told *first = rig_send(r, RIG_MESSAGE("1", ""));
+    const char *said =
+        first != NULL && first->result != NULL ? strstr(first->result, "\"contextId\":\"") : NULL;
+    char params[512];
+    snprintf(params, sizeof(params), RIG_MESSAGE("2", ",\"contextId\":\"%.36s\""),
+             said != NULL ? said + strlen("\"contextId\":\"") : "");
+    told *second = rig_send(r, params);
+    told *third = rig_send(r, RIG_MESSAGE("3", ""));
+    told *fourth = rig_send(r, RIG_MESSAGE("4", ""));
+    told *all[] = {first, second, third, fourth};
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        assert_true(all[i] == NULL || all[i]->ended == 1);
+        told_free(all[i]);
+    }
+}
+
+static void survives_every_lack_of_memory(void **state)
+{
+    (void)state;
+    for (size_t at = 0; failing_memory_start(at); at++) {
+        rig *r = rig_plain();
+        r->options.id = NULL;
+        r->options.limits.tasks = 2;
+        if (a2a_agent_new(&r->options, &r->agent) == BAY_OK) {
+            join_and_leave(r);
+        }
+        rig_free(r);
+        failing_memory_check();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +277,7 @@ int main(void)
         cmocka_unit_test(leaves_its_context_to_others),
         cmocka_unit_test(receives_messages_of_any_size),
         cmocka_unit_test(takes_no_word_for_a_uuid),
+        cmocka_unit_test(survives_every_lack_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -397,6 +397,17 @@ static void what_fields_say_reaches_the_service(void **state)
          "GetTask|t|alice|||0|", NULL},
         {"traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-x\r\n",
          "GetTask|t|alice|||0|", NULL},
+        {"traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n"
+         "TraceParent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n",
+         "GetTask|t|alice|||0|", NULL}, /* which one? */
+        {"tracesparen: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n"
+         "Last-Event-IX: 5\r\nA2A-Extensionz: urn:one\r\n",
+         "GetTask|t|alice|||0|", NULL}, /* as long as names that count */
+        {"tRACEPARENT: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00\r\n"
+         "last-event-id: 3\r\na2a-extensions: urn:one\r\n",
+         "GetTask|t|alice|urn:one|00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00|3|",
+         "A2A-Extensions: urn:one\r\n"},
+        {"Last-Event-ID: 8\r\nLast-Event-ID: 9\r\n", "GetTask|t|alice|||8|", NULL},
         {"Last-Event-ID: 17\r\n", "GetTask|t|alice|||17|", NULL},
         {"Last-Event-ID: -17\r\n", "GetTask|t|alice|||0|", NULL},
         {"A2A-Extensions: urn:two, urn:three\r\n", "GetTask|t|alice|urn:two, urn:three||0|",
