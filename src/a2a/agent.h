@@ -156,6 +156,7 @@ bay_str a2a_turn_context_id(const a2a_turn *self);
 bay_str a2a_turn_principal(const a2a_turn *self);
 bay_str a2a_turn_traceparent(const a2a_turn *self);
 bay_str a2a_turn_tracestate(const a2a_turn *self);
+bay_str a2a_turn_via(const a2a_turn *self); /* whom the request came through; "" */
 bay_str a2a_turn_extensions(const a2a_turn *self);
 bool a2a_turn_is_new(const a2a_turn *self);      /* the first of its task */
 bool a2a_turn_is_resumed(const a2a_turn *self);  /* the process died during it */

@@ -240,6 +240,7 @@ struct a2a_turn {
     bay_str principal;
     bay_str traceparent;
     bay_str tracestate;
+    bay_str via; /* not of one that was restored */
     bay_str extensions;
     bool is_new;
     bool is_resumed;
@@ -488,6 +489,7 @@ typedef struct agent_turn_fields {
     bay_str traceparent;
     bay_str tracestate;
     bay_str extensions;
+    bay_str via;
 } agent_turn_fields;
 bay_err agent_turn_new(a2a_agent *of, agent_task *task, json_val request,
                        const agent_turn_fields *fields, a2a_turn **out);

@@ -164,7 +164,7 @@ static bay_err furnish(sending *self, agent_task *task, a2a_turn **out_turn)
     }
     if (err == BAY_OK) {
         const agent_turn_fields fields = {self->call->traceparent, a2a_call_tracestate(self->call),
-                                          self->call->extensions};
+                                          self->call->extensions, a2a_call_via(self->call)};
         err = agent_turn_new(task->of, task, self->call->params, &fields, out_turn);
     }
     return err == BAY_OK ? agent_task_receive(task, self->message, self->has_ids) : err;

@@ -19,9 +19,9 @@ bay_err agent_turn_new(a2a_agent *of, agent_task *task, json_val request,
     }
     /* one piece of memory: the struct, the request, the texts */
     size_t request_bytes = json_clone_bytes(request);
-    a2a_turn *self =
-        mem_alloc(sizeof(*self) + request_bytes + task->id.len + context_id.len + principal.len +
-                  fields->traceparent.len + fields->tracestate.len + fields->extensions.len);
+    a2a_turn *self = mem_alloc(sizeof(*self) + request_bytes + task->id.len + context_id.len +
+                               principal.len + fields->traceparent.len + fields->tracestate.len +
+                               fields->extensions.len + fields->via.len);
     if (self == NULL) {
         return BAY_NOMEM;
     }
@@ -31,7 +31,8 @@ bay_err agent_turn_new(a2a_agent *of, agent_task *task, json_val request,
                       {&self->principal, principal},
                       {&self->traceparent, fields->traceparent},
                       {&self->tracestate, fields->tracestate},
-                      {&self->extensions, fields->extensions}};
+                      {&self->extensions, fields->extensions},
+                      {&self->via, fields->via}};
     char *at = (char *)(self + 1) + request_bytes;
     for (size_t i = 0; i < ARRAY_LEN(pieces); i++) {
         if (pieces[i].from.len > 0) {
@@ -204,6 +205,11 @@ bay_str a2a_turn_traceparent(const a2a_turn *self)
 bay_str a2a_turn_tracestate(const a2a_turn *self)
 {
     return self->tracestate;
+}
+
+bay_str a2a_turn_via(const a2a_turn *self)
+{
+    return self->via;
 }
 
 bay_str a2a_turn_extensions(const a2a_turn *self)

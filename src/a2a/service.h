@@ -10,6 +10,7 @@
 
 #include "a2a/event.h"
 #include "wire/header.h"
+#include "wire/via.h"
 
 typedef struct a2a_call a2a_call;
 
@@ -79,6 +80,13 @@ static inline void a2a_call_fail(a2a_call *self, const a2a_fault *fault)
 static inline bay_str a2a_call_field(a2a_call *self, bay_str name)
 {
     return self->ops->field(self, name);
+}
+/* Whom the call came through (RFC 9110 section 7.6.3); "": nobody said so. Lives as long as the
+ * call's views. */
+static inline bay_str a2a_call_via(a2a_call *self)
+{
+    bay_str text = a2a_call_field(self, STR("via"));
+    return via_is_fine(text) ? text : (bay_str){"", 0};
 }
 /* What vendors say in the trace that the call belongs to; "" without one, or when it is not well
  * formed. Lives as the call's views do. Source: W3C Trace Context section 3.3. */

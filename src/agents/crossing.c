@@ -40,6 +40,7 @@ struct crossing {
     arena memory;
     bay_str params;
     bay_str tracestate;
+    bay_str via;
 
     /* the caller's loop */
     crossings *among;
@@ -244,7 +245,10 @@ static void carry_fail(a2a_call *call, const a2a_fault *fault)
 
 static bay_str carry_field(a2a_call *call, bay_str name)
 {
-    return str_eq(name, STR("tracestate")) ? crossing_of(call)->tracestate : (bay_str){NULL, 0};
+    const crossing *self = crossing_of(call);
+    return str_eq(name, STR("tracestate")) ? self->tracestate
+           : str_eq(name, STR("via"))      ? self->via
+                                           : (bay_str){NULL, 0};
 }
 
 static const a2a_call_ops carried_ops = {carry_result, carry_event, carry_end, carry_fail,
@@ -315,6 +319,7 @@ static bay_err copy_call(crossing *self, a2a_call *call, bay_str agent)
         {call->extensions, &to->extensions},
         {call->traceparent, &to->traceparent},
         {a2a_call_tracestate(call), &self->tracestate},
+        {a2a_call_via(call), &self->via},
     };
     bay_err err = BAY_OK;
     for (size_t i = 0; err == BAY_OK && i < ARRAY_LEN(texts); i++) {

@@ -421,26 +421,34 @@ static void write_again(json_val kept, json_val request, buf *out)
 
 /* ---- calling --------------------------------------------------------------------------------- */
 
-/* The trace that the message belongs to goes on in the call, in a span of ours. */
-static json_val trace_of(made_turn *self, json_doc *doc)
+static void put_meta(buf *out, const char *key, bay_str value)
+{
+    if (value.len > 0) {
+        buf_printf(out, "%s\"%s\":", out->len > 1 ? "," : "", key);
+        json_quote(out, value);
+    }
+}
+
+/* The trace that the message belongs to goes on in the call, in a span of ours; and so does whom it
+ * came through. */
+static json_val meta_of(made_turn *self, json_doc *doc)
 {
     char span[RELAY_TRACE_BYTES];
     bay_str trace = relay_child_span(a2a_turn_traceparent(self->turn), span);
     bay_str text;
     buf out;
     json_val meta = JSON_NONE;
-    if (trace.len == 0) {
-        return meta;
+    buf_init(&out, 16 << 10);
+    buf_char(&out, '{');
+    put_meta(&out, "traceparent", trace);
+    if (trace.len > 0) {
+        put_meta(&out, "tracestate", a2a_turn_tracestate(self->turn));
     }
-    buf_init(&out, 1024);
-    buf_lit(&out, "{\"traceparent\":");
-    json_quote(&out, trace);
-    if (a2a_turn_tracestate(self->turn).len > 0) {
-        buf_lit(&out, ",\"tracestate\":");
-        json_quote(&out, a2a_turn_tracestate(self->turn));
-    }
+    put_meta(&out, MCP_META_VIA, a2a_turn_via(self->turn));
+    bool is_empty = out.len == 1;
     buf_char(&out, '}');
-    if (out.err == BAY_OK && arena_dup(&self->memory, buf_view(&out), &text) == BAY_OK &&
+    if (!is_empty && out.err == BAY_OK &&
+        arena_dup(&self->memory, buf_view(&out), &text) == BAY_OK &&
         json_parse(doc, text, NULL, &self->memory, NULL) == BAY_OK) {
         meta = json_root(doc);
     }
@@ -461,7 +469,7 @@ static void call_tool(made_turn *self, bay_str params)
         move(self, A2A_WORKING, STR(""));
         mcp_call_spec spec = {.method = STR("tools/call"),
                               .params = json_root(&doc),
-                              .meta = trace_of(self, &meta),
+                              .meta = meta_of(self, &meta),
                               .wants_progress = true};
         err = mcp_client_call(mcp_link_client(made->link), &spec, &call_events, self,
                               loop_now_ms(made->loop), &self->call, &diag);

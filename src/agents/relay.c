@@ -347,7 +347,7 @@ static bay_err choose_line(relayed *self, remote_line **out, a2a_fault *fault)
 static bay_str write_via(const relayed *self, buf *out)
 {
     bay_str name = self->remote->public->via;
-    bay_str received = a2a_call_field(self->call, STR("via"));
+    bay_str received = a2a_call_via(self->call);
     via_seen seen = {0};
     if (name.len == 0) {
         return name;

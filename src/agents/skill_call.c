@@ -486,7 +486,10 @@ static void on_fail(a2a_call *call, const a2a_fault *fault)
 
 static bay_str read_meta(a2a_call *call, bay_str name)
 {
-    return str_eq(name, STR("tracestate")) ? skill_call_of(call)->tracestate : (bay_str){NULL, 0};
+    const skill_call *self = skill_call_of(call);
+    return str_eq(name, STR("tracestate")) ? self->tracestate
+           : str_eq(name, STR("via"))      ? self->via
+                                           : (bay_str){NULL, 0};
 }
 
 static const a2a_call_ops call_ops = {on_result, on_event, on_end, on_fail, read_meta};
@@ -608,13 +611,12 @@ bay_err skill_call_build(skill_call *self, json_val text, json_val data, json_va
                          : err;
 }
 
-/* A copy of the request's `_meta` member; "" when it is none that a trace could be. */
-static bay_err copy_trace(skill_call *self, bay_str name, bay_str *out)
+/* A copy of the request's `_meta` member; "" when it is longer than such a thing can be. */
+static bay_err copy_meta(skill_call *self, bay_str name, size_t most, bay_str *out)
 {
     bay_str text = {"", 0};
     bool is_plain = json_str_plain(json_get(self->request->meta, name), &text);
-    return arena_dup(&self->memory,
-                     is_plain && text.len <= HEADER_TRACESTATE_BYTES ? text : STR(""), out);
+    return arena_dup(&self->memory, is_plain && text.len <= most ? text : STR(""), out);
 }
 
 void skill_call_send(skill_call *self)
@@ -622,8 +624,9 @@ void skill_call_send(skill_call *self)
     /* copies: the request may be answered before the agent is reached */
     bay_str trace = {"", 0};
     bay_str principal = {"", 0};
-    if (copy_trace(self, STR("traceparent"), &trace) != BAY_OK ||
-        copy_trace(self, STR("tracestate"), &self->tracestate) != BAY_OK ||
+    if (copy_meta(self, STR("traceparent"), HEADER_TRACESTATE_BYTES, &trace) != BAY_OK ||
+        copy_meta(self, STR("tracestate"), HEADER_TRACESTATE_BYTES, &self->tracestate) != BAY_OK ||
+        copy_meta(self, STR(MCP_META_VIA), VIA_BYTES, &self->via) != BAY_OK ||
         arena_dup(&self->memory, self->request->principal, &principal) != BAY_OK) {
         trace = principal = STR("");
     }

@@ -79,6 +79,7 @@ typedef struct skill_call {
     arena memory;
     json_doc params;
     bay_str tracestate;
+    bay_str via;
     skill_content content;
     a2a_state state;
     char task[SKILL_ID_BYTES]; /* raw JSON strings */

@@ -4,6 +4,8 @@
 #include "base/str.h"
 #include "downstream/face_parts.h"
 #include "sessions/token.h"
+#include "wire/via.h"
+#include "json/writer.h"
 
 void route_guard_enter(route_guard *self, route *of)
 {
@@ -182,6 +184,36 @@ static bay_err write_capabilities(face *self, const mcp_request *request, bay_st
     return text->err == BAY_OK ? arena_dup(request->memory, buf_view(text), out) : text->err;
 }
 
+/* Whom the request came through goes along in `_meta`: over loops, bridges and pipes. */
+static bay_err carry_via(route *self)
+{
+    static const bay_str key[] = {STR_INIT(MCP_META_VIA)};
+    mcp_request *request = self->request;
+    mcp_call_spec *spec = &self->call.spec;
+    json_doc *doc = request->via.len > 0 ? arena_alloc(request->memory, sizeof(*doc)) : NULL;
+    bay_str copy;
+    buf text;
+    if (request->via.len == 0 || doc == NULL) {
+        return request->via.len == 0 ? BAY_OK : BAY_NOMEM;
+    }
+    buf_init(&text, json_raw(spec->meta).len + 8 * VIA_BYTES);
+    json_writer writer;
+    json_writer_init(&writer, &text);
+    json_open_object(&writer);
+    json_put_members(&writer, spec->meta, key, ARRAY_LEN(key));
+    json_key(&writer, key[0]);
+    json_put_str(&writer, request->via);
+    json_close_object(&writer);
+    bay_err err = text.err;
+    err = err == BAY_OK ? arena_dup(request->memory, buf_view(&text), &copy) : err;
+    err = err == BAY_OK ? json_parse(doc, copy, NULL, request->memory, NULL) : err;
+    buf_fini(&text);
+    if (err == BAY_OK) {
+        spec->meta = json_root(doc);
+    }
+    return err;
+}
+
 static bay_err route_describe(route *self)
 {
     mcp_request *request = self->request;
@@ -194,8 +226,8 @@ static bay_err route_describe(route *self)
         .wants_progress = request->progress_token.len > 0,
         .client_info = json_raw(request->client_info),
     };
-    bay_err err = BAY_OK;
-    if (self->parked == NULL) {
+    bay_err err = carry_via(self);
+    if (err == BAY_OK && self->parked == NULL) {
         err = face_identity(self->face, request, &self->call.affinity.identity);
     }
     /* a client's own capabilities: the server may ask it by input_required */
@@ -337,6 +369,7 @@ static bay_err rewrite_reference(route *self, bay_str name)
     if (err == BAY_OK) {
         self->call.spec.params = json_root(&self->params_doc);
         self->call.spec.meta = json_get(self->call.spec.params, STR("_meta"));
+        err = carry_via(self);
     }
     return err;
 }

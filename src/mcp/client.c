@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "mcp/client_internal.h"
+#include "wire/via.h"
 
 #define BIT(state) (1u << (state))
 
@@ -106,6 +107,10 @@ bay_err mcp_client_new(const mcp_client_options *options, const mcp_client_event
     }
     list_init(&self->asked);
     buf_init(&self->client_info, CLIENT_MAX_OPTION_BYTES);
+    buf_init(&self->via, VIA_BYTES);
+    if (options->via.len > 0) {
+        via_write(&self->via, (bay_str){"", 0}, options->via);
+    }
     buf_init(&self->capabilities, CLIENT_MAX_OPTION_BYTES);
     buf_init(&self->session, CLIENT_MAX_SESSION);
     buf_init(&self->next_session, CLIENT_MAX_SESSION);
@@ -116,6 +121,7 @@ bay_err mcp_client_new(const mcp_client_options *options, const mcp_client_event
     mcp_client_desk_init(self, &self->receive_desk);
     client_describe(self, options);
     bay_err err = self->client_info.err != BAY_OK ? self->client_info.err : self->capabilities.err;
+    err = err != BAY_OK ? err : self->via.err;
     if (err != BAY_OK) {
         mcp_client_free(self);
         return err;
@@ -156,6 +162,7 @@ static void client_release(mcp_client *self)
     forget_subscriptions(self);
     mcp_id_table_fini(&self->table);
     buf_fini(&self->client_info);
+    buf_fini(&self->via);
     buf_fini(&self->capabilities);
     buf_fini(&self->session);
     buf_fini(&self->next_session);

@@ -142,6 +142,7 @@ struct mcp_client {
     size_t max_message_bytes;
     bool wants_changes;
     const mcp_revision *remembered;
+    buf via;         /* our entry of Via; empty: none is sent */
     buf client_info; /* raw objects */
     buf capabilities;
 

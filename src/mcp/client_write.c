@@ -5,11 +5,19 @@
 #include "base/log.h"
 #include "mcp/client_internal.h"
 #include "wire/header.h"
+#include "wire/via.h"
 
-/* The per-request keys of `_meta` that belong to whoever speaks to this server: us. */
+/* The per-request keys of `_meta` that belong to whoever speaks to this server: us. The last one is
+ * a header field over HTTP, and passed on as it is where there are none. */
 static const bay_str owned_meta[] = {
-    STR_INIT("progressToken"), STR_INIT(MCP_META_VERSION), STR_INIT(MCP_META_CLIENT_INFO),
-    STR_INIT(MCP_META_CLIENT_CAPABILITIES), STR_INIT(MCP_META_LOG_LEVEL)};
+    STR_INIT("progressToken"),      STR_INIT(MCP_META_VERSION),
+    STR_INIT(MCP_META_CLIENT_INFO), STR_INIT(MCP_META_CLIENT_CAPABILITIES),
+    STR_INIT(MCP_META_LOG_LEVEL),   STR_INIT(MCP_META_VIA)};
+
+static size_t owned_count(const mcp_client *self)
+{
+    return ARRAY_LEN(owned_meta) - (self->kind == MCP_LINK_HTTP ? 0 : 1);
+}
 
 /* ---- keeping --------------------------------------------------------------------------------- */
 
@@ -88,12 +96,12 @@ static void write_modern_meta(json_writer *out, const mcp_call *call, const mcp_
     }
 }
 
-static bool meta_has_others(json_val meta)
+static bool meta_has_others(json_val meta, size_t owned)
 {
     json_iter iter = json_iter_of(meta);
     while (json_next(&iter)) {
         bool is_owned = false;
-        for (size_t i = 0; i < ARRAY_LEN(owned_meta); i++) {
+        for (size_t i = 0; i < owned; i++) {
             is_owned = is_owned || json_str_eq(iter.key, owned_meta[i]);
         }
         if (!is_owned) {
@@ -110,7 +118,8 @@ static void write_params(json_writer *out, const mcp_call *call, const mcp_revis
     bay_str rename = mcp_call_kept_part(call, KEPT_RENAME);
     bay_str name_field = call->method != NULL ? call->method->name_field : (bay_str){0};
     bool is_renamed = rename.len > 0 && name_field.len > 0;
-    bool has_meta = is_modern || call->wants_progress || meta_has_others(meta);
+    size_t owned = owned_count(call->client);
+    bool has_meta = is_modern || call->wants_progress || meta_has_others(meta, owned);
     if (!has_meta && !is_renamed && json_kind_of(params) == JSON_MISSING) {
         return;
     }
@@ -141,7 +150,7 @@ static void write_params(json_writer *out, const mcp_call *call, const mcp_revis
             json_key_lit(out, "progressToken");
             json_put_uint(out, call->id);
         }
-        json_put_members(out, meta, owned_meta, ARRAY_LEN(owned_meta));
+        json_put_members(out, meta, owned_meta, owned);
         json_close_object(out);
     }
     json_close_object(out);
@@ -225,6 +234,32 @@ static bay_err modern_fields(const mcp_call *call, const mcp_revision *revision,
     return BAY_OK;
 }
 
+/* rfc 9110 section 7.6.3: whom it came through, and us */
+static bay_err via_field(const mcp_client *self, json_val meta, client_desk *desk, mcp_field *out,
+                         size_t *count)
+{
+    bay_str received = {"", 0};
+    bay_str value = buf_view(&self->via);
+    if (self->kind != MCP_LINK_HTTP || value.len == 0) {
+        return BAY_OK;
+    }
+    if (json_str_plain(json_get(meta, STR(MCP_META_VIA)), &received) && via_is_fine(received)) {
+        buf text;
+        buf_init(&text, 2 * VIA_BYTES);
+        buf_str(&text, received);
+        buf_lit(&text, ", ");
+        buf_str(&text, value);
+        bay_err err =
+            text.err == BAY_OK ? arena_dup(&desk->memory, buf_view(&text), &value) : text.err;
+        buf_fini(&text);
+        if (err != BAY_OK) {
+            return err;
+        }
+    }
+    out[(*count)++] = (mcp_field){STR("Via"), value};
+    return BAY_OK;
+}
+
 /* ---- sending --------------------------------------------------------------------------------- */
 
 static bay_err parse_kept(const mcp_call *call, int part, json_doc *doc, arena *memory,
@@ -270,6 +305,10 @@ static bay_err send_on_desk(mcp_call *call, const mcp_revision *revision, json_v
     } else if (self->kind == MCP_LINK_HTTP && call->purpose != CALL_INITIALIZE) {
         count = mcp_client_legacy_fields(self, (bay_str){0}, fields);
         call->used_session = self->session.len > 0;
+    }
+    err = via_field(self, meta, desk, fields, &count);
+    if (err != BAY_OK) {
+        return err;
     }
     call->session_serial = self->session_serial;
     mcp_client_trace(self, true, buf_view(&desk->message), fields, count);

@@ -82,6 +82,8 @@ enum {
 #define MCP_META_CLIENT_INFO "io.modelcontextprotocol/clientInfo"
 #define MCP_META_CLIENT_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
 #define MCP_META_SERVER_INFO "io.modelcontextprotocol/serverInfo"
+/* Whom a call came through, where there are no header fields: Via, as HTTP has it. */
+#define MCP_META_VIA "patchbay/via"
 #define MCP_META_LOG_LEVEL "io.modelcontextprotocol/logLevel"
 #define MCP_META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
 

@@ -113,6 +113,7 @@ struct mcp_request {
     json_val client_capabilities;
     mcp_log_level log_level; /* least severe the client wants for this request; NONE = nothing */
     bay_str principal;
+    bay_str via; /* the field of that name, over HTTP; "" */
     arena *memory;
     uint64_t arrived_ms;
     bool is_cancelled;

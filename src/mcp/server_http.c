@@ -8,6 +8,7 @@
 #include "mcp/stream.h"
 #include "mcp/subscription.h"
 #include "wire/header.h"
+#include "wire/via.h"
 
 static const char out_of_memory_text[] =
     "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,\"message\":\"Out of memory\"}}";
@@ -221,6 +222,13 @@ static void post_modern(request *read, const mcp_http_request *http, mcp_carrier
     modern_request(read, http);
 }
 
+/* False: out of memory. One that cannot be passed on is none. */
+static bool keep_via(request *read, const mcp_http_request *http)
+{
+    bay_str via = field_of(http, STR("Via"));
+    return !via_is_fine(via) || arena_dup(read->shown.memory, via, &read->shown.via) == BAY_OK;
+}
+
 static void post(mcp_server *self, const mcp_http_request *http, mcp_carrier *carrier)
 {
     if (!header_content_type_is(field_of(http, STR("Content-Type")), STR("application/json"))) {
@@ -254,7 +262,8 @@ static void post(mcp_server *self, const mcp_http_request *http, mcp_carrier *ca
         request_discard(read);
         return;
     }
-    if (arena_dup(read->shown.memory, http->principal, &read->shown.principal) != BAY_OK) {
+    if (arena_dup(read->shown.memory, http->principal, &read->shown.principal) != BAY_OK ||
+        !keep_via(read, http)) {
         refuse_memory(carrier);
         request_discard(read);
         return;

@@ -7,7 +7,6 @@
 #include "base/str.h"
 #include "config/server_sandbox.h"
 #include "upstream/local.h"
-#include "wire/via.h"
 
 static mcp_link_options link_options(local *self, berth *at, const mcp_client_events *events,
                                      bay_str capabilities)
@@ -21,6 +20,7 @@ static mcp_link_options link_options(local *self, berth *at, const mcp_client_ev
     mcp_client_options *client = &options.client;
     *client = (mcp_client_options){
         .name = STR("patchbay"),
+        .via = self->base.via,
         .version = str_of(bay_version()),
         .capabilities = capabilities,
         .oldest = MCP_REV_2024_11_05,
@@ -165,8 +165,6 @@ static bay_err open_url(local *self, berth *at, const mcp_link_options *options,
     if (err != BAY_OK) {
         return err;
     }
-    char via[VIA_BYTES];
-    buf through = {.at = via, .cap = sizeof(via), .max = sizeof(via)};
     size_t count = server->headers.count;
     http_field *fields = mem_array(count + 1, sizeof(*fields));
     if (fields == NULL) {
@@ -174,10 +172,6 @@ static bay_err open_url(local *self, berth *at, const mcp_link_options *options,
     }
     for (size_t i = 0; i < count; i++) {
         fields[i] = (http_field){server->headers.at[i].name, server->headers.at[i].value};
-    }
-    if (self->base.via.len > 0) {
-        via_write(&through, STR(""), self->base.via);
-        fields[count++] = (http_field){STR("Via"), buf_view(&through)};
     }
     err = mcp_link_open_http(self->base.loop, self->http, server->url, fields, count,
                              server->transport == CONFIG_TRANSPORT_SSE, options, &at->connection,

@@ -1,5 +1,7 @@
 #include "wire/via.h"
 
+#include "wire/header.h"
+
 /* Up to the next comma outside of a comment; comments may stand inside each other. */
 static bay_str next_entry(bay_str *rest)
 {
@@ -55,6 +57,11 @@ via_verdict via_read(via_seen *seen, bay_str value, bay_str name)
         seen->entries++;
     }
     return seen->entries > VIA_ENTRIES ? VIA_TOO_LONG : VIA_FINE;
+}
+
+bool via_is_fine(bay_str value)
+{
+    return value.len > 0 && value.len <= VIA_BYTES && header_value_is_plain(value);
 }
 
 void via_write(buf *out, bay_str received, bay_str name)

@@ -23,6 +23,9 @@ typedef struct via_seen {
  * malformed name nobody, and count. */
 via_verdict via_read(via_seen *seen, bay_str value, bay_str name);
 
+/* May it be passed on: plain, not empty, of at most VIA_BYTES. */
+bool via_is_fine(bay_str value);
+
 /* Appends what goes on: what came, and an entry for `name` behind it. Errors stick in `out`. */
 void via_write(buf *out, bay_str received, bay_str name);
 

@@ -65,12 +65,78 @@ static void its_own_requests_are_refused(void **state)
     wait_until(atomic_load(&rig.reloaded) == 1);
     client one;
     client_open(&one, &rig);
-    client_call(&one, "self.one.good");
+    client_call(&one, "self.one.echo");
     (void)client_reply(&one);
     assert_non_null(client_find(&one, "a loop: this request has come through this gateway before"));
     client_close(&one);
-    expect_call(&rig, "one.good", "good");
+    wait_until(is_answered(&rig, "one.echo", "\"good\""));
     rig_close(&rig);
+}
+
+/* Beside another gateway, whose descriptors come and go. */
+static void close_uncounted(gateway_rig *self)
+{
+    gateway_stop(self->gateway);
+    net_thread_join(&self->thread);
+    assert_int_equal(self->result, BAY_OK);
+    gateway_free(self->gateway);
+    config_free(self->config);
+    (void)unlink(self->path);
+}
+
+static void expect_loop(gateway_rig *to, const char *path, const char *fields, const char *body)
+{
+    client one;
+    client_open(&one, to);
+    client_post(&one, path, fields, body);
+    (void)client_reply(&one);
+    bool is_seen = client_find(&one, "a loop: this request has come through") != NULL;
+    if (!is_seen) {
+        print_error("%s: %.*s\n", path, (int)one.got.len, one.got.at);
+    }
+    assert_true(is_seen);
+    client_close(&one);
+}
+
+/* What came through the second gateway does not come to it again through the first one, whichever
+ * protocols lie between. */
+static void bridges_pass_on_whom_a_call_came_through(void **state)
+{
+    (void)state;
+    gateway_rig first, second;
+    char text[700];
+    char via[80];
+    char fields[300];
+    rig_open(&second,
+             "{'mcpServers':{" RIG_SERVER("one", "stdio", "good",
+                                          "") "},'agents':{'made':{'tools':['one.echo']}}}",
+             1);
+    wait_until(atomic_load(&second.started) == 1);
+    (void)snprintf(text, sizeof(text),
+                   "{'mcpServers':{'b':{'url':'http://127.0.0.1:%u/mcp'}},'agents':{"
+                   "'far':{'url':'http://127.0.0.1:%u/a2a/made'},'mine':{'tools':['b.one.echo']}}}",
+                   gateway_port(second.gateway), gateway_port(second.gateway));
+    rig_open(&first, text, 1);
+    wait_until(atomic_load(&first.started) == 1);
+    wait_until(is_answered(&first, "b.one.echo", "\"good\""));
+    wait_until(is_answered(&first, "far.one.echo", "is missing"));
+    (void)snprintf(via, sizeof(via), "Via: 1.0 fred, 1.1 %s\r\n", second.gateway->via);
+#define CALL_OF(tool)                                                                              \
+    "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'" tool                        \
+    "','arguments':{'message':'x'}," RIG_META "}}}"
+#define FIELDS_OF(tool)                                                                            \
+    "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: " tool "\r\n%s"
+    (void)snprintf(fields, sizeof(fields), FIELDS_OF("b.one.echo"), via);
+    expect_loop(&first, "/mcp", fields, CALL_OF("b.one.echo"));
+    (void)snprintf(fields, sizeof(fields), FIELDS_OF("far.one.echo"), via);
+    expect_loop(&first, "/mcp", fields, CALL_OF("far.one.echo"));
+    (void)snprintf(fields, sizeof(fields), "A2A-Version: 1.0\r\n%s", via);
+    static const char message[] =
+        "{'jsonrpc':'2.0','id':1,'method':'SendMessage','params':{'message':{'messageId':'m',"
+        "'role':'ROLE_USER','parts':[{'data':{'tool':'b.one.echo','arguments':{}}}]}}}";
+    expect_loop(&first, "/a2a/mine", fields, message);
+    close_uncounted(&first);
+    close_uncounted(&second);
 }
 
 int main(void)
@@ -78,6 +144,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_not_there_is_named_and_nothing_else),
         cmocka_unit_test(its_own_requests_are_refused),
+        cmocka_unit_test(bridges_pass_on_whom_a_call_came_through),
     };
     loop *warm = NULL; /* what libuv opens once is open before anything is counted */
     if (loop_new(&warm) != BAY_OK) {

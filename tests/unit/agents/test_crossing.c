@@ -28,6 +28,7 @@ typedef struct agent {
     int gone;
     bool is_there;
     char tracestate[100]; /* of the last call */
+    char via[100];
 } agent;
 
 static void say_more(agent *self)
@@ -56,6 +57,8 @@ static void on_call(a2a_service *service, a2a_call *call)
     self->calls++;
     bay_str trace = a2a_call_tracestate(call);
     (void)snprintf(self->tracestate, sizeof(self->tracestate), "%.*s", BAY_STR(trace));
+    bay_str via = a2a_call_via(call);
+    (void)snprintf(self->via, sizeof(self->via), "%.*s", BAY_STR(via));
     if (call->method == A2A_GET_TASK) {
         a2a_call_result(call, json_raw(call->params));
     } else if (call->method == A2A_CANCEL_TASK) {
@@ -137,7 +140,9 @@ static void caller_fail(a2a_call *call, const a2a_fault *fault)
 static bay_str caller_field(a2a_call *call, bay_str name)
 {
     const caller *self = CONTAINER_OF(call, caller, call);
-    return str_eq(name, STR("tracestate")) ? str_of(self->tracestate) : (bay_str){NULL, 0};
+    return str_eq(name, STR("tracestate")) ? str_of(self->tracestate)
+           : str_eq(name, STR("via"))      ? STR("1.0 fred")
+                                           : (bay_str){NULL, 0};
 }
 
 static const a2a_call_ops ops = {caller_result, caller_event, caller_end, caller_fail,
@@ -264,6 +269,7 @@ static void a_trace_comes_along(void **state)
         begin(&self, &one);
         turn_until(&self, &one.ended, 1);
         assert_string_equal(self.agent.tracestate, cases[i].seen);
+        assert_string_equal(self.agent.via, "1.0 fred");
         arena_fini(&one.memory);
         rig_close(&self);
     }

@@ -81,6 +81,19 @@ static void entries_and_bytes_have_bounds(void **state)
     assert_int_equal(via_read(&seen, (bay_str){text, SIZE_MAX / 2}, STR("me")), VIA_TOO_LONG);
 }
 
+static void only_plain_text_goes_on(void **state)
+{
+    (void)state;
+    static char text[VIA_BYTES + 2];
+    memset(text, 'x', VIA_BYTES);
+    assert_true(via_is_fine(str_of(text)));
+    text[VIA_BYTES] = 'x';
+    assert_false(via_is_fine(str_of(text)));
+    assert_false(via_is_fine(STR("")));
+    assert_false(via_is_fine(STR("1.1 a\r\nX: y")));
+    assert_false(via_is_fine(STR("1.1 \xc3\xa4")));
+}
+
 static void what_goes_on_is_one_longer(void **state)
 {
     (void)state;
@@ -101,6 +114,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whoever_finds_itself_is_in_a_loop),
         cmocka_unit_test(entries_and_bytes_have_bounds),
+        cmocka_unit_test(only_plain_text_goes_on),
         cmocka_unit_test(what_goes_on_is_one_longer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
