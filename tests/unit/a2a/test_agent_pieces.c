@@ -117,7 +117,9 @@ static rig *rig_in_pieces(void)
 
 static bay_err restore_only(rig *r)
 {
-    rig_close(r);
+    if (r->agent != NULL) {
+        rig_close(r);
+    }
     rig_open(r);
     return rig_restore(r, &r->rows[0], true);
 }
@@ -217,6 +219,46 @@ static void refuses_rows_that_say_it_wrongly(void **state)
             fail_msg("%s: %s", bad[i], bay_err_text(err));
         }
     }
+    rig_free(r);
+}
+
+static uint32_t roll(uint32_t *random, uint32_t below) /* the same in every run */
+{
+    *random = *random * 1664525U + 1013904223U;
+    return (uint32_t)(((uint64_t)*random * below) >> 32);
+}
+
+/* Whatever a byte is changed to: it is refused, or it is a task that can be told and go on. */
+static void survives_any_damage(void **state)
+{
+    enum { ROUNDS = 1200 };
+    (void)state;
+    rig *r = rig_in_pieces();
+    kept_row *row = &r->rows[0];
+    uint32_t random = 1;
+    int refused = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        static const char telling[] = "\001\"{}[],: 0123456789at\0";
+        kept_piece *piece = &row->pieces[roll(&random, (uint32_t)row->piece_count)];
+        bool is_row = round % 3 != 0;
+        char *at = is_row ? row->row + roll(&random, (uint32_t)row->row_len)
+                          : piece->bytes + roll(&random, round % 2 ? 60 : (uint32_t)piece->len);
+        char was = *at;
+        *at = telling[roll(&random, sizeof(telling) - 1)];
+        bay_err err = restore_only(r);
+        assert_true(err == BAY_OK || err == BAY_SYNTAX);
+        refused += err != BAY_OK;
+        *at = was;
+        if (err == BAY_OK) {
+            told *listed = rig_ask(r, A2A_LIST_TASKS, "{\"includeArtifacts\":true}");
+            r->keep_says = BAY_IO; /* what is kept must stay */
+            a2a_agent_tick(r->agent);
+            rig_close(r);
+            told_free(listed);
+            r->keep_says = BAY_OK;
+        }
+    }
+    assert_in_range(refused, ROUNDS / 4, ROUNDS - 50);
     rig_free(r);
 }
 
@@ -657,6 +699,7 @@ int main(void)
         cmocka_unit_test(refuses_pieces_that_are_not_what_they_were),
         cmocka_unit_test(refuses_rows_that_say_it_wrongly),
         cmocka_unit_test(refuses_one_piece_for_two_things),
+        cmocka_unit_test(survives_any_damage),
         cmocka_unit_test(refuses_the_wrong_version),
         cmocka_unit_test(keeps_small_tasks_in_their_row),
         cmocka_unit_test(keeps_what_completes_at_once_in_its_row),
