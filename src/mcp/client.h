@@ -180,7 +180,7 @@ typedef struct mcp_client_options {
     uint32_t max_calls;        /* open and waiting; 0: 10,000 */
     size_t max_message_bytes;  /* 0: 64 MiB */
     bool wants_changes;        /* keep a GET stream or listen open */
-    bay_str via; /* our name in the Via of calls over HTTP; "": none is sent */
+    bay_str via;               /* our name in the Via of calls over HTTP; "": none is sent */
 } mcp_client_options;
 
 bay_err mcp_client_new(const mcp_client_options *options, const mcp_client_events *events,

@@ -55,8 +55,8 @@ bay_err header_host_split(bay_str value, bay_str *out_host, uint16_t *out_port) 
 bay_err header_origin_split(bay_str value, bay_str *out_scheme, bay_str *out_host,
                             uint16_t *out_port) BAY_MUST_CHECK;
 
-/* True when `value` is a list of vendors' entries in a trace: HEADER_TRACESTATE_BYTES and 32 entries
- * at most, key=value each, plain. Source: W3C Trace Context section 3.3. */
+/* True when `value` is a list of vendors' entries in a trace: HEADER_TRACESTATE_BYTES and 32
+ * entries at most, key=value each, plain. Source: W3C Trace Context section 3.3. */
 enum { HEADER_TRACESTATE_BYTES = 512 };
 bool header_tracestate_is_valid(bay_str value);
 

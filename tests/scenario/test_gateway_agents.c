@@ -264,8 +264,7 @@ static void a_trace_goes_on_in_a_span_of_the_gateway(void **state)
     /* whole or not at all */
     (void)snprintf(fields, sizeof(fields), V1 "%stracestate: a=1,B=2\r\n", trace);
     EXPECT(&rig, "/a2a/far", fields, SEND("trace", "x"), 200, "-01 state=\"");
-    EXPECT(&rig, "/a2a/far", V1 "tracestate: a=1\r\n", SEND("trace", "x"), 200,
-           "trace= state=\"");
+    EXPECT(&rig, "/a2a/far", V1 "tracestate: a=1\r\n", SEND("trace", "x"), 200, "trace= state=\"");
     close_rig(&rig);
 }
 
