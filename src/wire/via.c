@@ -1,9 +1,12 @@
 #include "wire/via.h"
 
+#include <string.h>
+
 #include "wire/header.h"
 
-/* Up to the next comma outside of a comment; comments may stand inside each other. */
-static bay_str next_entry(bay_str *rest)
+/* Where the next comma outside of a comment is; comments may stand inside each other. False: one is
+ * never closed. */
+static bool find_comma(const bay_str *rest, size_t *out)
 {
     size_t depth = 0;
     size_t end = 0;
@@ -18,6 +21,20 @@ static bay_str next_entry(bay_str *rest)
         } else if (c == ',' && depth == 0) {
             break;
         }
+    }
+    *out = end < rest->len ? end : rest->len;
+    return depth == 0;
+}
+
+/* Whoever leaves a comment open would hide in it all who write behind him, and us: from there on
+ * brackets are letters like others. */
+static bay_str next_entry(bay_str *rest, bool *has_comments)
+{
+    size_t end = 0;
+    *has_comments = *has_comments && find_comma(rest, &end);
+    if (!*has_comments) {
+        const char *comma = memchr(rest->at, ',', rest->len);
+        end = comma != NULL ? (size_t)(comma - rest->at) : rest->len;
     }
     bay_str entry = str_head(*rest, end);
     *rest = str_from(*rest, end + 1);
@@ -46,8 +63,9 @@ via_verdict via_read(via_seen *seen, bay_str value, bay_str name)
     if (seen->bytes > VIA_BYTES) {
         return VIA_TOO_LONG;
     }
+    bool has_comments = true;
     while (value.len > 0) {
-        bay_str entry = next_entry(&value);
+        bay_str entry = next_entry(&value, &has_comments);
         if (entry.len == 0) {
             continue;
         }

@@ -32,7 +32,10 @@ static void whoever_finds_itself_is_in_a_loop(void **state)
                                         "2 a (x, 1.1 y), 1.1\tme\t(c)",
                                         " , ,1.1   me,",
                                         "1.1 a (un\\)balanced \\( ), 1.1 me",
-                                        "1.1 a ((in (side))), 1.1 me(tight)"};
+                                        "1.1 a ((in (side))), 1.1 me(tight)",
+                                        "1.1 you (never closed, 1.1 me",
+                                        "1.1 you (\\, 1.1 me, 1.1 you (c)",
+                                        "1.1 you (c), 1.1 you ((d), 1.1 me"};
     static const char *const fine[] = {"",
                                        ",",
                                        "me",
@@ -41,7 +44,7 @@ static void whoever_finds_itself_is_in_a_loop(void **state)
                                        "1.1 me:80",
                                        "1.1 you (1.1 me)",
                                        "1.1 you (, 1.1 me)",
-                                       "1.1 you (never closed, 1.1 me",
+                                       "1.1 you (never closed, 1.1 mete",
                                        "1.1 you (\\",
                                        "1.1",
                                        ")))), 1.1 you",
