@@ -116,6 +116,15 @@ void connection_close_gently(http_connection *self)
     socket_close(self->socket, LINGER_MS);
 }
 
+/* The last answer counts as sent and may still wait for a peer that reads slowly: as long as it
+ * might while it was not. */
+static void close_after_answer(http_connection *self)
+{
+    uint32_t most = limits_of(self)->write_timeout_ms;
+    connection_set_state(self, HTTP_CLOSING);
+    socket_close(self->socket, most > LINGER_MS ? most : LINGER_MS);
+}
+
 void connection_refuse(http_connection *self, int status, const char *text)
 {
     static const http_field plain[] = {
@@ -147,7 +156,7 @@ static void settle(http_connection *self)
     }
     give_cork(self);
     if (!self->keep_alive) {
-        connection_close_gently(self);
+        close_after_answer(self);
         return;
     }
     connection_set_state(self, HTTP_IDLE);
@@ -599,7 +608,7 @@ static void end_idle(http_connection *self)
     if (socket_has_unread(self->socket)) {
         set_deadline(self, DRAIN_LINGER_MS);
     } else {
-        connection_close_gently(self);
+        close_after_answer(self);
     }
 }
 

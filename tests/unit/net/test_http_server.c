@@ -2,6 +2,9 @@
  * are allowed to. */
 #include "http_rig.h"
 
+#include "net/http_internal.h"
+#include "net/socket_internal.h"
+
 #define HOST "Host: localhost\r\n"
 
 static void test_reply_has_its_framing(void **state)
@@ -580,6 +583,78 @@ static void test_idle_timeout_answers_what_came_while_it_starved(void **state)
     rig_fini(&on);
 }
 
+/* What a request that waits is answered finds no room in the kernel. */
+static void fill_kernel(http_exchange *exchange)
+{
+    static char junk[4096];
+    uv_os_fd_t fd;
+    int bytes = 4096;
+    net_socket *socket = exchange_connection(exchange)->socket;
+    memset(junk, '-', sizeof(junk));
+    assert_int_equal(uv_fileno((const uv_handle_t *)&socket->tcp, &fd), 0);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)), 0);
+    struct pollfd room = {.fd = fd, .events = POLLOUT};
+    do { /* what the peer's side still takes makes room again */
+        while (send(fd, junk, sizeof(junk), MSG_DONTWAIT | MSG_NOSIGNAL) > 0) {
+        }
+    } while (poll(&room, 1, 300) > 0);
+    while (send(fd, junk, 1, MSG_DONTWAIT | MSG_NOSIGNAL) > 0) {
+    }
+}
+
+/* An answer that was gathered has an end of its exchange before the kernel has it: whoever reads
+ * slowly gets it all the same, whether its connection then ends or is drained. */
+static void test_slow_readers_get_the_last_answer(void **state)
+{
+    (void)state;
+    static const char *const requests[] = {"GET /wait HTTP/1.1\r\n" HOST
+                                           "Connection: close\r\n\r\n",
+                                           "GET /wait HTTP/1.1\r\n" HOST "\r\n"};
+    rig on;
+    raw slow[2];
+    rig_init(&on, NULL);
+    for (size_t i = 0; i < 2; i++) {
+        raw_open(&slow[i], &on);
+        assert_true(raw_say(&slow[i], &on, requests[i]));
+        RIG_UNTIL(&on, on.pending_count == 1);
+        http_exchange *exchange = on.pending[0];
+        fill_kernel(exchange);
+        rig_reply(exchange, 200, STR("the last answer"));
+        RIG_UNTIL(&on, on.complete == (int)i + 1);
+        assert_true(socket_queued_bytes(exchange_connection(exchange)->socket) > 0);
+    }
+    http_server_drain(on.server, 60000, rig_is_drained, &on);
+    int64_t later = rig_now_ms() + 3500; /* more than a connection that is over may linger */
+    RIG_UNTIL(&on, rig_now_ms() > later);
+    for (size_t i = 0; i < 2; i++) {
+        raw_until(&slow[i], &on, "the last answer");
+        raw_close(&slow[i]);
+    }
+    RIG_UNTIL(&on, on.is_drained);
+    rig_fini(&on);
+}
+
+/* … but not for ever. */
+static void test_who_reads_nothing_is_cut_after_the_last_answer(void **state)
+{
+    (void)state;
+    rig on;
+    raw slow;
+    http_server_limits limits = http_server_default_limits;
+    limits.write_timeout_ms = 100;
+    rig_init(&on, &limits);
+    raw_open(&slow, &on);
+    assert_true(raw_say(&slow, &on, "GET /wait HTTP/1.1\r\n" HOST "\r\n"));
+    RIG_UNTIL(&on, on.pending_count == 1);
+    fill_kernel(on.pending[0]);
+    rig_reply(on.pending[0], 200, STR("nobody hears"));
+    RIG_UNTIL(&on, on.complete == 1);
+    http_server_drain(on.server, 60000, rig_is_drained, &on);
+    RIG_UNTIL(&on, on.is_drained);
+    raw_close(&slow);
+    rig_fini(&on);
+}
+
 static void test_drain_of_nothing(void **state)
 {
     (void)state;
@@ -697,6 +772,8 @@ int main(void)
         cmocka_unit_test(test_drain_answers_what_came_while_it_starved),
         cmocka_unit_test(test_drain_waits_for_no_half_a_request),
         cmocka_unit_test(test_idle_timeout_answers_what_came_while_it_starved),
+        cmocka_unit_test(test_slow_readers_get_the_last_answer),
+        cmocka_unit_test(test_who_reads_nothing_is_cut_after_the_last_answer),
         cmocka_unit_test(test_drain_of_nothing),
         cmocka_unit_test(test_free_inside_the_handler),
         cmocka_unit_test(test_free_inside_closed),
