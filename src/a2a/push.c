@@ -562,15 +562,12 @@ static bay_err deliver_to(json_val config, a2a_form form, a2a_event *event, bay_
     buf login;
     buf body;
     arena_init(&memory, (size_t)json_raw(config).len * 2 + SCRATCH_SPARE);
-    buf_init(&login, FIELD_BYTES);
+    buf_init_secret(&login, FIELD_BYTES);
     buf_init(&body, body_bytes);
     bay_err err = read_config(config, &memory, &read, NULL);
     if (err == BAY_OK) {
         err = write_delivery(&read, form, event, task, &login, &body, &delivery);
         err = err == BAY_OK || err == BAY_LIMIT ? take(user, &delivery, err) : err;
-    }
-    if (login.at != NULL) {
-        mem_wipe(login.at, login.cap);
     }
     buf_fini(&login);
     buf_fini(&body);

@@ -2,7 +2,6 @@
  * it, and its verdict is kept for the other alternatives of the same check. */
 #include "a2a/security_internal.h"
 #include "base/check.h"
-#include "base/mem.h"
 #include "wire/base64.h"
 #include "wire/chars.h"
 #include "wire/uri.h"
@@ -63,15 +62,12 @@ static bool is_clean(bay_str text)
 static bay_err decode(const check *on, bay_str text, bool is_base64, bay_str *out)
 {
     buf bytes;
-    buf_init(&bytes, A2A_CREDENTIAL_BYTES);
+    buf_init_secret(&bytes, A2A_CREDENTIAL_BYTES);
     bay_err err =
         is_base64 ? base64_decode(&bytes, text, BASE64_STANDARD_LOOSE) : uri_decode(&bytes, text);
     if (err == BAY_OK) {
         err =
             is_clean(buf_view(&bytes)) ? arena_dup(on->memory, buf_view(&bytes), out) : BAY_DENIED;
-    }
-    if (bytes.at != NULL) {
-        mem_wipe(bytes.at, bytes.cap);
     }
     buf_fini(&bytes);
     return err == BAY_SYNTAX || err == BAY_LIMIT ? BAY_DENIED : err;

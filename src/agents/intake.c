@@ -59,19 +59,11 @@ static void reply(http_exchange *exchange, int status)
     http_exchange_reply(exchange, status, field, field != NULL, (bay_str){NULL, 0});
 }
 
-static void wipe(buf *self)
-{
-    if (self->at != NULL) {
-        mem_wipe(self->at, self->cap);
-    }
-    buf_fini(self);
-}
-
 /* All that an answer does not need. */
 static void let_go(reception *self)
 {
-    wipe(&self->opened[0]);
-    wipe(&self->opened[1]);
+    buf_fini(&self->opened[0]);
+    buf_fini(&self->opened[1]);
     buf_fini(&self->event);
     buf_fini(&self->task);
     arena_fini(&self->memory);
@@ -177,7 +169,7 @@ static bay_err prepare(const reception *self, a2a_push_item **out)
     arena index;
     buf config;
     arena_init(&index, INDEX_BYTES);
-    buf_init(&config, CONFIG_BYTES);
+    buf_init_secret(&config, CONFIG_BYTES);
     write_config(&self->hook, self->task_id, &config);
     bay_err err = config.err;
     if (err == BAY_OK) {
@@ -190,7 +182,7 @@ static bay_err prepare(const reception *self, a2a_push_item **out)
                                AGENTS_INTAKE_BYTES, out);
     }
     a2a_event_unref(event);
-    wipe(&config);
+    buf_fini(&config);
     arena_fini(&index);
     return err;
 }
@@ -230,13 +222,32 @@ static void send_off(reception *self)
 
 /* ---- the task -------------------------------------------------------------------------------- */
 
+/* Is it the task that was asked for? Whoever may hear of one hears of no other. */
+static bay_err check_task(const reception *self, bay_str json)
+{
+    json_doc doc;
+    arena index;
+    bay_str id = {"", 0};
+    arena_init(&index, INDEX_BYTES);
+    bay_err err = json_parse(&doc, json, &a2a_json_limits, &index, NULL);
+    json_val value = err == BAY_OK ? json_get(json_root(&doc), STR("id")) : (json_val){0};
+    err = err == BAY_OK && json_is(value, JSON_STRING) ? json_str(value, &index, &id) : err;
+    err = err == BAY_OK && !str_eq(id, self->task_id) ? BAY_DENIED : err;
+    arena_fini(&index);
+    return err;
+}
+
 static void on_task(a2a_call *call, bay_str json)
 {
     reception *self = CONTAINER_OF(call, reception, look);
     self->service = NULL;
-    buf_str(&self->task, json);
-    if (self->task.err != BAY_OK) {
-        answer(self, status_of(self->task.err));
+    bay_err err = check_task(self, json);
+    if (err == BAY_OK) {
+        buf_str(&self->task, json);
+        err = self->task.err;
+    }
+    if (err != BAY_OK) {
+        answer(self, 503); /* the agent may do better the next time */
     } else {
         send_off(self);
     }
@@ -449,8 +460,8 @@ static reception *reception_new(agents_intake *of, agents_remote *from, http_exc
     self->of = of;
     self->exchange = exchange;
     arena_init(&self->memory, NAMES_BYTES);
-    buf_init(&self->opened[0], OPENED_BYTES);
-    buf_init(&self->opened[1], OPENED_BYTES);
+    buf_init_secret(&self->opened[0], OPENED_BYTES);
+    buf_init_secret(&self->opened[1], OPENED_BYTES);
     buf_init(&self->event, EVENT_BYTES);
     buf_init(&self->task, EVENT_BYTES);
     if (arena_dup(&self->memory, agents_remote_settings(from)->name, &self->agent) != BAY_OK) {

@@ -137,15 +137,12 @@ static void answer_json(relayed *self, bay_str json)
 static void answer_configs(relayed *self, bay_str json)
 {
     buf shown;
-    buf_init(&shown, a2a_json_limits.max_bytes);
+    buf_init_secret(&shown, a2a_json_limits.max_bytes);
     bay_err err = relay_webhook_show(self->remote, json, &shown);
     if (err == BAY_OK) {
         answer_json(self, shown.len > 0 ? buf_view(&shown) : json);
     } else {
         fail_with(self, A2A_E_BUSY, "out of memory");
-    }
-    if (shown.at != NULL) {
-        mem_wipe(shown.at, shown.cap);
     }
     buf_fini(&shown);
 }

@@ -6,7 +6,6 @@
 
 #include "a2a/push.h"
 #include "base/check.h"
-#include "base/mem.h"
 #include "json/writer.h"
 
 enum {
@@ -106,21 +105,13 @@ static bool read_text(bay_str *rest, bay_str *out)
     return true;
 }
 
-static void wipe(buf *self)
-{
-    if (self->at != NULL) {
-        mem_wipe(self->at, self->cap);
-    }
-    buf_fini(self);
-}
-
 bay_err agents_webhook_seal(const seal_ring *ring, bay_str base, bay_str agent,
                             const agents_webhook *hook, uint64_t now_ms, buf *out_url,
                             buf *out_token, a2a_fault *fault)
 {
     uint64_t until = now_ms + (uint64_t)AGENTS_WEBHOOK_DAYS * DAY_MS;
     buf plain;
-    buf_init(&plain, PLAIN_BYTES);
+    buf_init_secret(&plain, PLAIN_BYTES);
     write_url(hook, &plain);
     buf_str(out_url, base);
     agents_webhook_path(agent, out_url);
@@ -133,7 +124,7 @@ bay_err agents_webhook_seal(const seal_ring *ring, bay_str base, bay_str agent,
         bay_str sealed = str_from(buf_view(out_url), prefix);
         err = seal(ring, token_kind, agent, sealed, &plain, until, out_token);
     }
-    wipe(&plain);
+    buf_fini(&plain);
     if (err == BAY_LIMIT || (err == BAY_OK && (out_url->len > A2A_PUSH_URL_BYTES ||
                                                out_token->len > A2A_PUSH_CREDENTIAL_BYTES))) {
         bool is_url = out_url->len > A2A_PUSH_URL_BYTES;
@@ -270,8 +261,8 @@ static void put_config(showing *self, json_val config, bay_str sealed, json_writ
     bay_str token = {"", 0};
     json_val given = json_get(config, theirs[1]);
     buf opened[2];
-    buf_init(&opened[0], PLAIN_BYTES);
-    buf_init(&opened[1], PLAIN_BYTES);
+    buf_init_secret(&opened[0], PLAIN_BYTES);
+    buf_init_secret(&opened[1], PLAIN_BYTES);
     bay_err err =
         agents_webhook_open_url(self->ring, self->agent, sealed, self->now_ms, &opened[0], &hook);
     if (err == BAY_OK && json_is(given, JSON_STRING)) {
@@ -289,8 +280,8 @@ static void put_config(showing *self, json_val config, bay_str sealed, json_writ
         put_login(&hook, writer);
     }
     json_close_object(writer);
-    wipe(&opened[0]);
-    wipe(&opened[1]);
+    buf_fini(&opened[0]);
+    buf_fini(&opened[1]);
     self->err = err == BAY_NOMEM ? err : self->err;
 }
 

@@ -11,10 +11,39 @@ void buf_init(buf *self, size_t max_bytes)
     *self = (buf){.max = max_bytes};
 }
 
+void buf_init_secret(buf *self, size_t max_bytes)
+{
+    *self = (buf){.max = max_bytes, .is_secret = true};
+}
+
+static void release(buf *self)
+{
+    if (self->is_secret && self->at != NULL) {
+        mem_wipe(self->at, self->cap);
+    }
+    mem_free(self->at);
+}
+
+/* NULL: there is no memory, and nothing has changed. */
+static char *resize(buf *self, size_t cap)
+{
+    if (!self->is_secret) {
+        return mem_resize(self->at, cap);
+    }
+    char *at = mem_alloc(cap);
+    if (at != NULL && self->len > 0) {
+        memcpy(at, self->at, self->len);
+    }
+    if (at != NULL) {
+        release(self);
+    }
+    return at;
+}
+
 void buf_fini(buf *self)
 {
-    mem_free(self->at);
-    *self = (buf){.max = self->max};
+    release(self);
+    *self = (buf){.max = self->max, .is_secret = self->is_secret};
 }
 
 void buf_clear(buf *self)
@@ -43,7 +72,7 @@ bool buf_reserve(buf *self, size_t bytes)
     if (cap > self->max) {
         cap = self->max;
     }
-    char *at = mem_resize(self->at, cap);
+    char *at = resize(self, cap);
     if (at == NULL) {
         self->err = BAY_NOMEM;
         return false;
@@ -118,6 +147,6 @@ char *buf_take(buf *self, size_t *out_len)
 {
     char *at = self->at;
     *out_len = self->len;
-    *self = (buf){.max = self->max};
+    *self = (buf){.max = self->max, .is_secret = self->is_secret};
     return at;
 }

@@ -14,9 +14,12 @@ typedef struct buf {
     size_t cap;
     size_t max;
     bay_err err; /* BAY_OK, BAY_NOMEM or BAY_LIMIT */
+    bool is_secret;
 } buf;
 
 void buf_init(buf *self, size_t max_bytes);
+/* The same for secrets: memory that it grows out of, or that is freed, is wiped. */
+void buf_init_secret(buf *self, size_t max_bytes);
 void buf_fini(buf *self);
 
 /* Empties it and forgives an earlier failure; keeps the memory. */
@@ -61,7 +64,7 @@ static inline bay_str buf_view(const buf *self)
     return (bay_str){self->at, self->len};
 }
 
-/* Hands the memory to the caller (mem_free), leaves the buffer empty. */
+/* Hands the memory to the caller (mem_free; of a secret, to wipe), leaves the buffer empty. */
 char *buf_take(buf *self, size_t *out_len);
 
 #endif

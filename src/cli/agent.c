@@ -48,7 +48,7 @@ static cli_exit take_headers(cli_agent *self)
         bay_str given = {NULL, 0};
         bay_diag diag = {0};
         buf value;
-        buf_init(&value, SECRET_BYTES);
+        buf_init_secret(&value, SECRET_BYTES);
         bay_err err = buf_reserve(&value, SECRET_BYTES) ? BAY_OK : BAY_NOMEM;
         if (err == BAY_OK) {
             err = cli_header_read(self->arguments->headers[i], &given, &value, &diag);
@@ -60,9 +60,6 @@ static cli_exit take_headers(cli_agent *self)
         } else {
             cli_say("%s", diag.text[0] != '\0' ? diag.text : "--header: too long");
             code = err == BAY_NOMEM || err == BAY_IO ? CLI_EXIT_FAILED : CLI_EXIT_USAGE;
-        }
-        if (value.at != NULL) {
-            mem_wipe(value.at, value.cap);
         }
         buf_fini(&value);
     }

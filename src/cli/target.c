@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "base/str.h"
 #include "cli/commands.h"
 #include "cli/say.h"
@@ -21,9 +20,6 @@ enum {
 
 void cli_target_fini(cli_target *self)
 {
-    if (self->secrets.at != NULL) {
-        mem_wipe(self->secrets.at, self->secrets.cap);
-    }
     buf_fini(&self->secrets);
     arena_fini(&self->memory);
     config_free(self->config);
@@ -287,7 +283,7 @@ cli_exit cli_target_resolve(cli_target *out, const cli_arguments *arguments)
     cli_exit code = CLI_EXIT_OK;
     *out = (cli_target){0};
     arena_init(&out->memory, MEMORY);
-    buf_init(&out->secrets, SECRETS);
+    buf_init_secret(&out->secrets, SECRETS);
     out->name = STR("server");
     switch (arguments->target_kind) {
     case CLI_TARGET_ARGV:

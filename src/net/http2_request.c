@@ -2,7 +2,6 @@
  * already is not checked again: field names in lower case, clean values, pseudo-header fields once
  * and first, no fields of the connection, as many bytes as content-length says (a stream that
  * breaks these is reset). */
-#include "base/mem.h"
 #include "net/http2.h"
 #include "wire/chars.h"
 
@@ -147,7 +146,7 @@ static void join_cookies(http2_stream *self)
         return;
     }
     buf joined;
-    buf_init(&joined, limits_of(self)->head_bytes * 2);
+    buf_init_secret(&joined, limits_of(self)->head_bytes * 2);
     for (uint32_t i = 0; i < head->field_count;) {
         if (!str_eq(head->fields[i].name, STR("cookie"))) {
             i++;
@@ -165,7 +164,6 @@ static void join_cookies(http2_stream *self)
     } else if (keep(self, buf_view(&joined), &kept)) {
         head->fields[head->field_count++] = (http_field){STR("cookie"), kept};
     }
-    mem_wipe(joined.at, joined.cap);
     buf_fini(&joined);
 }
 

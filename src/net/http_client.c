@@ -76,7 +76,8 @@ static http_call *call_take(http_client *self)
     }
     http_call *call = mem_zalloc(sizeof(http_call));
     if (call != NULL) {
-        buf_init(&call->request, SIZE_MAX / 2); /* as large as the caller's own body */
+        /* as large as the caller's own body; credentials may stand in its fields */
+        buf_init_secret(&call->request, SIZE_MAX / 2);
         loop_timer_init(&call->timer, call_on_timer, call);
     }
     return call;
@@ -85,7 +86,6 @@ static http_call *call_take(http_client *self)
 static void call_free(http_call *call)
 {
     http2_call_free(call);
-    mem_wipe(call->request.at, call->request.cap); /* credentials may stand in its fields */
     buf_fini(&call->request);
     mem_free(call);
 }

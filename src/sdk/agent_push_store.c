@@ -92,7 +92,7 @@ static bay_err put_row(agent_push *self, const a2a_delivery *delivery, bay_str k
                        void *user)
 {
     buf row;
-    buf_init(&row, ROW_BYTES);
+    buf_init_secret(&row, ROW_BYTES);
     write_row(delivery, &row);
     bay_err err = row.err;
     if (err == BAY_OK) {
@@ -102,9 +102,6 @@ static bay_err put_row(agent_push *self, const a2a_delivery *delivery, bay_str k
                                      .expected = STORE_ANY,
                                      .is_relaxed = true};
         err = store_put(self->store, &request, done, user);
-    }
-    if (row.at != NULL) {
-        mem_wipe(row.at, row.cap);
     }
     buf_fini(&row);
     return err;

@@ -33,7 +33,8 @@ static bay_operation *operation_new(bay_caller *caller, a2a_method method)
     buf *texts[] = {&self->message, &self->request, &self->configuration, &self->metadata,
                     &self->params};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        buf_init(texts[i], CALLER_REQUEST_BYTES);
+        buf_init_secret(texts[i],
+                        CALLER_REQUEST_BYTES); /* credentials of webhooks are among them */
     }
     return self;
 }
@@ -43,9 +44,6 @@ void sdk_operation_release(bay_operation *self)
     buf *texts[] = {&self->message, &self->request, &self->configuration, &self->metadata,
                     &self->params};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        if (texts[i]->at != NULL) { /* credentials of webhooks are among them */
-            mem_wipe(texts[i]->at, texts[i]->cap);
-        }
         buf_fini(texts[i]);
     }
     mem_free(self->task);

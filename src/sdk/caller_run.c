@@ -9,7 +9,6 @@
 
 #include "base/check.h"
 #include "base/err.h"
-#include "base/mem.h"
 #include "base/str.h"
 #include "sdk/caller_parts.h"
 
@@ -118,7 +117,7 @@ static bay_err operation_go(bay_operation *self, bay_diag *diag)
     size_t count = 0;
     buf secrets;
     a2a_fault fault = {0};
-    buf_init(&secrets, CALLER_REQUEST_BYTES);
+    buf_init_secret(&secrets, CALLER_REQUEST_BYTES);
     bay_err err = sdk_caller_fields(caller, &secrets, fields, CALLER_FIELDS, &count, diag);
     if (err == BAY_OK) {
         count += own_fields(self, fields + count, CALLER_FIELDS - count);
@@ -137,9 +136,6 @@ static bay_err operation_go(bay_operation *self, bay_diag *diag)
                            BAY_STR(a2a_methods[self->method].name), caller->shown,
                            fault.text[0] != '\0' ? fault.text : bay_err_text(err));
         }
-    }
-    if (secrets.at != NULL) {
-        mem_wipe(secrets.at, secrets.cap);
     }
     buf_fini(&secrets);
     if (err == BAY_OK) {

@@ -232,7 +232,7 @@ static bay_err unseal(bay_call *call, call_round *round, bay_str sealed)
     }
     uint64_t now = self->clock();
     buf_init(&bound, SEAL_ASSOCIATED_BYTES);
-    buf_init(&opened, SEAL_PLAIN_BYTES);
+    buf_init_secret(&opened, SEAL_PLAIN_BYTES);
     err = bind(call->request, &bound);
     if (err == BAY_OK) {
         err = seal_open(self->ring, sealed, buf_view(&bound), now, &opened);
@@ -243,7 +243,6 @@ static bay_err unseal(bay_call *call, call_round *round, bay_str sealed)
     if (err == BAY_OK) {
         err = read_state(call, self, round, plain, now);
     }
-    mem_wipe(opened.at, opened.len);
     buf_fini(&opened);
     buf_fini(&bound);
     return err;
@@ -363,7 +362,7 @@ static bay_err write_state(bay_call *call, rounds *self, uint32_t number, buf *o
     char head[HEAD_BYTES];
     buf plain;
     buf bound;
-    buf_init(&plain, SEAL_PLAIN_BYTES);
+    buf_init_secret(&plain, SEAL_PLAIN_BYTES);
     buf_init(&bound, SEAL_ASSOCIATED_BYTES);
     bytes_put_u64(head, self->instance);
     bytes_put_u64(head + 8, self->sequence++);
@@ -380,7 +379,6 @@ static bay_err write_state(bay_call *call, rounds *self, uint32_t number, buf *o
         err = seal_value(self->ring, buf_view(&plain), buf_view(&bound),
                          self->clock() + state_ttl(call->server), out);
     }
-    mem_wipe(plain.at, plain.len);
     buf_fini(&plain);
     buf_fini(&bound);
     return err;

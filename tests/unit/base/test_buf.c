@@ -6,9 +6,11 @@
 
 #include <cmocka.h>
 
+#include <malloc.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/mem.h"
 #include "support/failing_memory.h"
 
 static void assert_text(const buf *self, const char *expected)
@@ -190,6 +192,46 @@ static void survives_every_lack_of_memory(void **state)
     }
 }
 
+static const char secret[] = "open sesame";
+
+/* Counts the blocks that come back with the secret still in them. */
+static void look_and_release(void *user, void *old)
+{
+    size_t *found = user;
+    if (old != NULL && memmem(old, malloc_usable_size(old), secret, sizeof(secret) - 1) != NULL) {
+        (*found)++;
+    }
+    free(old);
+}
+
+static void a_secret_is_wiped_wherever_it_was(void **state)
+{
+    (void)state;
+    size_t found = 0;
+    const mem_hooks hooks = {failing_memory_libc_alloc, failing_memory_libc_resize,
+                             look_and_release, &found};
+    const mem_hooks libc = {failing_memory_libc_alloc, failing_memory_libc_resize,
+                            failing_memory_libc_release, NULL};
+    buf self, open;
+    mem_set_hooks(&hooks);
+    buf_init_secret(&self, 1 << 20);
+    buf_str(&self, str_of(secret));
+    for (int i = 0; i < 1000; i++) {
+        buf_str(&self, STR("and so on, until it has moved several times"));
+    }
+    assert_memory_equal(self.at, secret, sizeof(secret) - 1);
+    buf_fini(&self);
+    assert_int_equal(found, 0);
+    buf_str(&self, str_of(secret)); /* it stays one */
+    buf_fini(&self);
+    assert_int_equal(found, 0);
+    buf_init(&open, 1 << 20); /* the test sees what it looks for */
+    buf_str(&open, str_of(secret));
+    buf_fini(&open);
+    assert_int_equal(found, 1);
+    mem_set_hooks(&libc);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +244,7 @@ int main(void)
         cmocka_unit_test(consumes_from_the_front),
         cmocka_unit_test(take_leaves_it_empty_and_usable),
         cmocka_unit_test(grows_without_losing_a_byte),
+        cmocka_unit_test(a_secret_is_wiped_wherever_it_was),
         cmocka_unit_test(survives_every_lack_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
