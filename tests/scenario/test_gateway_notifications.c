@@ -336,6 +336,10 @@ static void a_task_is_the_callers_own(void **state)
     assert_int_equal(tell_well(&self, WORKING("t1")), 200);
     keeper_expect(&self.hook, "so far"); /* the task as it is */
     keeper_expect(&self.hook, "\"kind\":\"task\"");
+    keeper_forget(&self.hook);
+    register_hook(&self, "far", NULL);
+    assert_int_equal(tell_well(&self, WORKING("t2")), 503); /* asked, the agent shows another */
+    assert_int_equal(keeper_count(&self.hook), 0);
     scene_close(&self);
 }
 
