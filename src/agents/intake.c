@@ -230,21 +230,6 @@ static bay_err check_task(const reception *self, bay_str json)
     bay_str id = {"", 0};
     arena_init(&index, INDEX_BYTES);
     bay_err err = json_parse(&doc, json, &a2a_json_limits, &index, NULL);
-    json_val value = err == BAY_OK ? json_get(json_root(&doc), STR("id")) : (json_val){0};
-    err = err == BAY_OK && json_is(value, JSON_STRING) ? json_str(value, &index, &id) : err;
-    err = err == BAY_OK && !str_eq(id, self->task_id) ? BAY_DENIED : err;
-    arena_fini(&index);
-    return err;
-}
-
-/* Is it the task that was asked for? Whoever may hear of one hears of no other. */
-static bay_err check_task(const reception *self, bay_str json)
-{
-    json_doc doc;
-    arena index;
-    bay_str id = {"", 0};
-    arena_init(&index, INDEX_BYTES);
-    bay_err err = json_parse(&doc, json, &a2a_json_limits, &index, NULL);
     json_val value = err == BAY_OK ? json_get(json_root(&doc), STR("id")) : JSON_NONE;
     err = err == BAY_OK && json_is(value, JSON_STRING) ? json_str(value, &index, &id) : err;
     err = err == BAY_OK && !str_eq(id, self->task_id) ? BAY_DENIED : err;
