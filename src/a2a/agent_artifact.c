@@ -81,7 +81,7 @@ static size_t bytes_of(const agent_artifact *self)
 /* Room in the array for one more. */
 static bay_err grow(agent_task *task)
 {
-    if (task->artifact_count >= task->of->limits.artifacts) {
+    if (task->artifact_count >= task->of->limits.artifacts && !task->is_restoring) {
         return BAY_LIMIT;
     }
     if (task->artifact_count < task->artifact_cap) {
@@ -180,7 +180,7 @@ static bay_err replace(agent_task *task, agent_artifact *artifact, const chunk *
     agent_artifact made;
     bay_err err = artifact == NULL ? grow(task) : BAY_OK;
     if (err == BAY_OK) {
-        err = build(from, task->of->limits.task_bytes, &made);
+        err = build(from, agent_task_most(task), &made);
     }
     if (err != BAY_OK) {
         return err;
@@ -209,7 +209,7 @@ static bay_err replace(agent_task *task, agent_artifact *artifact, const chunk *
 bay_err agent_artifact_add(agent_task *self, json_val artifact, bool append, bool is_last_chunk)
 {
     chunk from;
-    bay_err err = chunk_read(&from, artifact, self->of->limits.task_bytes);
+    bay_err err = chunk_read(&from, artifact, agent_task_most(self));
     if (err == BAY_OK) {
         agent_artifact *known = find(self, from.id);
         if (append && known == NULL) {

@@ -175,7 +175,8 @@ typedef struct agent_task {
     bool has_streams; /* somebody may come back for its events */
     bool is_placed_stale;
     bool is_removed;
-    bool is_restored; /* its turn is to be given again, or to fail */
+    bool is_restored;  /* its turn is to be given again, or to fail */
+    bool is_restoring; /* what it had is taken up again, whatever the bounds are now */
     bool may_resume;
     agent_context own;
 } agent_task;
@@ -346,6 +347,11 @@ static inline void agent_task_pin(agent_task *self)
 }
 void agent_task_unpin(agent_task *self); /* may free it, when it was removed meanwhile */
 void agent_task_touch(agent_task *self); /* to be settled */
+/* Bytes that it may have. */
+static inline size_t agent_task_most(const agent_task *self)
+{
+    return self->is_restoring ? SIZE_MAX / 4 : self->of->limits.task_bytes;
+}
 /* Room for that much more, in the task and in all. Old tasks may go. BAY_LIMIT. */
 bay_err agent_task_room(agent_task *self, size_t bytes);
 void agent_task_count(agent_task *self, size_t more, size_t less);

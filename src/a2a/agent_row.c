@@ -414,7 +414,7 @@ static void restore_seen(agent_task *task, const row *from)
 static bay_err restore_task(agent_task *task, row *from, bool may_resume)
 {
     bay_err err = agent_order_reserve(task->context->owner);
-    task->is_open = true;
+    task->is_open = task->is_restoring = true;
     if (err == BAY_OK) {
         err = restore_history(task, from);
     }
@@ -446,6 +446,7 @@ static bay_err restore_task(agent_task *task, row *from, bool may_resume)
     task->status_ms = from->status_ms;
     task->has_streams = json_true(json_get(from->root, STR("hasStreams")));
     task->is_restored = true;
+    task->is_restoring = false;
     of->last_ms = task->status_ms > of->last_ms ? task->status_ms : of->last_ms;
     agent_order_place(task, from->order);
     if (a2a_state_is_terminal(task->state)) {

@@ -88,7 +88,7 @@ static bay_err room_within(agent_task *self, size_t bytes, size_t most)
     while (bytes > of->limits.total_bytes || of->bytes > of->limits.total_bytes - bytes) {
         agent_task *oldest = oldest_terminal(of, self);
         if (oldest == NULL) {
-            return BAY_LIMIT;
+            return self->is_restoring ? BAY_OK : BAY_LIMIT;
         }
         agent_task_remove(oldest, NULL, true);
     }
@@ -97,7 +97,7 @@ static bay_err room_within(agent_task *self, size_t bytes, size_t most)
 
 bay_err agent_task_room(agent_task *self, size_t bytes)
 {
-    return room_within(self, bytes, self->of->limits.task_bytes);
+    return room_within(self, bytes, agent_task_most(self));
 }
 
 /* ---- making and removing */
@@ -406,7 +406,7 @@ static bay_err remember_within(agent_task *self, agent_text *text, size_t most)
 
 bay_err agent_task_remember(agent_task *self, agent_text *text)
 {
-    return remember_within(self, text, self->of->limits.task_bytes);
+    return remember_within(self, text, agent_task_most(self));
 }
 
 /* Into the task's own memory. */
