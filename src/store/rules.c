@@ -455,12 +455,25 @@ static bay_err place_row(store_engine *engine, const store_op *op, store_cell *c
     return err;
 }
 
+/* The row that an operation names, with its parts. */
+static bay_err erase_row(store_engine *engine, const store_op *op)
+{
+    store_cell cell;
+    cell_copy copy;
+    bay_err err = engine->calls->find(engine, SPACE_ROW, op->scope, op->key, &cell);
+    if (err == BAY_OK) {
+        err = copy_name(&copy, &cell);
+    }
+    return err == BAY_OK ? erase(engine, &copy) : err;
+}
+
 static void run_put(store_engine *engine, store_op *op)
 {
     bool is_expired = false;
     op->result.err = expect(engine, op, &op->result.version, &is_expired);
-    if (op->result.err == BAY_OK && is_expired) { /* its parts must not become another's */
-        op->result.err = drop_parts(engine, op->scope, op->key, (bay_str){NULL, 0});
+    /* Its parts must not become another's, nor may a sweep find it when this put's are there. */
+    if (op->result.err == BAY_OK && is_expired) {
+        op->result.err = erase_row(engine, op);
     }
     if (op->result.err != BAY_OK) {
         return;
@@ -474,18 +487,12 @@ static void run_put(store_engine *engine, store_op *op)
 
 static void run_remove(store_engine *engine, store_op *op)
 {
-    bool is_expired;
+    bool is_expired = false;
     op->result.err = expect(engine, op, &op->result.version, &is_expired);
     if (op->result.err != BAY_OK) {
         return;
     }
-    store_cell cell;
-    cell_copy copy;
-    bay_err err = find_valid(engine, op, SPACE_ROW, &cell);
-    if (err == BAY_OK) {
-        err = copy_name(&copy, &cell);
-    }
-    op->result.err = err == BAY_OK ? erase(engine, &copy) : err;
+    op->result.err = is_expired ? BAY_NOTFOUND : erase_row(engine, op);
 }
 
 /* --- leases ---------------------------------------------------------------------------------- */

@@ -144,6 +144,39 @@ static void expired_rows_take_their_parts_along(void **state)
     answer_clear(&a);
 }
 
+/* Room is made by what expired; the parts of the put itself are not among it. */
+static void parts_in_place_of_an_expired_row_stay(void **state)
+{
+    store_rig *rig = *state;
+    answer a = {0};
+    reopen_with(rig, (store_options){.rows = 4, .total_bytes = 60});
+    store_part part = {STR("p"), STR("1")};
+    store_put_request put = {.table = T,
+                             .key = STR("k"),
+                             .value = STR("0123456789012345678901234567890123456789"),
+                             .expected = STORE_ANY,
+                             .expires_at_ms = RIG_NOW + 10,
+                             .parts = &part,
+                             .part_count = 1};
+    assert_int_equal(ask(rig, &a, put, &put), BAY_OK);
+    rig->now_ms += 10;
+    assert_int_equal(put_parts(rig, &a, "k", "a=12345 b=12345", "", STORE_ANY), BAY_OK);
+    assert_int_equal(a.held_rows, 3);
+    assert_int_equal(ask(rig, &a, parts, T, STR("k"), STR(""), 10), BAY_OK);
+    assert_true(answer_is(&a, "a=12345 b=12345 "));
+    put.key = STR("l");
+    put.value = STR("v");
+    put.part_count = 0;
+    put.expires_at_ms = rig->now_ms + 10;
+    assert_int_equal(ask(rig, &a, put, &put), BAY_OK);
+    rig->now_ms += 10;
+    assert_int_equal(put_parts(rig, &a, "l", "a=1 b=2", "", STORE_ANY), BAY_LIMIT);
+    assert_int_equal(a.held_rows, 3);
+    assert_int_equal(put_parts(rig, &a, "k", "c=1", "", STORE_ANY), BAY_OK);
+    assert_int_equal(a.held_rows, 4);
+    answer_clear(&a);
+}
+
 static void all_that_is_written_is_counted(void **state)
 {
     store_rig *rig = *state;
@@ -168,6 +201,7 @@ static void all_that_is_written_is_counted(void **state)
     X(parts_are_dropped_by_the_beginning_of_their_names)                                           \
     X(a_put_that_fails_leaves_no_parts)                                                            \
     X(expired_rows_take_their_parts_along)                                                         \
+    X(parts_in_place_of_an_expired_row_stay)                                                       \
     X(all_that_is_written_is_counted)
 
 #define IN_MEMORY(function)                                                                        \
