@@ -324,11 +324,18 @@ void agent_stream_opened(agent_task *task)
     }
 }
 
+/* Whoever sent a message that still waits for its turn has not heard of it when the turn before
+ * asks for input. */
+static bool ends_at_last(const agent_reply *self)
+{
+    return self->turn == NULL || self->turn->is_begun || a2a_state_is_terminal(self->task->state);
+}
+
 /* False: nothing more may be sent, and it may be gone. */
 static bool stream_send(agent_reply *self, a2a_event *event)
 {
     uint64_t sequence = a2a_event_sequence(event);
-    bool is_last = a2a_event_is_last(event);
+    bool is_last = a2a_event_is_last(event) && ends_at_last(self);
     bay_err err = a2a_call_event(self->call, event);
     if (err == BAY_OK || err == BAY_AGAIN) {
         self->has_told = true;

@@ -318,8 +318,10 @@ static bay_err restore_configs(agent_task *task, const row *from)
     return BAY_OK;
 }
 
-/* Without resuming, what was begun is lost, and so is a task that it worked on; a message that
- * waits for its turn of a task that waits for input is still read. */
+/* A turn that has asked for input has done its part, whether it had ended or not: the client may
+ * have been told, and what comes next is its answer. Without resuming, what else was begun is lost,
+ * and so is a task that it worked on; a message that waits for its turn of a task that waits for
+ * input is still read. */
 static bay_err restore_turns(agent_task *task, row *from, bool may_resume)
 {
     json_iter it = json_iter_of(json_get(from->root, STR("turns")));
@@ -327,7 +329,8 @@ static bay_err restore_turns(agent_task *task, row *from, bool may_resume)
         a2a_turn *turn;
         agent_turn_fields fields = {.tracestate = {"", 0}};
         bool is_begun = json_true(json_get(it.value, STR("isBegun")));
-        if (!may_resume && (is_begun || !a2a_state_is_interrupted(from->state))) {
+        if ((is_begun && from->state == A2A_INPUT_REQUIRED) ||
+            (!may_resume && (is_begun || !a2a_state_is_interrupted(from->state)))) {
             continue;
         }
         bay_err err = read_str(from, it.value, STR("traceparent"), &fields.traceparent);

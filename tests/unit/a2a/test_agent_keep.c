@@ -248,6 +248,48 @@ static void reads_what_waited(void **state)
     rig_free(r);
 }
 
+/* The client was told that it is asked, and the process died before the turn had ended. */
+static void asks_once(void **state)
+{
+    rig *r = rig_new_keeping();
+    (void)state;
+    r->turn = rig_hold;
+    told *first = rig_send(r, RIG_MESSAGE("1", ""));
+    assert_int_equal(rig_status(r->held, A2A_INPUT_REQUIRED, "which?"), BAY_OK);
+    rig_restart(r, true);
+    a2a_agent_tick(r->agent);
+    assert_int_equal(r->turns, 1); /* it is not asked again */
+    told *get = rig_ask(r, A2A_GET_TASK, "{\"id\":\"" TASK_1 "\"}");
+    assert_holds(get->result, "TASK_STATE_INPUT_REQUIRED");
+    told *answer = rig_send(r, RIG_MESSAGE("2", ",\"taskId\":\"" TASK_1 "\""));
+    assert_int_equal(r->turns, 2);
+    assert_false(a2a_turn_is_resumed(r->held));
+    rig_complete(r, r->held);
+    assert_answered(answer);
+    assert_holds(answer->result, "TASK_STATE_COMPLETED");
+    told_free(first);
+    told_free(get);
+    told_free(answer);
+    rig_free(r);
+}
+
+/* A turn that waits for somebody to log in works on. */
+static void waits_for_a_login_again(void **state)
+{
+    rig *r = rig_new_keeping();
+    (void)state;
+    r->turn = rig_hold;
+    told *first = rig_send(r, RIG_MESSAGE("1", ""));
+    assert_int_equal(rig_status(r->held, A2A_AUTH_REQUIRED, "log in"), BAY_OK);
+    rig_restart(r, true);
+    a2a_agent_tick(r->agent);
+    assert_int_equal(r->turns, 2);
+    assert_true(a2a_turn_is_resumed(r->held));
+    rig_complete(r, r->held);
+    told_free(first);
+    rig_free(r);
+}
+
 /* Order, webhooks and ends survive; what waits for input goes on waiting. */
 static void keeps_what_rests(void **state)
 {
@@ -382,6 +424,8 @@ int main(void)
         cmocka_unit_test(goes_on_after_a_restart),
         cmocka_unit_test(says_what_it_cannot_go_on_with),
         cmocka_unit_test(reads_what_waited),
+        cmocka_unit_test(asks_once),
+        cmocka_unit_test(waits_for_a_login_again),
         cmocka_unit_test(keeps_what_rests),
         cmocka_unit_test(pushes_again_what_may_be_lost),
         cmocka_unit_test(remembers_for_the_handler),

@@ -104,6 +104,32 @@ static told *subscribe(rig *r, uint64_t last_event_id)
     return call;
 }
 
+/* A message that waits is not over when the turn before it asks. */
+static void tells_of_its_own_turn(void **state)
+{
+    rig *r = rig_new();
+    (void)state;
+    r->turn = rig_hold;
+    told *first = rig_call(r, A2A_SEND_STREAMING_MESSAGE, RIG_MESSAGE("1", ""));
+    rig_start(first);
+    assert_int_equal(rig_status(r->held, A2A_WORKING, NULL), BAY_OK);
+    told *second =
+        rig_call(r, A2A_SEND_STREAMING_MESSAGE, RIG_MESSAGE("2", ",\"taskId\":\"" TASK_1 "\""));
+    rig_start(second);
+    assert_int_equal(rig_status(r->held, A2A_INPUT_REQUIRED, "which?"), BAY_OK);
+    assert_int_equal(first->ended, 1);
+    assert_int_equal(second->ended, 0);
+    a2a_turn_end(r->held); /* the second message's turn begins */
+    assert_int_equal(r->turns, 2);
+    assert_int_equal(second->ended, 0);
+    rig_complete(r, r->held);
+    assert_int_equal(second->ended, 1);
+    assert_holds(second->events[second->event_count - 1], "TASK_STATE_COMPLETED");
+    told_free(first);
+    told_free(second);
+    rig_free(r);
+}
+
 static void tells_all_the_same(void **state)
 {
     enum { READERS = 20 };
@@ -390,6 +416,7 @@ int main(void)
         cmocka_unit_test(tells_every_step),
         cmocka_unit_test(begins_with_as_much_history_as_was_asked_for),
         cmocka_unit_test(ends_where_the_client_must_speak),
+        cmocka_unit_test(tells_of_its_own_turn),
         cmocka_unit_test(tells_all_the_same),
         cmocka_unit_test(waits_for_slow_readers),
         cmocka_unit_test(ends_what_is_too_far_behind),
