@@ -106,6 +106,9 @@ void loop_defer(loop *self, loop_task *task)
     } else {
         self->first_task = task;
         uv_idle_start(&self->busy, on_busy);
+        if (self->turns == 0) {
+            uv_async_send(&self->wake); /* a loop around ours may wait for the descriptor already */
+        }
     }
     self->last_task = task;
 }

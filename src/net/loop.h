@@ -25,7 +25,8 @@ bool loop_turn(loop *self, int64_t timeout_ms);
 
 /* For a loop inside another one: the descriptor that becomes readable when something is to be done,
  * and how long (ms, -1: no bound, 0: not at all) it may be waited for before loop_turn(self, 0) is
- * due all the same: a timer, a deferred task. Ask anew after every turn. */
+ * due all the same: a timer, a deferred task. Ask anew after every turn; what is deferred or
+ * written to a socket between two turns makes the descriptor readable. */
 int loop_fd(const loop *self);
 int loop_wait_ms(loop *self);
 

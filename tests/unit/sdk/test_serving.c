@@ -516,6 +516,48 @@ static void dispatch_until(bay_server *server, int fd, char *text, size_t size, 
     }
 }
 
+static void keep_call(bay_call *call, void *user)
+{
+    *(bay_call **)user = bay_call_defer(call);
+}
+
+/* Whoever waits has asked how long before; an answer that is given after that, between two
+ * dispatches, leaves all the same. */
+static void an_answer_between_two_dispatches_leaves(void **state)
+{
+    (void)state;
+    char text[8192] = "";
+    bay_call *kept = NULL;
+    bay_server *server = server_of(keep_call, &kept);
+    int fd = connect_to(listen_anywhere(server));
+    post(fd, "localhost");
+    while (kept == NULL) {
+        struct pollfd wait = {.fd = bay_server_fd(server), .events = POLLIN};
+        assert_true(poll(&wait, 1, bay_server_wait_ms(server)) >= 0);
+        assert_int_equal(bay_server_dispatch(server), BAY_OK);
+    }
+    while (bay_server_wait_ms(server) == 0) {
+        assert_int_equal(bay_server_dispatch(server), BAY_OK);
+    }
+    bay_call_reply(kept, "ok");
+    while (strstr(text, "\"text\":\"ok\"") == NULL) {
+        size_t len = strlen(text);
+        struct pollfd wait[2] = {{.fd = bay_server_fd(server), .events = POLLIN},
+                                 {.fd = fd, .events = POLLIN}};
+        assert_true(poll(wait, 2, GIVE_UP_MS) > 0);
+        if ((wait[0].revents & POLLIN) != 0) {
+            assert_int_equal(bay_server_dispatch(server), BAY_OK);
+        }
+        if ((wait[1].revents & POLLIN) != 0) {
+            ssize_t got = read(fd, text + len, sizeof(text) - 1 - len);
+            assert_true(got > 0);
+            text[len + (size_t)got] = '\0';
+        }
+    }
+    close(fd);
+    bay_server_free(server);
+}
+
 static void it_lives_in_another_loop(void **state)
 {
     (void)state;
@@ -641,6 +683,7 @@ int main(void)
         cmocka_unit_test(it_may_be_freed_without_having_run),
         cmocka_unit_test(it_ends_with_its_last_pipe),
         cmocka_unit_test(a_stop_lets_a_pipe_have_its_answer),
+        cmocka_unit_test(an_answer_between_two_dispatches_leaves),
         cmocka_unit_test(it_lives_in_another_loop),
         cmocka_unit_test(the_wait_knows_what_is_due),
         cmocka_unit_test(a_client_in_process_keeps_it),
