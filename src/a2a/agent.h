@@ -137,7 +137,8 @@ bay_err a2a_agent_set_card(a2a_agent *self, bay_str card, bay_str extended_card)
 /* A task from its row, before any call. One whose turn was running is given to the handler again
  * (a2a_turn_is_resumed) when may_resume, else it has FAILED, and says so; either happens at the
  * next tick. Errors: BAY_SYNTAX (no row of ours, or of a later release, or one without all its
- * pieces), BAY_DUPLICATE, BAY_LIMIT (more tasks than there may be), BAY_NOMEM. */
+ * pieces), BAY_DUPLICATE, BAY_LIMIT (more tasks that have not ended than there may be; of those
+ * that have ended the oldest go), BAY_NOMEM. */
 bay_err a2a_agent_restore(a2a_agent *self, const a2a_kept_task *kept,
                           bool may_resume) BAY_MUST_CHECK;
 

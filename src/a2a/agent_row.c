@@ -462,14 +462,39 @@ static bay_err restore_task(agent_task *task, row *from, bool may_resume)
     return BAY_OK;
 }
 
+/* There are more than there may be where one that made place could not be removed at the time. The
+ * oldest that has ended goes now; false: that is the one at hand, or there is none. */
+static bool find_place(a2a_agent *self, const row *from)
+{
+    agent_task *oldest = NULL;
+    LIST_EACH(link, &self->terminal)
+    {
+        agent_task *task = CONTAINER_OF(link, agent_task, in_terminal);
+        oldest = oldest == NULL || task->status_ms < oldest->status_ms ? task : oldest;
+    }
+    bool has_ended = a2a_state_is_terminal(from->state);
+    if (oldest == NULL || (has_ended && from->status_ms <= oldest->status_ms)) {
+        return false;
+    }
+    agent_task_remove(oldest, NULL, true);
+    return true;
+}
+
 static bay_err restore_row(a2a_agent *self, row *from, bool may_resume)
 {
+    a2a_keeper *keeper = self->options.keeper;
     agent_task *task;
     if (map_get(&self->tasks, from->id) != NULL) {
         return BAY_DUPLICATE;
     }
-    if (self->task_count >= self->limits.tasks) {
-        return BAY_LIMIT;
+    if (self->task_count >= self->limits.tasks && !find_place(self, from)) {
+        if (!a2a_state_is_terminal(from->state)) {
+            return BAY_LIMIT;
+        }
+        if (keeper != NULL) {
+            keeper->ops->remove(keeper, from->id);
+        }
+        return BAY_OK;
     }
     bay_err err = agent_task_new(self, from->id, map_hash(&self->tasks, from->id), from->principal,
                                  from->context_id, AGENT_CONTEXT_GIVEN, 0, &task);

@@ -366,6 +366,55 @@ static void pushes_again_what_may_be_lost(void **state)
     }
 }
 
+/* More rows than tasks: one that made place could not be removed, or there may be fewer now. */
+static void the_oldest_make_place_for_what_comes_back(void **state)
+{
+    rig *r = rig_new_keeping();
+    (void)state;
+    static const char *const messages[] = {RIG_MESSAGE("1", ""), RIG_MESSAGE("2", ""),
+                                           RIG_MESSAGE("3", ""),
+                                           "{\"configuration\":{\"returnImmediately\":true},"
+                                           "\"message\":{\"messageId\":\"4\",\"role\":"
+                                           "\"ROLE_USER\",\"parts\":[{\"text\":\"hi\"}]}}"};
+    for (size_t i = 0; i < ARRAY_LEN(messages); i++) {
+        r->turn = i == 3 ? rig_hold : rig_complete;
+        told_free(rig_send(r, messages[i]));
+        r->now_ms += 10;
+    }
+    assert_int_equal(r->row_count, 4);
+    kept_row newest = r->rows[2];
+    for (int swapped = 0; swapped < 2; swapped++) { /* whatever order they come in */
+        r->options.limits.tasks = 2;
+        r->removed = 0;
+        rig_restart(r, true);
+        a2a_agent_tick(r->agent);
+        assert_int_equal(r->removed, 2);
+        told *all = rig_ask(r, A2A_LIST_TASKS, "{}");
+        assert_answered(all);
+        assert_holds(all->result, "\"totalSize\":2");
+        assert_holds(all->result, newest.id);
+        assert_holds(all->result, r->rows[3].id);
+        told_free(all);
+        kept_row first = r->rows[0];
+        r->rows[0] = r->rows[2];
+        r->rows[2] = first;
+    }
+    r->options.limits.tasks = 1; /* what has not ended stays */
+    rig_close(r);
+    rig_open(r);
+    assert_int_equal(rig_restore(r, &r->rows[3], true), BAY_OK);
+    r->removed = 0;
+    assert_int_equal(rig_restore(r, &r->rows[0], true), BAY_OK);
+    assert_int_equal(r->removed, 1);
+    free(r->rows[0].row);
+    r->rows[0].row = rig_copy((bay_str){r->rows[3].row, r->rows[3].row_len});
+    r->rows[0].row_len = r->rows[3].row_len;
+    memcpy(strstr(r->rows[0].row, "\"id\":\"0000") + 6, "1111", 4); /* another that has not */
+    assert_int_equal(rig_restore(r, &r->rows[0], true), BAY_LIMIT);
+    assert_int_equal(r->removed, 1);
+    rig_free(r);
+}
+
 /* The handler's own bytes: with the task, in another process too, and shown to nobody. */
 static void remembers_for_the_handler(void **state)
 {
@@ -428,6 +477,7 @@ int main(void)
         cmocka_unit_test(waits_for_a_login_again),
         cmocka_unit_test(keeps_what_rests),
         cmocka_unit_test(pushes_again_what_may_be_lost),
+        cmocka_unit_test(the_oldest_make_place_for_what_comes_back),
         cmocka_unit_test(remembers_for_the_handler),
         cmocka_unit_test(ends_before_its_keeper),
     };
