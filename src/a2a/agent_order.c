@@ -57,16 +57,18 @@ agent_owner *agent_owner_find(a2a_agent *of, bay_str principal)
 
 enum { KEY_ON_STACK = 512 };
 
-static agent_context *mapped_context(a2a_agent *of, bay_str principal, bay_str id)
+/* BAY_NOMEM: whether there is one is not known. */
+static bay_err mapped_context(a2a_agent *of, bay_str principal, bay_str id, agent_context **out)
 {
+    *out = NULL;
     if (of->contexts.len == 0) {
-        return NULL;
+        return BAY_OK;
     }
     char small[KEY_ON_STACK];
     size_t len = BYTES_U64 + principal.len + id.len;
     char *key = len <= sizeof(small) ? small : mem_alloc(len);
     if (key == NULL) {
-        return NULL;
+        return BAY_NOMEM;
     }
     bytes_put_u64(key, principal.len);
     if (principal.len > 0) {
@@ -75,11 +77,11 @@ static agent_context *mapped_context(a2a_agent *of, bay_str principal, bay_str i
     if (id.len > 0) {
         memcpy(key + BYTES_U64 + principal.len, id.at, id.len);
     }
-    agent_context *found = map_get(&of->contexts, (bay_str){key, len});
+    *out = map_get(&of->contexts, (bay_str){key, len});
     if (key != small) {
         mem_free(key);
     }
-    return found;
+    return BAY_OK;
 }
 
 /* The last twelve digits are turned over, from 0 to f and back. */
@@ -119,8 +121,11 @@ static agent_task *lone_task(const a2a_agent *of, bay_str principal, bay_str id)
 
 agent_context *agent_context_find(a2a_agent *of, bay_str principal, bay_str id)
 {
-    agent_context *found = mapped_context(of, principal, id);
-    agent_task *task = found == NULL ? lone_task(of, principal, id) : NULL;
+    agent_context *found;
+    agent_task *task = NULL;
+    if (mapped_context(of, principal, id, &found) == BAY_OK && found == NULL) {
+        task = lone_task(of, principal, id);
+    }
     return task != NULL ? &task->own : found;
 }
 
@@ -202,7 +207,10 @@ bay_err agent_context_join(agent_task *task, bay_str principal, bay_str id, agen
 {
     a2a_agent *of = task->of;
     bool may_be = naming == AGENT_CONTEXT_GIVEN;
-    agent_context *self = may_be ? mapped_context(of, principal, id) : NULL;
+    agent_context *self = NULL;
+    if (may_be && mapped_context(of, principal, id, &self) != BAY_OK) {
+        return BAY_NOMEM;
+    }
     agent_task *alone = may_be && self == NULL ? lone_task(of, principal, id) : NULL;
     if (alone != NULL) {
         self = take_out(alone);

@@ -269,6 +269,33 @@ static void survives_every_lack_of_memory(void **state)
     }
 }
 
+/* The name of a principal is as long as its token says: then even looking for a context needs
+ * memory, and without that it must not be taken for one that is not there. */
+static void survives_long_names_without_memory(void **state)
+{
+    enum { NAME = 600 };
+    static char name[NAME];
+    static const char *const said[] = {RIG_MESSAGE("1", ",\"contextId\":\"c\""),
+                                       RIG_MESSAGE("2", ",\"contextId\":\"c\"")};
+    (void)state;
+    memset(name, 'p', NAME);
+    for (size_t at = 0; failing_memory_start_single(at); at++) {
+        rig *r = rig_plain();
+        bool is_there = a2a_agent_new(&r->options, &r->agent) == BAY_OK;
+        for (size_t i = 0; is_there && i < ARRAY_LEN(said); i++) {
+            told *call = rig_call(r, A2A_SEND_MESSAGE, said[i]);
+            if (call != NULL) {
+                call->call.principal = (bay_str){name, NAME};
+                rig_start(call);
+                assert_int_equal(call->ended, 1);
+                told_free(call);
+            }
+        }
+        rig_free(r);
+        failing_memory_check();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,6 +305,7 @@ int main(void)
         cmocka_unit_test(receives_messages_of_any_size),
         cmocka_unit_test(takes_no_word_for_a_uuid),
         cmocka_unit_test(survives_every_lack_of_memory),
+        cmocka_unit_test(survives_long_names_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
