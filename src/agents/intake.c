@@ -32,6 +32,7 @@ typedef struct reception {
     agents_intake *(*intake_of)(void *face);
     http_exchange *exchange; /* NULL: whoever told it has left */
     a2a_service *service;    /* that is asked for the task; NULL: it is not */
+    uint32_t *looks;         /* how many times it is, while it is */
     bay_str agent;
     agents_webhook hook;
     buf opened[2]; /* what `hook` views: the address's and the token's */
@@ -237,10 +238,16 @@ static bay_err check_task(const reception *self, bay_str json)
     return err;
 }
 
+static void end_look(reception *self)
+{
+    self->service = NULL;
+    --*self->looks;
+}
+
 static void on_task(a2a_call *call, bay_str json)
 {
     reception *self = CONTAINER_OF(call, reception, look);
-    self->service = NULL;
+    end_look(self);
     bay_err err = check_task(self, json);
     if (err == BAY_OK) {
         buf_str(&self->task, json);
@@ -256,7 +263,7 @@ static void on_task(a2a_call *call, bay_str json)
 static void on_no_task(a2a_call *call, const a2a_fault *fault)
 {
     reception *self = CONTAINER_OF(call, reception, look);
-    self->service = NULL;
+    end_look(self);
     answer(self, fault->error == A2A_E_TASK_NOT_FOUND ? 404 : 503);
 }
 
@@ -270,7 +277,7 @@ static bay_err no_event(a2a_call *call, a2a_event *event)
 static void no_end(a2a_call *call)
 {
     reception *self = CONTAINER_OF(call, reception, look);
-    self->service = NULL;
+    end_look(self);
     answer(self, 503);
 }
 
@@ -285,6 +292,11 @@ static const a2a_call_ops look_ops = {on_task, no_event, no_end, on_no_task, no_
 
 static void look(reception *self, agents_remote *from)
 {
+    self->looks = agents_remote_looks(from);
+    if (*self->looks >= AGENTS_INTAKE_LOOKS) {
+        answer(self, 503); /* one agent that does not answer leaves room for the others' */
+        return;
+    }
     buf params;
     bay_str text = {"", 0};
     buf_init(&params, CONFIG_BYTES);
@@ -299,6 +311,7 @@ static void look(reception *self, agents_remote *from)
         answer(self, status_of(err));
         return;
     }
+    ++*self->looks;
     self->service = agents_remote_service(from);
     self->look = (a2a_call){.ops = &look_ops,
                             .method = A2A_GET_TASK,

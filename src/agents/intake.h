@@ -18,6 +18,7 @@
 
 enum {
     AGENTS_INTAKE_OPEN = 1000,           /* notifications of one loop that are worked on */
+    AGENTS_INTAKE_LOOKS = 250,           /* of these, tasks that one agent is being asked for */
     AGENTS_INTAKE_BYTES = 8 << 20,       /* of one, as it comes and as it is passed on */
     AGENTS_INTAKE_HELD_BYTES = 64 << 20, /* of those that are on their way to the post */
 };

@@ -434,6 +434,11 @@ a2a_service *agents_remote_service(agents_remote *self)
     return &self->service;
 }
 
+uint32_t *agents_remote_looks(agents_remote *self)
+{
+    return &self->looks;
+}
+
 void agents_remote_set_intake(agents_remote *self, const agents_intake *intake)
 {
     self->intake = intake;

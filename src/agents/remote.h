@@ -40,6 +40,8 @@ a2a_service *agents_remote_service(agents_remote *self);
 /* Where the agent can tell webhooks in the gateway's place (agents/intake); borrowed. Without one,
  * webhooks are registered in the agent's own version or refused. */
 void agents_remote_set_intake(agents_remote *self, const agents_intake *intake);
+/* How many tasks it is being asked for, for its notifications; the intake counts them here. */
+uint32_t *agents_remote_looks(agents_remote *self);
 const agents_settings *agents_remote_settings(const agents_remote *self);
 /* NULL: not known yet. */
 agents_card *agents_remote_card(agents_remote *self);

@@ -30,6 +30,7 @@ struct agents_remote {
     const agents_public *public;
     agents_aliases *aliases;     /* borrowed; NULL: ids of clients are not translated */
     const agents_intake *intake; /* borrowed; NULL: no webhooks of the gateway's own */
+    uint32_t looks;              /* tasks that it is being asked for, for its notifications */
     jose_keys *keys;             /* of the file; NULL: none */
     circuit circuit;
 

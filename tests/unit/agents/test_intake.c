@@ -291,12 +291,20 @@ static void what_finds_no_room(void **state)
     assert_int_equal(self.intake.open, 0);
     assert_int_equal(self.intake.held_bytes, AGENTS_INTAKE_HELD_BYTES);
     self.intake.held_bytes = 0;
-    assert_int_equal(self.hooked, 0);
+    *agents_remote_looks(self.remote) = AGENTS_INTAKE_LOOKS;
+    assert_int_equal(told(&self, UPDATE), 503);
+    assert_true(self.is_later);
+    assert_int_equal(told(&self, "{\"task\":" TASK "}"), 200); /* it need not be asked */
+    expect_hooked(&self, 1, "\"kind\":\"task\"");
+    assert_int_equal(*agents_remote_looks(self.remote), AGENTS_INTAKE_LOOKS);
+    *agents_remote_looks(self.remote) = 0;
+    self.hooked = 0;
     assert_int_equal(told(&self, UPDATE), 200);
     expect_hooked(&self, 1, "\"kind\":\"task\"");
     assert_non_null(strstr(self.got, "so far"));
     assert_int_equal(self.intake.open, 0);
     assert_int_equal(self.intake.held_bytes, 0);
+    assert_int_equal(*agents_remote_looks(self.remote), 0);
     rig_close(&self);
 }
 
