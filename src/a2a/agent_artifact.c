@@ -27,13 +27,18 @@ static void chunk_fini(chunk *self)
     arena_fini(&self->memory);
 }
 
-static bay_err chunk_read(chunk *self, json_val artifact, size_t most)
+/* What was kept is in normal form, and has more parts than one chunk may have. */
+static bay_err chunk_read(chunk *self, json_val artifact, const agent_task *task)
 {
+    size_t most = agent_task_most(task);
     arena_init(&self->memory, SIZE_MAX);
     buf_init(&self->normal, most);
     buf_init(&self->head, most);
-    bool is_normal = false;
-    bay_err err = a2a_normalise(A2A_TYPE_ARTIFACT, artifact, &self->normal, &is_normal, NULL);
+    bool is_normal = task->is_restoring;
+    bay_err err = BAY_OK;
+    if (!is_normal) {
+        err = a2a_normalise(A2A_TYPE_ARTIFACT, artifact, &self->normal, &is_normal, NULL);
+    }
     if (err == BAY_OK && !is_normal) {
         err = json_parse(&self->doc, buf_view(&self->normal), NULL, &self->memory, NULL);
         artifact = json_root(&self->doc);
@@ -44,7 +49,8 @@ static bay_err chunk_read(chunk *self, json_val artifact, size_t most)
     self->text = json_raw(artifact);
     json_val parts = json_get(artifact, STR("parts"));
     err = json_str(json_get(artifact, STR("artifactId")), &self->memory, &self->id);
-    if (err != BAY_OK || self->id.len > AGENT_ID_BYTES || json_count(parts) == 0) {
+    bool has_parts = json_is(parts, JSON_ARRAY) && json_count(parts) > 0;
+    if (err != BAY_OK || self->id.len > AGENT_ID_BYTES || !has_parts) {
         return err != BAY_OK && err != BAY_TYPE ? err : BAY_INVALID;
     }
     bay_str raw = json_raw(parts);
@@ -209,7 +215,7 @@ static bay_err replace(agent_task *task, agent_artifact *artifact, const chunk *
 bay_err agent_artifact_add(agent_task *self, json_val artifact, bool append, bool is_last_chunk)
 {
     chunk from;
-    bay_err err = chunk_read(&from, artifact, agent_task_most(self));
+    bay_err err = chunk_read(&from, artifact, self);
     if (err == BAY_OK) {
         agent_artifact *known = find(self, from.id);
         if (append && known == NULL) {

@@ -140,6 +140,8 @@ static bay_err read_str(row *self, json_val object, bay_str key, bay_str *out)
 
 static bay_err row_read(row *self)
 {
+    /* What was told bit by bit is bounded by the task's bytes alone. */
+    const json_limits limits = {SIZE_MAX, json_default_limits.max_depth, UINT32_MAX};
     bay_str name;
     uint64_t version = 0;
     bay_err err = agent_splice_make(self->from, &self->whole);
@@ -148,7 +150,7 @@ static bay_err row_read(row *self)
     }
     bool is_whole = self->whole.text.len == 0;
     bay_str text = is_whole ? self->from->row : buf_view(&self->whole.text);
-    err = json_parse(&self->doc, text, NULL, &self->memory, NULL);
+    err = json_parse(&self->doc, text, &limits, &self->memory, NULL);
     if (err != BAY_OK) {
         return err == BAY_NOMEM ? err : BAY_SYNTAX;
     }

@@ -203,11 +203,41 @@ static void is_the_same_when_it_is_full(void **state)
     end(r);
 }
 
+/* What was told in chunks has more parts, and more values, than anybody may send at once. */
+static void is_the_same_with_very_many_parts(void **state)
+{
+    enum { CHUNKS = 12, PARTS = 1000 };
+    static char json[PARTS * 16 + 100];
+    (void)state;
+    rig *r = rig_plain();
+    r->options.keeper = &r->keeper;
+    rig_open(r);
+    r->turn = rig_hold;
+    send(r, "{\"message\":{\"messageId\":\"0\",\"role\":\"ROLE_USER\",\"parts\":[{"
+            "\"text\":\"x\"}]},\"configuration\":{\"returnImmediately\":true}}");
+    size_t len = (size_t)snprintf(json, sizeof(json), "{\"artifactId\":\"a\",\"parts\":[");
+    for (int i = 0; i < PARTS; i++) {
+        len +=
+            (size_t)snprintf(json + len, sizeof(json) - len, "%s{\"text\":\"\"}", i > 0 ? "," : "");
+    }
+    snprintf(json + len, sizeof(json) - len, "]}");
+    for (int i = 0; i < CHUNKS; i++) {
+        json_doc doc;
+        arena memory;
+        assert_int_equal(a2a_turn_artifact(r->held, rig_json(json, &doc, &memory), i > 0, false),
+                         BAY_OK);
+        arena_fini(&memory);
+    }
+    compare_after_restart(r);
+    end(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(is_the_same_when_it_is_full),
         cmocka_unit_test(is_the_same_to_every_process),
+        cmocka_unit_test(is_the_same_with_very_many_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
