@@ -280,7 +280,7 @@ static bay_err take_array(normaliser *self, const a2a_field *field, json_val val
     if (!json_is(value, JSON_ARRAY)) {
         return a2a_place_fault(place, self->fault, "must be an array");
     }
-    if (a2a_is_too_many(field, json_count(value))) {
+    if (a2a_is_too_many(field, json_count(value), place)) {
         return a2a_place_fault(place, self->fault, A2A_TOO_MANY);
     }
     put(self, STR("["));

@@ -210,7 +210,7 @@ static bay_err read_one(protobuf_reader *self, const a2a_field *field, bay_str b
 static bay_err read_array(protobuf_reader *self, const a2a_field *field, const protobuf_slot *what,
                           const a2a_place *place)
 {
-    if (a2a_is_too_many(field, what->count)) {
+    if (a2a_is_too_many(field, what->count, place)) {
         return a2a_place_fault(place, self->fault, A2A_TOO_MANY);
     }
     bay_err err = protobuf_open(self, '[', place);

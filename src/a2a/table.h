@@ -91,10 +91,13 @@ bay_err a2a_check_presence(const a2a_fields *fields, uint32_t set, const a2a_pla
                            a2a_fault *fault, uint32_t *out_defaults) BAY_MUST_CHECK;
 void a2a_put_default(buf *out, const a2a_field *field);
 
-/* Are these too many parts? */
-static inline bool a2a_is_too_many(const a2a_field *field, size_t count)
+/* Are these too many parts? `place`: theirs. What is itself one of a list is no chunk, and no
+ * message that is sent: it stands in a task. */
+static inline bool a2a_is_too_many(const a2a_field *field, size_t count, const a2a_place *place)
 {
-    return count > A2A_PARTS && field->kind == A2A_KIND_MESSAGE &&
+    const a2a_place *of = place->outer;
+    bool is_whole = of != NULL && of->field == NULL && of->outer != NULL;
+    return count > (is_whole ? A2A_WHOLE_PARTS : A2A_PARTS) && field->kind == A2A_KIND_MESSAGE &&
            (field->type == A2A_TYPE_PART || field->type == A2A_TYPE_V1_PART);
 }
 

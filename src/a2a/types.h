@@ -34,6 +34,7 @@ typedef enum a2a_type {
 enum {
     A2A_DEPTH = 64,   /* messages and free values inside each other, in JSON and protobuf */
     A2A_PARTS = 1000, /* of one message or artifact chunk */
+    A2A_WHOLE_PARTS = 1 << 18, /* of one in a task, where chunks have become one artifact */
     A2A_PART_BYTES = 16 << 20, /* of one string or bytes field, decoded */
 };
 

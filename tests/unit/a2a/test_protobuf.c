@@ -228,6 +228,24 @@ static void respects_the_bounds(void **state)
         assert_int_equal(a2a_from_protobuf(A2A_TYPE_MESSAGE, buf_view(&bytes), &out, NULL),
                          parts <= A2A_PARTS ? BAY_OK : BAY_PROTOCOL);
     }
+    /* In a task chunks have become one artifact: {"id":"t","status":…,"artifacts":[…]} and back. */
+    for (size_t parts = A2A_WHOLE_PARTS; parts <= A2A_WHOLE_PARTS + 1; parts++) {
+        buf json;
+        buf_init(&json, SIZE_MAX);
+        buf_clear(&out);
+        buf_clear(&bytes);
+        buf_lit(&json, "{\"id\":\"t\",\"status\":{\"state\":\"TASK_STATE_WORKING\"},"
+                       "\"artifacts\":[{\"artifactId\":\"a\",\"parts\":[{\"text\":\"\"}");
+        for (size_t i = 1; i < parts; i++) {
+            buf_lit(&json, ",{\"text\":\"\"}");
+        }
+        buf_lit(&json, "]}]}");
+        buf_char(&json, '\0');
+        assert_int_equal(to_protobuf(A2A_TYPE_TASK, json.at, &bytes, NULL), BAY_OK);
+        assert_int_equal(a2a_from_protobuf(A2A_TYPE_TASK, buf_view(&bytes), &out, NULL),
+                         parts <= A2A_WHOLE_PARTS ? BAY_OK : BAY_PROTOCOL);
+        buf_fini(&json);
+    }
     for (size_t extra = 0; extra < 2; extra++) {
         for (uint32_t number = 1; number <= 2; number++) {
             buf_clear(&out);

@@ -250,6 +250,21 @@ static void respects_the_bounds(void **state)
     repeat(&text, "{\"content\":[", "{\"text\":\"\"},", A2A_PARTS, "{\"text\":\"\"}]}");
     expect_fault(A2A_TYPE_V1_MESSAGE, &text, "content: too many");
 
+    /* Chunks have become one artifact in their task; as an event it is a chunk. */
+    const char *task =
+        "{\"id\":\"t\",\"status\":{\"state\":1},\"artifacts\":[{\"artifactId\":\"a\","
+        "\"parts\":[";
+    const char *event = "{\"taskId\":\"t\",\"contextId\":\"c\",\"artifact\":{\"artifactId\":\"a\","
+                        "\"parts\":[";
+    repeat(&text, task, "{\"text\":\"\"},", A2A_WHOLE_PARTS - 1, "{\"text\":\"\"}]}]}");
+    expect_fault(A2A_TYPE_TASK, &text, NULL);
+    repeat(&text, task, "{\"text\":\"\"},", A2A_WHOLE_PARTS, "{\"text\":\"\"}]}]}");
+    expect_fault(A2A_TYPE_TASK, &text, "artifacts[0].parts: too many");
+    repeat(&text, event, "{\"text\":\"\"},", A2A_PARTS - 1, "{\"text\":\"\"}]}}");
+    expect_fault(A2A_TYPE_TASK_ARTIFACT_UPDATE_EVENT, &text, NULL);
+    repeat(&text, event, "{\"text\":\"\"},", A2A_PARTS, "{\"text\":\"\"}]}}");
+    expect_fault(A2A_TYPE_TASK_ARTIFACT_UPDATE_EVENT, &text, "artifact.parts: too many");
+
     repeat(&text, "{\"text\":\"", "x", A2A_PART_BYTES, "\"}");
     expect_fault(A2A_TYPE_PART, &text, NULL);
     repeat(&text, "{\"text\":\"\\n", "x", A2A_PART_BYTES - 1, "\"}");
