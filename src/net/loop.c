@@ -285,6 +285,7 @@ static const log_target *enter(loop *self)
 
 static void leave(loop *self, const log_target *before)
 {
+    stream_gather_leave(&self->gather);
     self->turns--;
     log_direct(before);
 }

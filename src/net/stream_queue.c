@@ -254,6 +254,14 @@ static void on_turn_end(void *argument)
     }
 }
 
+void stream_gather_leave(stream_gather *self)
+{
+    if (self->count > 0) {
+        loop_undefer(self->loop, &self->task);
+        on_turn_end(self);
+    }
+}
+
 void stream_gather_init(stream_gather *self, loop *on_loop)
 {
     *self = (stream_gather){.task = {.function = on_turn_end, .argument = self}, .loop = on_loop};

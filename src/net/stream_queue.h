@@ -39,6 +39,8 @@ typedef struct stream_gather {
 
 void stream_gather_init(stream_gather *self, loop *on_loop);
 void stream_gather_fini(stream_gather *self);
+/* Sends what is gathered, with `landed`: whoever turned the loop may never do it again. */
+void stream_gather_leave(stream_gather *self);
 
 typedef struct stream_queue {
     uv_stream_t *stream;

@@ -23,6 +23,8 @@ typedef struct pair {
     int closed;
     bay_err reason;
     const char *says_when_drained;
+    loop *loop;
+    loop_task task;
 } pair;
 
 static void on_data(void *user, bay_str bytes)
@@ -144,6 +146,49 @@ static void an_answer_leaves_before_the_loop_waits_again(void **state)
     assert_int_equal(write(self.peer, "hello", 5), 5);
     (void)loop_turn(on, 20); /* one event; it is not the answer's leaving */
     assert_got(&self, "hello");
+    pair_close(&self, on);
+    loop_free(on);
+}
+
+static void on_late(void *argument)
+{
+    say(argument, "late");
+}
+
+static void says_late_and_stops(void *argument)
+{
+    pair *self = argument;
+    say(self, "late");
+    loop_stop(self->loop);
+}
+
+static void defers_it(void *argument)
+{
+    pair *self = argument;
+    loop_defer(self->loop, &self->task);
+    loop_stop(self->loop);
+}
+
+/* Whoever turned the loop may never do it again. */
+static void nothing_stays_when_the_loop_returns(void **state)
+{
+    (void)state;
+    loop *on = test_loop();
+    loop_timer timer;
+    pair self;
+    assert_true(pair_open(&self, on));
+    self.loop = on;
+    loop_timer_init(&timer, on_late, &self);
+    assert_int_equal(loop_timer_start(on, &timer, 1), BAY_OK);
+    turn_until(on, timer.heap_index == 0); /* a turn may end with its timers */
+    assert_got(&self, "late");
+    void (*const ways[])(void *) = {says_late_and_stops, on_late};
+    for (size_t i = 0; i < 2; i++) {
+        self.task = (loop_task){.function = ways[i], .argument = &self};
+        assert_int_equal(loop_post(on, defers_it, &self), BAY_OK);
+        loop_run(on);
+        assert_got(&self, "late");
+    }
     pair_close(&self, on);
     loop_free(on);
 }
@@ -355,6 +400,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(writes_of_a_turn_leave_together_at_its_end),
         cmocka_unit_test(an_answer_leaves_before_the_loop_waits_again),
+        cmocka_unit_test(nothing_stays_when_the_loop_returns),
         cmocka_unit_test(it_leaves_when_the_socket_is_aborted),
         cmocka_unit_test(it_leaves_when_the_loop_is_freed),
         cmocka_unit_test(it_leaves_before_our_half_ends),
