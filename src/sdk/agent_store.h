@@ -24,8 +24,11 @@ enum {
     AGENT_STORE_LARGE = 16 << 10,    /* … or a put with so many bytes of them */
     AGENT_STORE_PENDING = 1 << 16,   /* puts under way at one time */
     AGENT_STORE_VALUE = 64 << 20,    /* of one row, and of one piece */
-    AGENT_STORE_PIECES = 256 << 20,  /* of one task, when it is read */
 };
+
+/* Bytes of one task's pieces when it is read: more than the largest that may be asked for, with its
+ * requests beside it; what was taken must be readable again. */
+#define AGENT_STORE_PIECES (UINT64_C(3) << 30)
 
 typedef struct agent_store agent_store;
 
