@@ -47,6 +47,7 @@ static const http_server_limits *limits_of(const http_connection *self)
 
 static void set_idle_deadline(http_connection *self)
 {
+    self->is_overdue = false;
     set_deadline(self,
                  self->server->is_draining ? DRAIN_LINGER_MS : limits_of(self)->idle_timeout_ms);
 }
@@ -602,10 +603,11 @@ static void sweep_writing(http_connection *self, uint64_t now)
 }
 
 /* Timers run before what came is read, and after a long turn both are due: a request that is here
- * already is answered. */
+ * already is answered. Once: what then has become no request (of TLS, say) is none. */
 static void end_idle(http_connection *self)
 {
-    if (socket_has_unread(self->socket)) {
+    if (!self->is_overdue && socket_has_unread(self->socket)) {
+        self->is_overdue = true;
         set_deadline(self, DRAIN_LINGER_MS);
     } else {
         close_after_answer(self);
@@ -645,6 +647,7 @@ void connection_drain(http_connection *self)
     if (self->http2 != NULL) {
         http2_drain(self);
     } else if (self->state == HTTP_IDLE) {
+        self->is_overdue = false;
         end_idle(self);
     }
 }

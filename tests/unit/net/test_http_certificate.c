@@ -4,6 +4,7 @@
 
 #include <openssl/evp.h>
 #include <openssl/pem.h>
+#include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
 #include "net/http_client.h"
@@ -176,8 +177,49 @@ static void what_is_shown_is_seen(void **state)
     }
 }
 
+/* Bytes of a record that never ends: unread at each look, and never a request. */
+static void what_never_decrypts_keeps_no_idle_connection(void **state)
+{
+    (void)state;
+    static const char record[] = {0x17, 3, 3, 0x40, 0};
+    static const struct timespec busy = {.tv_nsec = 150000000}; /* more than its time */
+    rig on = {0};
+    raw peer;
+    tls_context *tls = NULL;
+    tls_options identity_of = {.certificate_file = server_identity.certificate,
+                               .key_file = server_identity.key};
+    assert_int_equal(loop_new(&on.loop), BAY_OK);
+    assert_int_equal(tls_server_new(&identity_of, &tls, NULL), BAY_OK);
+    http_server_options options = {
+        .limits = http_server_default_limits, .handler = &rig_handler, .user = &on, .tls = tls};
+    options.limits.idle_timeout_ms = 100;
+    assert_int_equal(http_server_new(on.loop, &options, &on.server), BAY_OK);
+    assert_int_equal(http_server_listen(on.server, STR("127.0.0.1:0"), NULL), BAY_OK);
+    raw_open(&peer, &on);
+    SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+    SSL *session = SSL_new(context);
+    assert_int_equal(fcntl(peer.fd, F_SETFL, O_NONBLOCK), 0);
+    assert_int_equal(SSL_set_fd(session, peer.fd), 1);
+    RIG_UNTIL(&on, SSL_connect(session) == 1);
+    assert_int_equal(send(peer.fd, record, sizeof(record), MSG_NOSIGNAL), sizeof(record));
+    for (int looks = 0; looks < 40 && http_server_connections(on.server) > 0; looks++) {
+        (void)!send(peer.fd, "x", 1, MSG_NOSIGNAL); /* its end may be on its way */
+        (void)nanosleep(&busy, NULL);
+        (void)loop_turn(on.loop, 0);
+    }
+    assert_int_equal(http_server_connections(on.server), 0);
+    SSL_free(session);
+    SSL_CTX_free(context);
+    raw_close(&peer);
+    rig_fini(&on);
+    tls_free(tls);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_shown_is_seen)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_shown_is_seen),
+        cmocka_unit_test(what_never_decrypts_keeps_no_idle_connection),
+    };
     return cmocka_run_group_tests(tests, make_all, remove_all);
 }
