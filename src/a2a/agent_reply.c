@@ -331,12 +331,23 @@ static bool ends_at_last(const agent_reply *self)
     return self->turn == NULL || self->turn->is_begun || a2a_state_is_terminal(self->task->state);
 }
 
+/* For a stream that goes on behind what is the last of others: forms of 0.x say in the event which
+ * it is, and their clients leave. */
+static bay_err send_as_not_last(agent_reply *self, const a2a_event *event)
+{
+    a2a_event *twin = a2a_event_new(a2a_event_json(event), a2a_event_sequence(event), false);
+    bay_err err = twin != NULL ? a2a_call_event(self->call, twin) : BAY_NOMEM;
+    a2a_event_unref(twin);
+    return err;
+}
+
 /* False: nothing more may be sent, and it may be gone. */
 static bool stream_send(agent_reply *self, a2a_event *event)
 {
     uint64_t sequence = a2a_event_sequence(event);
     bool is_last = a2a_event_is_last(event) && ends_at_last(self);
-    bay_err err = a2a_call_event(self->call, event);
+    bay_err err = is_last || !a2a_event_is_last(event) ? a2a_call_event(self->call, event)
+                                                       : send_as_not_last(self, event);
     if (err == BAY_OK || err == BAY_AGAIN) {
         self->has_told = true;
         self->sent = sequence > self->sent ? sequence : self->sent;

@@ -119,7 +119,10 @@ static void tells_of_its_own_turn(void **state)
     assert_int_equal(rig_status(r->held, A2A_INPUT_REQUIRED, "which?"), BAY_OK);
     assert_int_equal(first->ended, 1);
     assert_int_equal(second->ended, 0);
-    a2a_turn_end(r->held); /* the second message's turn begins */
+    assert_true(first->is_last[first->event_count - 1]);
+    assert_holds(second->events[second->event_count - 1], "INPUT_REQUIRED");
+    assert_false(second->is_last[second->event_count - 1]); /* 0.x: it is not final here */
+    a2a_turn_end(r->held);                                  /* the second message's turn begins */
     assert_int_equal(r->turns, 2);
     assert_int_equal(second->ended, 0);
     rig_complete(r, r->held);
