@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "wire/uri.h"
+#include "wire/via.h"
 
 enum { SECOND_MS = 1000, AGAIN_MS = 5000, LONGEST_MS = 24 * 3600 * 1000 };
 
@@ -221,7 +222,7 @@ static void write_url(agents_remote *self)
 
 static void ask(agents_remote *self)
 {
-    enum { OURS = 3, MOST = 64 };
+    enum { OURS = 4, MOST = 64 };
     http_field fields[MOST + OURS];
     size_t count = 0;
     bay_diag diag = {0};
@@ -235,12 +236,19 @@ static void ask(agents_remote *self)
     if (self->card != NULL && self->etag[0] != '\0') {
         fields[count++] = (http_field){STR("If-None-Match"), str_of(self->etag)};
     }
+    buf via; /* two gateways whose cards are each other's would wait for one another */
+    buf_init(&via, VIA_BYTES);
+    if (self->public->via.len > 0) {
+        via_write(&via, (bay_str){"", 0}, self->public->via);
+        fields[count++] = (http_field){STR("Via"), buf_view(&via)};
+    }
     write_url(self);
-    bay_err err = self->url.err;
+    bay_err err = self->url.err != BAY_OK ? self->url.err : via.err;
     if (err == BAY_OK) {
         err = agents_fetch_start(&self->fetch, self->http, buf_view(&self->url), AGENTS_CARD_BYTES,
                                  fields, count, on_fetched, self, &diag);
     }
+    buf_fini(&via);
     if (err != BAY_OK) {
         fail(self, "its card cannot be fetched: %s",
              diag.text[0] != '\0' ? diag.text : bay_err_text(err));

@@ -177,6 +177,7 @@ bay_str http1_reason(int status)
         {503, STR_INIT("Service Unavailable")},
         {504, STR_INIT("Gateway Timeout")},
         {505, STR_INIT("HTTP Version Not Supported")},
+        {508, STR_INIT("Loop Detected")},
     };
     for (size_t i = 0; i < ARRAY_LEN(reasons); i++) {
         if (reasons[i].status == status) {

@@ -39,7 +39,8 @@ typedef struct script {
     int card_status;
     int cards;
     int posts;
-    char seen[8192]; /* of the last POST: fields that matter and the body */
+    char seen[8192];   /* of the last POST: fields that matter and the body */
+    char card_via[64]; /* with the last request of its card */
 } script;
 
 static void note(script *self, http_exchange *exchange, const char *name)
@@ -67,6 +68,8 @@ static void answer_card(script *self, http_exchange *exchange)
                        "\"protocolVersion\":\"0.3\"}",
                        self->host, self->port, self->older);
     }
+    (void)snprintf(self->card_via, sizeof(self->card_via), "%.*s",
+                   BAY_STR(http_exchange_field(exchange, STR("Via"))));
     self->cards++;
     if (self->lacks_current && !is_old) {
         http_exchange_reply(exchange, 404, NULL, 0, STR(""));
@@ -363,6 +366,7 @@ static void whom_a_call_came_through_is_passed_on(void **state)
         turn_until(&self, &one.ended, 1);
         assert_non_null(strstr(self.script.seen, cases[i].sent != NULL ? cases[i].sent : "1.0"));
         assert_true(cases[i].sent != NULL || strstr(self.script.seen, "Via=") == NULL);
+        assert_string_equal(self.script.card_via, cases[i].sent != NULL ? "1.1 patchbay-1" : "");
         arena_fini(&one.memory);
         rig_close(&self);
     }
