@@ -172,7 +172,7 @@ static void is_the_same_to_every_process(void **state)
     (void)state;
     static const unsigned histories[] = {1, 2, 3, 10, 100};
     const char *from = getenv("RANDOM_FROM");
-    unsigned base = from != NULL ? (unsigned)atoi(from) : 0;
+    unsigned base = from != NULL ? (unsigned)strtoul(from, NULL, 10) : 0;
     for (unsigned i = 0; i < 40; i++) {
         seed = base + i + 1;
         one_life(histories[i % 5], i % 2 == 1);
