@@ -15,8 +15,9 @@
  *   most) and reading stops until the exchange is over.
  * - `is_given` is true from the call of `request` to the call of `closed`; both come once.
  * - `closed` and `drained` never run inside a call of the handler's owner, except http_server_free.
- * - A reply leaves REPLYING only when its last byte is with the kernel (the socket's high-water
- * mark is one byte except while streaming), so the next request starts with an empty queue.
+ * - A reply leaves REPLYING only when its last byte is with the kernel, or gathered for the end
+ * of the turn (the socket's high-water mark is one byte except while streaming), so the next
+ * request starts with an empty queue.
  * - `memory` is there while the request's bytes are: not in IDLE, not in a stream that released it.
  * - Connections that ended, and a server that was freed inside a callback, are given back when the
  *   outermost entry point is left (`depth` 0). */
