@@ -5,7 +5,7 @@ include(CTest)
 
 # The tests of the rooms that run threads; what ThreadSanitizer is for.
 add_custom_target(threaded_tests)
-set(bay_threaded net auth store transport sdk agents upstream sessions gateway contract scenario)
+set(bay_threaded net auth store transport sdk agents config upstream sessions gateway contract scenario)
 
 # What the gateway's tests put behind it: a server that breaks the rules as it is told.
 add_executable(bad_server ${CMAKE_SOURCE_DIR}/tests/support/bad_server.c)
