@@ -34,7 +34,7 @@ class Peers:
             time.sleep(0.5)  # what it does after it listens is done
             taken.rest = server.resident()
             self.ask(server.port)
-        except (self.run.Missing, OSError, http.client.HTTPException) as error:
+        except (self.run.Missing, *self.run.FAILURES) as error:
             print(f"LEFT OUT: {name}: {error}", file=sys.stderr)
             return
         self.taken[name] = taken
@@ -49,7 +49,7 @@ class Peers:
         finally:
             link.close()
         if '"TASK_STATE_COMPLETED"' not in text:
-            raise self.run.Missing("SendMessage was answered " + text[:200])
+            raise self.run.Failed("SendMessage was answered " + text[:200])
 
     def measure(self):
         source = os.path.join(self.run.ROOT, "bench", "peers", "a2a")
@@ -74,8 +74,10 @@ class Peers:
     def against_fastest(self, index, bound):
         everyone = dict(self.taken)
         ours = everyone.pop(OURS, None)
-        if ours is None or not everyone:
-            raise self.run.Missing("no peer could be built" if ours else "ours was not measured")
+        if ours is None:
+            raise self.run.Failed("ours was not measured")
+        if not everyone:
+            raise self.run.Missing("no peer could be built")
         name, best = min(((name, taken.medians()[index]) for name, taken in everyone.items()),
                          key=lambda one: one[1])
         mine = ours.medians()[index]

@@ -51,7 +51,7 @@ class Eras:
             try:
                 target.aim({"name": tool, "inputSchema": {}})
                 return target
-            except self.run.Missing:
+            except self.run.Failed:
                 if time.monotonic() > until:
                     raise
                 time.sleep(0.2)
@@ -65,7 +65,7 @@ class Eras:
         done = subprocess.run(self.run.pinned(self.run.LOAD_CORE, command), capture_output=True,
                               text=True, check=False)
         if done.returncode != 0:
-            raise self.run.Missing(f"the load failed: {done.stdout.strip()} {done.stderr.strip()}")
+            raise self.run.Failed(f"the load failed: {done.stdout.strip()} {done.stderr.strip()}")
         return {name: float(value) for name, value in re.findall(r"(\w+)=([\d.]+)", done.stdout)}
 
     # ---- translation
@@ -142,7 +142,7 @@ class Eras:
             if tools >= wanted:
                 return
             time.sleep(0.5)
-        raise self.run.Missing(f"only {tools} of {wanted} tools were listed within 60 s")
+        raise self.run.Failed(f"only {tools} of {wanted} tools were listed within 60 s")
 
     def routed(self, bench):
         _, many = self.many(bench)
@@ -247,7 +247,7 @@ class Eras:
         line = crowd.stdout.readline()
         if not line.startswith(word):
             crowd.kill()
-            raise self.run.Missing("the crowd: " + (line + crowd.stderr.read()).strip()[-200:])
+            raise self.run.Failed("the crowd: " + (line + crowd.stderr.read()).strip()[-200:])
         return {name: float(value) for name, value in re.findall(r"(\w+)=([\d.]+)", line)}
 
     def idle(self, bench):

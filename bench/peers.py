@@ -74,7 +74,7 @@ class Peers:
             capture_output=True, text=True, timeout=120, check=False)
         if done.returncode != 0:
             last = (done.stderr or done.stdout).strip().splitlines()[-1:] or [""]
-            raise self.run.Missing(f"{os.path.basename(command[-1])} on stdio, {revision}: {last[0][:160]}")
+            raise self.run.Failed(f"{os.path.basename(command[-1])} on stdio, {revision}: {last[0][:160]}")
         return done.stdout
 
     def start_http(self, name, command):
@@ -91,20 +91,19 @@ class Peers:
     def prepare(self, name, make):
         try:
             command = make()
-        except (self.run.Missing, OSError) as error:
+        except (self.run.Missing, *self.run.FAILURES) as error:
             print(f"LEFT OUT: {name}: {error}", file=sys.stderr)
             return
         for carrier, prepare in (("stdio", self.prepare_stdio), ("http", self.prepare_http)):
             try:
                 self.taken[carrier][name] = prepare(name, command)
-            except (self.run.Missing, OSError, ValueError, KeyError, AttributeError,
-                    subprocess.SubprocessError, self.run.http.client.HTTPException) as error:
+            except (AttributeError, *self.run.FAILURES) as error:
                 print(f"LEFT OUT: {name} on {carrier}: {error}", file=sys.stderr)
 
     def prepare_stdio(self, _, command):
         try:
             revision, printed = MODERN, self.load_stdio(command, MODERN, 0.1)
-        except self.run.Missing:
+        except self.run.Failed:
             revision, printed = LEGACY, self.load_stdio(command, LEGACY, 0.1)
         taken = Taken(command, revision)
         taken.rest, taken.called = (int(re.search(rf"{word}_kb=(\d+)", printed).group(1)) * 1024
@@ -116,7 +115,7 @@ class Peers:
         rest = server.resident()
         try:
             revision, target = MODERN, self.run.Target(server.port, MODERN, tool="hello")
-        except (self.run.Missing, ValueError):
+        except (self.run.Failed, ValueError):
             revision, target = LEGACY, self.run.Target(server.port, LEGACY, tool="hello")
         taken = Taken(command, revision)
         taken.rest, taken.called = rest, server.resident()
@@ -176,8 +175,10 @@ class Peers:
         everyone = dict(self.taken[carrier])
         ours = everyone.pop(OURS, None)
         everyone.pop(OURS_SHARED, None)
-        if ours is None or not everyone:
-            raise self.run.Missing("no peer could be built" if ours else "ours was not measured")
+        if ours is None:
+            raise self.run.Failed("ours was not measured")
+        if not everyone:
+            raise self.run.Missing("no peer could be built")
         return ours, everyone
 
     def against_fastest(self, carrier, index, bound):

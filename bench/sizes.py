@@ -29,7 +29,7 @@ class Sizes:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, check=False, **more)
         if done.returncode != 0:
-            raise self.run.Missing(f"{command[0]}: {done.stdout.strip()[-300:]}")
+            raise self.run.Failed(f"{command[0]}: {done.stdout.strip()[-300:]}")
         return done.stdout
 
     def figure(self, path, bound, needs=None, beside=""):
