@@ -558,8 +558,7 @@ static void sealed_cursors_are_good_for_one_only(void **state)
     seal_ring *ring = NULL;
     assert_int_equal(seal_ring_new(&ring), BAY_OK);
     assert_int_equal(seal_ring_generate(ring), BAY_OK);
-    stage self = {0};
-    stage prompts = {0};
+    stage self = {0}, prompts = {0};
     buf out;
     buf_init(&out, 1 << 16);
     add(&self, "a", LISTING_TOOLS, THREE);
