@@ -14,8 +14,8 @@
  * loop starts requests, and dispatches the client when its descriptor says so.
  *
  * A connection that breaks is made again, with back-off, when it is next needed; a request that was
- * certainly not executed is sent again, one that may have been is not: it fails with an error that
- * says so.
+ * certainly not executed is sent again, one that may have been is not, unless it only reads: it
+ * fails with an error that says so.
  *
  * For the whole header:
  * Owns: strings given are copied; a reply and a list belong to who got them; a `user` pointer stays
@@ -79,6 +79,9 @@ BAY_API void bay_client_options_reconnect(bay_client_options *options, uint32_t 
                                           uint32_t longest_ms);
 /* Lists are fetched anew each time they are asked for. */
 BAY_API void bay_client_options_no_cache(bay_client_options *options);
+/* Believes readOnlyHint and idempotentHint of the server's tools: a call of such a tool that may
+ * have been executed is sent again. Without this no call of a tool is. */
+BAY_API void bay_client_options_trust_hints(bay_client_options *options);
 /* Declares capabilities.extensions[id] = settings (a JSON object; NULL: {}). */
 BAY_API void bay_client_options_extension(bay_client_options *options, const char *id,
                                           const char *settings);

@@ -116,7 +116,7 @@ static void read_tasks(listing_item *item, json_val tool, const upstream *from)
                       : LISTING_TASKS_FORBIDDEN;
 }
 
-/* What a server says of its tool counts for its own harm only. */
+/* By the server's own word, which counts where the configuration trusts it. */
 static bool is_repeatable(json_val tool)
 {
     json_val hints = json_get(tool, STR("annotations"));

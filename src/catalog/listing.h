@@ -40,7 +40,7 @@ typedef struct listing_item {
     listing_tasks tasks;    /* tools */
     bool gains_tasks;       /* it says nothing of tasks, but its server has the extension: clients
                                of 2025-11-25 are told that it may be one */
-    bool is_repeatable;     /* tools: a second execution does no harm */
+    bool is_repeatable;     /* tools: a second execution does no harm, says the server */
 } listing_item;
 
 typedef struct listing {

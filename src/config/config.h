@@ -190,6 +190,7 @@ typedef struct config_server {
     config_list exclude_tools;
     config_map rename;   /* tools and prompts: own name, name shown */
     config_map describe; /* tools and prompts: own name, description */
+    bool trust_hints;    /* its readOnlyHint and idempotentHint decide whether a call is retried */
     uint32_t refresh_ms; /* of lists whose changes nobody tells; 0: never */
 } config_server;
 

@@ -310,7 +310,8 @@ void route_to(face *self, mcp_request *request, upstream *to, bay_str rename,
             return;
         }
     }
-    if (entry != NULL && entry->item->is_repeatable) {
+    /* mcp 2026-07-28 server/tools: annotations of a server that nobody trusts are untrusted */
+    if (entry != NULL && entry->item->is_repeatable && upstream_config(to)->trust_hints) {
         way->call.is_repeatable = true;
     }
     if (entry != NULL && entry->item->params.count > 0) {

@@ -72,7 +72,8 @@ static bool request_may_repeat(const bay_request *self)
             return true;
         }
     }
-    return str_eq(method, STR("tools/call")) && sdk_lists_tool_may_repeat(self);
+    return self->client->options.trusts_hints && str_eq(method, STR("tools/call")) &&
+           sdk_lists_tool_may_repeat(self);
 }
 
 static bool is_loss(bay_err err)

@@ -67,6 +67,7 @@ struct bay_client_options {
     uint32_t idle_ms, total_ms;
     uint32_t attempts, longest_ms;
     bool has_no_cache;
+    bool trusts_hints; /* readOnlyHint and idempotentHint decide what is sent again */
     bool has_roots;
     unsigned elicitation_modes; /* 0: no handler */
     bay_asked elicitation_asked;
@@ -241,7 +242,7 @@ typedef struct list_entry {
     bay_str json, name, title, description, uri, ui;
     json_val value;
     mcp_param_table params; /* tools: for Mcp-Param-* */
-    bool may_repeat;        /* tools: readOnlyHint or idempotentHint */
+    bool may_repeat;        /* tools: readOnlyHint or idempotentHint, by the server's word */
 } list_entry;
 
 struct bay_list {

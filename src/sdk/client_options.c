@@ -289,6 +289,13 @@ void bay_client_options_no_cache(bay_client_options *options)
     }
 }
 
+void bay_client_options_trust_hints(bay_client_options *options)
+{
+    if (options != NULL) {
+        options->trusts_hints = true;
+    }
+}
+
 /* Is it one whole JSON object? */
 static bool is_object(bay_client_options *options, const char *text, const char *what)
 {

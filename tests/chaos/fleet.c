@@ -11,7 +11,7 @@
  * is 0. With a board, server N is row FIRST + N of it: calls are counted there by their argument
  * "n", and what shall go wrong is read there.
  *
- * Tools: `tool_NNN` answers at once; `look` too, and may be run twice; `slow` reports progress, and
+ * Tools: `tool_NNN` answers at once; `look` too, and says that it may be run twice; `slow` reports progress, and
  * answers after its argument "ms"; `ask` asks the client first. Every answer says "n=N".
  *
  * The gateway's own requests are compact and begin with the id: looking for keys is reading enough.

@@ -324,7 +324,8 @@ static void what_only_the_catalog_reads_makes_no_other_server(void **state)
     const config *is = load("mcpServers: {a: {command: x}}", 0);
     const config *other =
         load("mcpServers: {a: {command: x, expose: {tools: [a], hide: [b]}, rename: {a: b}, "
-             "describe: {a: b}, refresh: 1s, includeTools: [], excludeTools: [c]}}",
+             "describe: {a: b}, refresh: 1s, includeTools: [], excludeTools: [c],"
+             " trustHints: true}}",
              0);
     assert_true(config_equal_server(is->servers, other->servers));
     config_free(is);

@@ -270,6 +270,33 @@ static void a_server_not_yet_listed_is_found_by_its_prefix(void **state)
     close_stage(&self);
 }
 
+/* The hints are the server's word: they make a call go twice only where the configuration says. */
+static void hints_count_where_they_are_trusted(void **state)
+{
+    (void)state;
+    static const char *const hints[] = {"readOnlyHint", "idempotentHint"};
+    for (size_t i = 0; i < 2 * ARRAY_LEN(hints); i++) {
+        stage self;
+        char items[200];
+        bool is_trusted = i >= ARRAY_LEN(hints);
+        open_stage(&self);
+        (void)snprintf(items, sizeof(items),
+                       "[{\"name\":\"echo\",\"inputSchema\":{\"type\":\"object\"},"
+                       "\"annotations\":{\"%s\":true}}]",
+                       hints[i % ARRAY_LEN(hints)]);
+        listing_unref(self.sources[1].listings[LISTING_TOOLS]);
+        self.sources[1].listings[LISTING_TOOLS] = listing_of(self.b, LISTING_TOOLS, items);
+        face_refresh(self.face, LISTING_TOOLS, self.sources, 2);
+        forget(&self.legacy);
+        self.b->server.trust_hints = is_trusted;
+        say(&self.legacy, LEGACY("1", "tools/call", "'name':'b.echo'"));
+        assert_int_equal(self.b->held_count, 1);
+        assert_true(self.b->held[0]->is_repeatable == is_trusted);
+        fake_result(self.b, "{'content':[]}");
+        close_stage(&self);
+    }
+}
+
 static void progress_carries_the_clients_own_token(void **state)
 {
     (void)state;
@@ -500,6 +527,7 @@ int main(void)
         cmocka_unit_test(a_bare_name_and_its_full_name_are_one),
         cmocka_unit_test(the_face_of_one_server_has_its_own_names),
         cmocka_unit_test(a_server_not_yet_listed_is_found_by_its_prefix),
+        cmocka_unit_test(hints_count_where_they_are_trusted),
         cmocka_unit_test(progress_carries_the_clients_own_token),
         cmocka_unit_test(log_messages_reach_who_asked_for_them),
         cmocka_unit_test(a_slow_client_stops_its_own_call_only),

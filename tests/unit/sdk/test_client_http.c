@@ -246,20 +246,43 @@ static void what_may_have_been_executed_is_not_sent_again(void **state)
     peer_stop(&server);
 }
 
-static void what_does_no_harm_is_sent_again(void **state)
+static const char *const hinted[] = {"read", "same"};
+
+static void hints_are_not_believed_unasked(void **state)
 {
-    static const char *const tools[] = {"read", "same"};
     (void)state;
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < ARRAY_LEN(hinted); i++) {
+        peer server;
+        bay_diag diag = {0};
+        bay_list *tools = NULL;
+        peer_start(&server, modern, NULL, 0);
+        bay_client *client = connect_to(&server, fast());
+        assert_int_equal(bay_client_list(client, BAY_TOOLS, &tools, &diag), BAY_OK);
+        bay_list_free(tools);
+        peer_set_number(&server, 1);
+        assert_int_equal(call(client, hinted[i], &diag), BAY_CLOSED);
+        assert_says(&diag, "may have been executed");
+        assert_int_equal(peer_count(&server, "POST tools/call"), 1);
+        bay_client_close(client);
+        peer_stop(&server);
+    }
+}
+
+static void what_is_trusted_to_do_no_harm_is_sent_again(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(hinted); i++) {
         peer server;
         bay_diag diag = {0};
         peer_start(&server, modern, NULL, 0);
-        bay_client *client = connect_to(&server, fast());
+        bay_client_options *options = fast();
+        bay_client_options_trust_hints(options);
+        bay_client *client = connect_to(&server, options);
         peer_set_number(&server, 2);
-        assert_int_equal(call(client, tools[i], &diag), BAY_OK);
+        assert_int_equal(call(client, hinted[i], &diag), BAY_OK);
         assert_int_equal(peer_count(&server, "POST tools/call"), 3);
         peer_set_number(&server, 100);
-        assert_int_equal(call(client, tools[i], &diag), BAY_CLOSED); /* not for ever */
+        assert_int_equal(call(client, hinted[i], &diag), BAY_CLOSED); /* not for ever */
         assert_int_equal(peer_count(&server, "POST tools/call"), 6);
         bay_client_close(client);
         peer_stop(&server);
@@ -780,7 +803,8 @@ int main(void)
         cmocka_unit_test(refused_access_is_told_without_the_secret),
         cmocka_unit_test(junk_is_no_server),
         cmocka_unit_test(what_may_have_been_executed_is_not_sent_again),
-        cmocka_unit_test(what_does_no_harm_is_sent_again),
+        cmocka_unit_test(hints_are_not_believed_unasked),
+        cmocka_unit_test(what_is_trusted_to_do_no_harm_is_sent_again),
         cmocka_unit_test(odd_answers_are_told),
         cmocka_unit_test(silence_ends_by_the_time_limit),
         cmocka_unit_test(a_server_that_comes_back_is_found),
