@@ -81,6 +81,33 @@ static bool is_modern(mcp_server *self, const request *read, const mcp_http_requ
     return era == HEADER_MODERN || (era == HEADER_UNKNOWN && has_marks);
 }
 
+/* What is wrong with the MCP-Protocol-Version header of a request that names a session; NULL:
+ * nothing, and the session's own revision rules, whatever the header says.
+ *
+ * mcp 2025-11-25 basic/transports, Protocol Version Header: the client SHOULD send the version
+ * negotiated during initialization (so another one is no error), the server MUST answer 400 to an
+ * invalid or unsupported one. mcp 2026-07-28 basic/transports/streamable-http, Earlier Streamable
+ * HTTP Revisions: sessions, GET and DELETE are not part of that revision, so a request of it cannot
+ * be for a session: 400 as well. (A POST that names it does not get here where that revision is
+ * served: is_modern.) */
+static const char *session_version_fault(const mcp_server *self, const mcp_http_request *http)
+{
+    size_t count = http->field_count(http->context, STR("MCP-Protocol-Version"));
+    if (count == 0) {
+        return NULL;
+    }
+    if (count > 1) {
+        return "The MCP-Protocol-Version header stands twice";
+    }
+    const mcp_revision *revision = mcp_revision_find(field_of(http, STR("MCP-Protocol-Version")));
+    if (revision == NULL || !server_offers(self, revision->id)) {
+        return "The MCP-Protocol-Version header names a revision that this server does not support";
+    }
+    return revision->era == MCP_MODERN
+               ? "The MCP-Protocol-Version header names a revision that has no sessions"
+               : NULL;
+}
+
 /* The session the request names; NULL: the refusal was sent. */
 static mcp_session *session_of(mcp_server *self, const mcp_http_request *http, mcp_carrier *carrier,
                                bay_str id)
@@ -98,13 +125,9 @@ static mcp_session *session_of(mcp_server *self, const mcp_http_request *http, m
         refuse(self, carrier, 404, id, RPC_INVALID_REQUEST, "No such session");
         return NULL;
     }
-    /* mcp 2025-11-25 basic/transports, Protocol Version Header; without it the negotiated one. */
-    bay_str version = field_of(http, STR("MCP-Protocol-Version"));
-    if (version.at != NULL &&
-        (!str_eq(version, session->revision->text) ||
-         http->field_count(http->context, STR("MCP-Protocol-Version")) != 1)) {
-        refuse(self, carrier, 400, id, RPC_INVALID_REQUEST,
-               "The MCP-Protocol-Version header differs from the session's revision");
+    const char *fault = session_version_fault(self, http);
+    if (fault != NULL) {
+        refuse(self, carrier, 400, id, RPC_INVALID_REQUEST, fault);
         return NULL;
     }
     session_touch(session);

@@ -87,7 +87,7 @@ static void initialize_needs_a_version(void **state)
     bench_fini(&self);
 }
 
-static void a_session_is_bound_to_its_id_revision_and_caller(void **state)
+static void a_session_is_bound_to_its_id_and_caller(void **state)
 {
     (void)state;
     bench self;
@@ -108,10 +108,6 @@ static void a_session_is_bound_to_its_id_revision_and_caller(void **state)
     assert_int_equal(through.status, 200);
     assert_string_equal(through.body, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}");
     wire_fini(&through);
-    who.fields[3] = (field){"MCP-Protocol-Version", "2025-06-18"};
-    bench_http_as(&self, &through, "POST", who.fields, SAY("1", "ping", "{}"), "ann");
-    assert_int_equal(through.status, 400);
-    wire_fini(&through);
     who.fields[3] = (field){"MCP-Protocol-Version", "2025-11-25"};
     bench_http_as(&self, &through, "POST", who.fields, SAY("1", "ping", "{}"), "ann");
     assert_int_equal(through.status, 200);
@@ -128,6 +124,90 @@ static void a_session_is_bound_to_its_id_revision_and_caller(void **state)
     assert_int_equal(self.opened, 1);
     assert_int_equal(self.closed, 1);
     bench_fini(&self);
+}
+
+/* Only 2025-03-26 has batches, so they show whose rules hold. */
+static void expect_batches(bench *self, const legacy *who, bool are_allowed)
+{
+    wire through;
+    post(self, who, &through, "[" SAY("1", "ping", "{}") "]");
+    assert_int_equal(through.status, are_allowed ? 200 : 400);
+    wire_fini(&through);
+}
+
+static const struct version_case {
+    const char *verb;
+    const char *header;  /* NULL: none */
+    const char *another; /* a second header field; NULL: none */
+    mcp_revision_id newest;
+    int status;
+    const char *fault;
+} version_cases[] = {
+    {"POST", "", NULL, MCP_REV_2026_07_28, 400, "does not support"},
+    {"POST", "2025-11-2", NULL, MCP_REV_2026_07_28, 400, "does not support"},
+    {"POST", "2025-11-25, 2025-06-18", NULL, MCP_REV_2026_07_28, 400, "does not support"},
+    {"POST", "2099-01-01", NULL, MCP_REV_2026_07_28, 400, "does not support"},
+    {"GET", "2099-01-01", NULL, MCP_REV_2026_07_28, 400, "does not support"},
+    {"DELETE", "2099-01-01", NULL, MCP_REV_2026_07_28, 400, "does not support"},
+    {"POST", "2025-11-25", "2025-11-25", MCP_REV_2026_07_28, 400, "stands twice"},
+    {"GET", "2025-11-25", "2025-06-18", MCP_REV_2026_07_28, 400, "stands twice"},
+    {"DELETE", "2025-06-18", "2025-11-25", MCP_REV_2026_07_28, 400, "stands twice"},
+    /* known, but not offered here */
+    {"POST", "2025-11-25", NULL, MCP_REV_2025_06_18, 400, "does not support"},
+    {"POST", "2026-07-28", NULL, MCP_REV_2025_11_25, 400, "does not support"},
+    {"GET", "2026-07-28", NULL, MCP_REV_2025_11_25, 400, "does not support"},
+    /* a revision without sessions: its POST wants _meta, it has no GET and no DELETE */
+    {"POST", "2026-07-28", NULL, MCP_REV_2026_07_28, 400, "-32602"},
+    {"GET", "2026-07-28", NULL, MCP_REV_2026_07_28, 400, "has no sessions"},
+    {"DELETE", "2026-07-28", NULL, MCP_REV_2026_07_28, 400, "has no sessions"},
+    /* the session's own, none, and any other that has sessions */
+    {"POST", NULL, NULL, MCP_REV_2026_07_28, 200, NULL},
+    {"POST", "2025-03-26", NULL, MCP_REV_2026_07_28, 200, NULL},
+    {"POST", "2024-11-05", NULL, MCP_REV_2026_07_28, 200, NULL},
+    {"POST", "2025-06-18", NULL, MCP_REV_2026_07_28, 200, NULL},
+    {"POST", "2025-11-25", NULL, MCP_REV_2026_07_28, 200, NULL},
+    {"POST", "2025-06-18", NULL, MCP_REV_2025_06_18, 200, NULL},
+    {"GET", "2025-11-25", NULL, MCP_REV_2026_07_28, 0, NULL}, /* 0: a stream */
+    {"DELETE", "2025-11-25", NULL, MCP_REV_2026_07_28, 204, NULL},
+};
+
+/* In a session of 2025-03-26, and the other way about in one of the newest revision. */
+static void the_header_never_changes_the_sessions_revision(void **state)
+{
+    (void)state;
+    static const char *initialize[] = {INITIALIZE("2025-03-26"), INITIALIZE("2025-11-25")};
+    for (size_t i = 0; i < 2 * ARRAY_LEN(version_cases); i++) {
+        const struct version_case *one = &version_cases[i / 2];
+        bench self;
+        wire through;
+        legacy who;
+        mcp_server_options options = bench_options();
+        options.newest = one->newest;
+        bench_init_with(&self, &options);
+        legacy_begin(&self, &who, initialize[i % 2]);
+        field fields[] = {JSON_TYPE,
+                          BOTH,
+                          {"Mcp-Session-Id", who.id},
+                          {one->header != NULL ? "MCP-Protocol-Version" : "X", one->header},
+                          {one->another != NULL ? "MCP-Protocol-Version" : "X", one->another},
+                          {NULL, NULL}};
+        bench_http(&self, &through, one->verb, fields,
+                   strcmp(one->verb, "POST") == 0 ? SAY("7", "ping", "{}") : NULL);
+        if (through.status != one->status) {
+            fail_msg("%s %s: %d %s", one->verb, one->header, through.status, through.body);
+        }
+        if (one->fault != NULL) {
+            assert_has(through.body, one->fault);
+        }
+        assert_int_equal(through.events, one->status == 0 ? 1 : 0);
+        wire_fini(&through);
+        assert_int_equal(mcp_server_session_count(self.server), one->status == 204 ? 0 : 1);
+        if (one->status == 200 && one->header != NULL) {
+            who.fields[3] = (field){"MCP-Protocol-Version", one->header};
+            expect_batches(&self, &who, i % 2 == 0);
+        }
+        bench_fini(&self);
+    }
 }
 
 static void the_engine_answers_its_own_methods(void **state)
@@ -690,7 +770,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(revisions_are_negotiated),
         cmocka_unit_test(initialize_needs_a_version),
-        cmocka_unit_test(a_session_is_bound_to_its_id_revision_and_caller),
+        cmocka_unit_test(a_session_is_bound_to_its_id_and_caller),
+        cmocka_unit_test(the_header_never_changes_the_sessions_revision),
         cmocka_unit_test(the_engine_answers_its_own_methods),
         cmocka_unit_test(results_are_undressed),
         cmocka_unit_test(an_id_is_used_once_at_a_time),
