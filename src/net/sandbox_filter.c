@@ -2,8 +2,8 @@
  *
  * What is denied gets EPERM, so that a program that only probes goes on; a call by the numbers of
  * another machine (32-bit code, x32) kills, as its numbers would mean other calls here. clone3 and
- * openat2, whose arguments a filter cannot see, are said not to exist where their arguments matter:
- * the C libraries then take clone and openat. What the kernel adds in later years is not denied by
+ * openat2, whose arguments a filter cannot see, are said not to exist: the C libraries then take
+ * clone and openat. What the kernel adds in later years is not denied by
  * this table; Landlock and the absence of every capability hold there.
  *
  * In the program, register A holds the number of the call between the rules. */
@@ -64,9 +64,16 @@ enum { /* what has several spellings in the headers */
        FAMILY_INET = 2,
        FAMILY_INET6 = 10,
        FAMILY_NETLINK = 16,
-       NAMESPACE_FLAGS = 0x7e020000, /* of clone: NEWNS, CGROUP, UTS, IPC, USER, PID, NET */
-       NAMESPACE_TIME = 0x80,        /* of unshare */
-       CLONE_WITH_PARENT = 0x8000,   /* its child would be our child */
+       SOCKET_TYPE_BITS = 0x0f, /* the rest of a type is flags */
+       TYPE_STREAM = 1,
+       TYPE_SEQPACKET = 5,
+       SET_ID_BITS = 06000,
+       OPEN_CREATES = 0100 | 020000000, /* O_CREAT, and O_TMPFILE without O_DIRECTORY */
+       PRIORITY_OF_USER = 2,            /* PRIO_USER */
+       IO_PRIORITY_OF_USER = 3,         /* IOPRIO_WHO_USER */
+       NAMESPACE_FLAGS = 0x7e020000,    /* of clone: NEWNS, CGROUP, UTS, IPC, USER, PID, NET */
+       NAMESPACE_TIME = 0x80,           /* of unshare */
+       CLONE_WITH_PARENT = 0x8000,      /* its child would be our child */
        MAP_KIND = 0x0f,
        MAP_IS_SHARED = 0x01,
        MAP_IS_VALIDATED = 0x03,
@@ -81,7 +88,9 @@ enum { /* what has several spellings in the headers */
 
 static const uint32_t terminal_pushes[] = {0x5412, 0x541c}; /* TIOCSTI, TIOCLINUX */
 static const uint32_t owner_changes[] = {0x8901, 0x8902};   /* FIOSETOWN, SIOCSPGRP */
-static const uint32_t flag_changes[] = {0x40086602, 0x40046602, 0x401c5820}; /* FS_IOC_*SET* */
+/* FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION, FS_IOC_ENABLE_VERITY */
+static const uint32_t flag_changes[] = {0x40086602, 0x40046602, 0x401c5820,
+                                        0x40087602, 0x40047602, 0x40806685};
 
 /* Other processes, the kernel's own affairs, and the ways around a filter. */
 static const uint32_t never_allowed[] = {
@@ -145,10 +154,14 @@ static const uint32_t never_allowed[] = {
     SYS_shmget,
     SYS_shmat,
     SYS_shmctl,
-    SYS_semget,
+    SYS_semget, /* an id is a small number: whoever guesses it needs no ...get */
     SYS_semctl,
+    SYS_semop,
+    SYS_semtimedop,
     SYS_msgget,
     SYS_msgctl,
+    SYS_msgsnd,
+    SYS_msgrcv,
     SYS_mq_open,
     SYS_mq_unlink,
 #if defined(__x86_64__)
@@ -173,6 +186,14 @@ static const uint32_t attribute_calls[] = {
 #if defined(__x86_64__)
     SYS_chmod,        SYS_chown,       SYS_lchown,         SYS_utime,         SYS_utimes,
     SYS_futimesat,
+#endif
+};
+
+/* With the place of their flags; a mode follows. */
+static const uint32_t open_calls[][2] = {
+    {SYS_openat, 2},
+#if defined(__x86_64__)
+    {SYS_open, 1},
 #endif
 };
 
@@ -231,12 +252,18 @@ static void give_unless(sandbox_filter *self, uint16_t test, uint32_t value, uin
     give(self, verdict);
 }
 
+/* What follows up to `leave` is done only where the test holds. */
+static uint16_t enter_if(sandbox_filter *self, uint16_t test, uint32_t value)
+{
+    uint16_t at = self->len;
+    emit(self, (struct sock_filter)BPF_JUMP(BPF_JMP | test | BPF_K, value, 0, 0));
+    return at;
+}
+
 /* What follows up to `leave` is about this call only. */
 static uint16_t enter(sandbox_filter *self, uint32_t call)
 {
-    uint16_t at = self->len;
-    emit(self, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 0));
-    return at;
+    return enter_if(self, BPF_JEQ, call);
 }
 
 static void leave(sandbox_filter *self, uint16_t at)
@@ -289,13 +316,32 @@ static void deny_unless_zero(sandbox_filter *self, uint32_t call, unsigned argum
 /* ---- the rules ---------------------------------------------------------------------------------
  */
 
-static void write_sockets(sandbox_filter *self, const sandbox_filter_options *options)
+/* The ends of a stream or seqpacket pair stay connected to each other: the kernel refuses to
+ * connect them elsewhere and ignores or refuses a message's address. An end of any other pair sends
+ * to every socket whose name it knows, descriptors included, and no filter sees a name. */
+static void write_pairs(sandbox_filter *self, const sandbox_filter_options *options)
 {
     uint16_t at = enter(self, SYS_socketpair);
     load_argument(self, 0);
     give_unless(self, BPF_JEQ, FAMILY_UNIX, DENY(EAFNOSUPPORT));
+    if (!options->has_unix_sockets) {
+        load_argument(self, 1);
+        mask(self, SOCKET_TYPE_BITS);
+        give_if(self, BPF_JEQ, TYPE_STREAM, SECCOMP_RET_ALLOW);
+        give_unless(self, BPF_JEQ, TYPE_SEQPACKET, DENY(EAFNOSUPPORT));
+    }
     leave(self, at);
-    at = enter(self, SYS_socket);
+}
+
+static void write_sockets(sandbox_filter *self, const sandbox_filter_options *options)
+{
+    write_pairs(self, options);
+    if (!options->has_net && !options->has_unix_sockets) { /* pairs are all there is */
+        give_if(self, BPF_JEQ, SYS_bind, DENY(EAFNOSUPPORT));
+        give_if(self, BPF_JEQ, SYS_connect, DENY(EAFNOSUPPORT));
+        give_if(self, BPF_JEQ, SYS_listen, DENY(EAFNOSUPPORT));
+    }
+    uint16_t at = enter(self, SYS_socket);
     load_argument(self, 0);
     if (options->has_unix_sockets) {
         give_if(self, BPF_JEQ, FAMILY_UNIX, SECCOMP_RET_ALLOW);
@@ -316,6 +362,8 @@ static void write_processes(sandbox_filter *self, const sandbox_filter_options *
 {
     static const uint32_t memory_map[] = {PRCTL_MM};
     static const uint32_t bonds[] = {PRCTL_DEATH_SIGNAL};
+    static const uint32_t users_priority[] = {PRIORITY_OF_USER};
+    static const uint32_t users_io_priority[] = {IO_PRIORITY_OF_USER};
     give_if(self, BPF_JEQ, CALL_CLONE3, DENY(ENOSYS));
     deny_if_set(self, SYS_clone, 0, NAMESPACE_FLAGS | CLONE_WITH_PARENT);
     deny_if_set(self, SYS_unshare, 0, NAMESPACE_FLAGS | NAMESPACE_TIME);
@@ -327,6 +375,8 @@ static void write_processes(sandbox_filter *self, const sandbox_filter_options *
     deny_unless_zero(self, SYS_sched_setattr, 0);
     deny_unless_zero(self, SYS_setpriority, 1);
     deny_unless_zero(self, SYS_ioprio_set, 1);
+    DENY_IF_EQUAL(self, SYS_setpriority, 0, users_priority); /* 0 is then our user */
+    DENY_IF_EQUAL(self, SYS_ioprio_set, 0, users_io_priority);
     if (options->has_cpu_limit) {
         give_if(self, BPF_JEQ, SYS_sched_setaffinity, DENY(EPERM));
     } else {
@@ -359,6 +409,36 @@ static void write_memory(sandbox_filter *self)
     leave(self, at);
 }
 
+/* A set-user-ID program in a writable folder gives its user's rights, root's perhaps, to whoever
+ * runs it out there. Directories need no rule: mkdir takes no such bits. */
+static void write_set_id(sandbox_filter *self)
+{
+    static const uint32_t mode_calls[][2] = {
+        {SYS_fchmod, 1},
+        {SYS_fchmodat, 2},
+        {CALL_FCHMODAT2, 2},
+        {SYS_mknodat, 2},
+#if defined(__x86_64__)
+        {SYS_chmod, 1},
+        {SYS_creat, 1},
+        {SYS_mknod, 1},
+#endif
+    };
+    for (size_t i = 0; i < sizeof(mode_calls) / sizeof(mode_calls[0]); i++) {
+        deny_if_set(self, mode_calls[i][0], mode_calls[i][1], SET_ID_BITS);
+    }
+    for (size_t i = 0; i < sizeof(open_calls) / sizeof(open_calls[0]); i++) {
+        uint16_t at = enter(self, open_calls[i][0]);
+        load_argument(self, open_calls[i][1]);
+        uint16_t creates = enter_if(self, BPF_JSET, OPEN_CREATES); /* else there is no mode */
+        load_argument(self, open_calls[i][1] + 1);
+        give_if(self, BPF_JSET, SET_ID_BITS, DENY(EPERM));
+        leave(self, creates);
+        leave(self, at);
+    }
+    give_if(self, BPF_JEQ, CALL_OPENAT2, DENY(ENOSYS));
+}
+
 static void write_attributes(sandbox_filter *self)
 {
     DENY_ALL(self, attribute_calls);
@@ -374,14 +454,7 @@ static void write_attributes(sandbox_filter *self)
 /* Opening for reading and truncating at once is the way around a missing right to truncate. */
 static void write_truncation(sandbox_filter *self)
 {
-    static const uint32_t open_calls[][2] = {
-        {SYS_openat, 2},
-#if defined(__x86_64__)
-        {SYS_open, 1},
-#endif
-    };
     give_if(self, BPF_JEQ, SYS_truncate, DENY(EPERM));
-    give_if(self, BPF_JEQ, CALL_OPENAT2, DENY(ENOSYS));
     for (size_t i = 0; i < sizeof(open_calls) / sizeof(open_calls[0]); i++) {
         uint16_t at = enter(self, open_calls[i][0]);
         load_argument(self, open_calls[i][1]);
@@ -446,6 +519,7 @@ void sandbox_filter_write(const sandbox_filter_options *options, sandbox_filter 
     DENY_IF_EQUAL(out, SYS_ioctl, 1, terminal_pushes);
     write_sockets(out, options);
     write_processes(out, options);
+    write_set_id(out);
     if (options->has_memory_limit) {
         write_memory(out);
     }

@@ -158,7 +158,11 @@ static void what_is_never_allowed(void **state)
         SYS_clock_settime,
         SYS_shmget,
         SYS_semget,
+        SYS_semop,
+        SYS_semtimedop,
         SYS_msgget,
+        SYS_msgsnd,
+        SYS_msgrcv,
         SYS_mq_open,
         425 /* io_uring_setup */,
         426,
@@ -187,7 +191,7 @@ static void what_every_program_does(void **state)
         SYS_munmap,        SYS_brk,       SYS_execve,       SYS_exit_group,
         SYS_wait4,         SYS_futex,     SYS_pipe2,        SYS_epoll_ctl,
         SYS_clock_gettime, SYS_getrandom, SYS_rt_sigaction, SYS_sendmsg,
-        SYS_recvmsg,       SYS_connect,   SYS_eventfd2,     SYS_getdents64,
+        SYS_recvmsg,       SYS_sendto,    SYS_eventfd2,     SYS_getdents64,
         SYS_statx,         SYS_renameat,  SYS_unlinkat,     SYS_mkdirat,
         SYS_ftruncate,     SYS_setrlimit, SYS_getcpu,       SYS_sched_yield,
         SYS_inotify_init1, SYS_dup3,      SYS_fsync,        439 /* faccessat2 */,
@@ -220,7 +224,9 @@ static void arguments_decide(void **state)
         {SYS_socket, 0, 0, REFUSED(EAFNOSUPPORT), REFUSED(EAFNOSUPPORT)},
         /* the kernel takes the lower half only, and so does the filter */
         {SYS_socket, 0, (1ULL << 32) | AF_INET, REFUSED(EAFNOSUPPORT), ALLOWED},
-        {SYS_socketpair, 0, AF_UNIX, ALLOWED, ALLOWED},
+        {SYS_connect, 0, 3, REFUSED(EAFNOSUPPORT), ALLOWED},
+        {SYS_bind, 0, 3, REFUSED(EAFNOSUPPORT), ALLOWED},
+        {SYS_listen, 0, 3, REFUSED(EAFNOSUPPORT), ALLOWED},
         {SYS_socketpair, 0, 30 /* tipc */, REFUSED(EAFNOSUPPORT), REFUSED(EAFNOSUPPORT)},
         {SYS_clone, 0, 0x3d0f00 /* a thread */, ALLOWED, ALLOWED},
         {SYS_clone, 0, 17 /* a process */, ALLOWED, ALLOWED},
@@ -239,6 +245,10 @@ static void arguments_decide(void **state)
         {SYS_prlimit64, 0, 1, REFUSED(EPERM), REFUSED(EPERM)},
         {SYS_setpriority, 1, 0, ALLOWED, ALLOWED},
         {SYS_setpriority, 1, 5, REFUSED(EPERM), REFUSED(EPERM)},
+        {SYS_setpriority, 0, 1 /* its group */, ALLOWED, ALLOWED},
+        {SYS_setpriority, 0, 2 /* all of its user's */, REFUSED(EPERM), REFUSED(EPERM)},
+        {SYS_ioprio_set, 0, 1, ALLOWED, ALLOWED},
+        {SYS_ioprio_set, 0, 3 /* all of its user's */, REFUSED(EPERM), REFUSED(EPERM)},
         {SYS_sched_setaffinity, 0, 0, REFUSED(EPERM), ALLOWED},
         {SYS_sched_setaffinity, 0, 5, REFUSED(EPERM), REFUSED(EPERM)},
         {SYS_personality, 0, 0, ALLOWED, ALLOWED},
@@ -249,6 +259,7 @@ static void arguments_decide(void **state)
         {SYS_ioctl, 1, 0xff00000000005412, REFUSED(EPERM), REFUSED(EPERM)},
         {SYS_ioctl, 1, 0x8901, REFUSED(EPERM), ALLOWED},
         {SYS_ioctl, 1, 0x40086602, REFUSED(EPERM), ALLOWED},
+        {SYS_ioctl, 1, 0x40806685 /* verity */, REFUSED(EPERM), ALLOWED},
         {SYS_fchmod, 0, 0, REFUSED(EPERM), ALLOWED},
         {SYS_fchownat, 0, 0, REFUSED(EPERM), ALLOWED},
         {SYS_fsetxattr, 0, 0, REFUSED(EPERM), ALLOWED},
@@ -264,7 +275,7 @@ static void arguments_decide(void **state)
         {SYS_mmap, 3, 3 | MAP_ANONYMOUS, REFUSED(ENOMEM), ALLOWED},
         {SYS_mmap, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN, REFUSED(ENOMEM), ALLOWED},
         {SYS_truncate, 0, 0, REFUSED(EPERM), ALLOWED},
-        {437 /* openat2 */, 0, 0, REFUSED(ENOSYS), ALLOWED},
+        {437 /* openat2 */, 0, 0, REFUSED(ENOSYS), REFUSED(ENOSYS)},
         {SYS_openat, 2, O_RDONLY, ALLOWED, ALLOWED},
         {SYS_openat, 2, O_WRONLY | O_TRUNC | O_CREAT, ALLOWED, ALLOWED},
         {SYS_openat, 2, O_RDONLY | O_TRUNC, REFUSED(EPERM), ALLOWED},
@@ -292,6 +303,66 @@ static void arguments_decide(void **state)
         assert_int_equal(of_tight, at->tight);
         assert_int_equal(of_loose, at->loose);
     }
+}
+
+/* Only what is tied to its other end for good; flags are no part of the type, and the kernel takes
+ * the lower half of an argument. */
+static void pairs_stay_connected(void **state)
+{
+    (void)state;
+    SKIP_ELSEWHERE();
+    static const uint64_t flags[] = {0, SOCK_CLOEXEC, SOCK_NONBLOCK, SOCK_CLOEXEC | SOCK_NONBLOCK,
+                                     0xabcdULL << 32};
+    for (uint64_t type = 0; type <= 15; type++) {
+        bool is_tied = type == SOCK_STREAM || type == SOCK_SEQPACKET;
+        for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+            uint64_t arguments[6] = {AF_UNIX, type | flags[i]};
+            assert_int_equal(ask_all(&tight, SYS_socketpair, arguments),
+                             is_tied ? ALLOWED : REFUSED(EAFNOSUPPORT));
+            assert_int_equal(ask_all(&loose, SYS_socketpair, arguments), ALLOWED);
+        }
+    }
+}
+
+/* In a call with a mode at `index`, whose other arguments are as given. */
+static void expect_no_set_id(long call, unsigned index, const uint64_t others[6])
+{
+    static const sandbox_filter_options with_attributes = {.has_attributes = true};
+    for (uint64_t mode = 0; mode <= 07777; mode += 0111) {
+        uint64_t arguments[6];
+        memcpy(arguments, others, sizeof(arguments));
+        arguments[index] = mode | (1ULL << 32);
+        uint32_t wanted = (mode & 06000) != 0 ? REFUSED(EPERM) : ALLOWED;
+        assert_int_equal(ask_all(&with_attributes, call, arguments), wanted);
+        assert_int_equal(ask_all(&loose, call, arguments), wanted);
+        if (wanted != ALLOWED) {
+            assert_int_equal(ask_all(&tight, call, arguments), wanted);
+        }
+    }
+}
+
+static void nobody_is_made_its_user(void **state)
+{
+    (void)state;
+    SKIP_ELSEWHERE();
+    static const uint64_t none[6] = {0};
+    static const uint64_t creating[6] = {0, O_CREAT, O_CREAT | O_WRONLY};
+    static const uint64_t nameless[6] = {0, O_TMPFILE | O_RDWR, O_TMPFILE | O_RDWR};
+    expect_no_set_id(SYS_fchmod, 1, none);
+    expect_no_set_id(SYS_fchmodat, 2, none);
+    expect_no_set_id(452 /* fchmodat2 */, 2, none);
+    expect_no_set_id(SYS_mknodat, 2, none);
+    expect_no_set_id(SYS_openat, 3, creating);
+    expect_no_set_id(SYS_openat, 3, nameless);
+#if defined(__x86_64__)
+    expect_no_set_id(SYS_chmod, 1, none);
+    expect_no_set_id(SYS_creat, 1, none);
+    expect_no_set_id(SYS_mknod, 1, none);
+    expect_no_set_id(SYS_open, 2, creating);
+    expect_no_set_id(SYS_open, 2, nameless);
+#endif
+    /* what does not create has no mode: the register holds anything */
+    assert_int_equal(ask(&tight, SYS_openat, 3, 06755), ALLOWED);
 }
 
 static void netlink_is_for_routes_only(void **state)
@@ -338,6 +409,7 @@ int main(void)
         cmocka_unit_test(other_machines_calls_kill),  cmocka_unit_test(what_is_never_allowed),
         cmocka_unit_test(what_every_program_does),    cmocka_unit_test(arguments_decide),
         cmocka_unit_test(netlink_is_for_routes_only), cmocka_unit_test(every_mixture_is_a_filter),
+        cmocka_unit_test(pairs_stay_connected),       cmocka_unit_test(nobody_is_made_its_user),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
