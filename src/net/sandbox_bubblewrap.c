@@ -111,6 +111,16 @@ static void add_walls(line *self, const sandbox_options *options, sandbox_plan *
     }
 }
 
+/* The kernel lets uid 0 write most of /proc/sys without any capability: with core_pattern alone it
+ * would have a program run outside. */
+static void add_processes(line *self, bool is_writable)
+{
+    add_pair(self, "--proc", "/proc");
+    if (!is_writable) {
+        add_pair(self, "--remount-ro", "/proc");
+    }
+}
+
 /* Mounted as anything else, a device would be a name only. */
 static bool is_device(const char *path)
 {
@@ -127,14 +137,14 @@ static void add_paths(line *self, const sandbox_options *options)
         bind_path(self, "--dev-bind-try", sandbox_write_paths[i]);
     }
     if (!options->has_no_defaults) {
-        add_pair(self, "--proc", "/proc");
+        add_processes(self, false);
         add(self, "--symlink");
         add_pair(self, "/proc/self/fd", "/dev/fd");
     }
     for (size_t i = 0; i < options->path_count; i++) {
         const char *path = options->paths[i].path;
         if (strcmp(path, "/proc") == 0) { /* ours would show nothing of its own */
-            add_pair(self, "--proc", path);
+            add_processes(self, options->paths[i].is_writable);
         } else if (is_device(path)) {
             bind_path(self, "--dev-bind", path);
         } else {
@@ -155,7 +165,7 @@ bay_err sandbox_bubblewrap_prepare(const sandbox_options *options, const char *p
     while (sandbox_read_paths[defaults] != NULL) {
         defaults++;
     }
-    count += FIXED_ARGUMENTS + 3 * (defaults + 2 + options->path_count);
+    count += FIXED_ARGUMENTS + 4 * (defaults + 2 + options->path_count);
     plan->argv = mem_array(count, sizeof(*plan->argv));
     size_t program_bytes = strlen(program) + 1;
     size_t cwd_bytes = strlen(cwd) + 1;
