@@ -17,7 +17,8 @@ add_executable(list_server ${CMAKE_SOURCE_DIR}/tests/support/list_server.c)
 add_dependencies(threaded_tests list_server)
 
 # What the tests of the sandbox put into it: a server that tries to get out, and needs little itself.
-add_executable(escape_server ${CMAKE_SOURCE_DIR}/tests/support/escape_server.c)
+add_executable(escape_server ${CMAKE_SOURCE_DIR}/tests/support/escape_server.c
+    ${CMAKE_SOURCE_DIR}/tests/support/escape_files.c ${CMAKE_SOURCE_DIR}/tests/support/escape_kernel.c)
 target_compile_options(escape_server PRIVATE -fno-sanitize=all)
 target_link_options(escape_server PRIVATE -fno-sanitize=all)
 add_dependencies(threaded_tests escape_server)

@@ -40,7 +40,8 @@ static struct {
     int tcp, udp, local, hidden; /* who listens */
     int tcp_port, udp_port;
     pid_t bystander;
-    char secret[16]; /* in the bystander's memory, too */
+    char program[PATH]; /* the escape server */
+    char secret[16];    /* in the bystander's memory, too */
 } world;
 
 static inline void path_in(char out[PATH], const char *name)
@@ -72,8 +73,9 @@ static inline void remove_file(const char *name)
 /* As it was before an attempt changed it. */
 static inline void tidy_folder(void)
 {
-    static const char *const made[] = {"ro/new", "ro/way",  "ro/folder", "rw/new",
-                                       "rw/way", "rw/hard", "rw/folder"};
+    static const char *const made[] = {"ro/new",  "ro/way",    "ro/folder", "rw/new",
+                                       "rw/way",  "rw/hard",   "rw/folder", "out/new",
+                                       "out/way", "out/folder"};
     char way[PATH];
     for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++) {
         remove_file(made[i]);
@@ -145,6 +147,7 @@ static inline int open_world(void **state)
                  SIG_IGN); /* sent to us by a sandbox that leaks: tests then fail by name */
     (void)snprintf(world.folder, sizeof(world.folder), "/tmp/sandbox.XXXXXX");
     (void)snprintf(world.secret, sizeof(world.secret), "quiet");
+    (void)snprintf(world.program, sizeof(world.program), "%s", ESCAPE_SERVER);
     assert_non_null(mkdtemp(world.folder));
     assert_int_equal(chmod(world.folder, 0755), 0);
     for (size_t i = 0; i < 3; i++) {
@@ -222,7 +225,7 @@ static const process_events events = {
 
 static inline bay_err try_cell(cell *self, const sandbox_options *sandbox, bay_diag *diag)
 {
-    const char *argv[] = {ESCAPE_SERVER, NULL};
+    const char *argv[] = {world.program, NULL};
     process_options options = {.argv = argv, .sandbox = sandbox};
     *self = (cell){.loop = test_loop()};
     buf_init(&self->line, 1 << 20);
@@ -283,6 +286,49 @@ static inline void expect(cell *self, const char *tool, const char *a, const cha
         print_error("%s %s %s: wanted %s, came %.200s\n", tool, a, b, word, answer);
     }
     assert_true(says(answer, word));
+}
+
+/* ---- attempts -------------------------------------------------------------------------------- */
+
+typedef struct attempt {
+    const char *tool;
+    const char *a; /* @ is the folder, % the bystander, & our own number, ! an address there */
+    const char *b;
+    int needs; /* a word of the test's own */
+} attempt;
+
+static inline void expand(char out[PATH], const char *text)
+{
+    size_t len = 0;
+    if (strcmp(text, "tcp") == 0 || strcmp(text, "udp") == 0) {
+        (void)snprintf(out, PATH, "%d", text[0] == 't' ? world.tcp_port : world.udp_port);
+        return;
+    }
+    if (strcmp(text, "unix") == 0 || strcmp(text, "abstract") == 0) {
+        (void)snprintf(out, PATH, "%s", text[0] == 'u' ? world.socket : world.abstract);
+        return;
+    }
+    out[0] = '\0';
+    for (const char *at = text; *at != '\0'; at++) {
+        int added = *at == '@'   ? snprintf(out + len, PATH - len, "%s", world.folder)
+                    : *at == '%' ? snprintf(out + len, PATH - len, "%d", (int)world.bystander)
+                    : *at == '&' ? snprintf(out + len, PATH - len, "%d", (int)getpid())
+                    : *at == '!' ? snprintf(out + len, PATH - len, "%lx",
+                                            (unsigned long)(uintptr_t)world.secret)
+                                 : snprintf(out + len, PATH - len, "%c", *at);
+        len += (size_t)added;
+        assert_true(len < PATH);
+    }
+}
+
+static inline const char *make_attempt(cell *self, const attempt *row)
+{
+    char a[PATH];
+    char b[PATH];
+    expand(a, row->a);
+    expand(b, row->b);
+    tidy_folder();
+    return ask(self, row->tool, a, b);
 }
 
 /* ---- kinds of walls -------------------------------------------------------------------------- */
