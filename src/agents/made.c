@@ -226,7 +226,7 @@ static void on_broken(void *user, bay_err err, const char *text)
 static void on_changed(void *user, mcp_change change)
 {
     agents_made *self = user;
-    if ((change & MCP_CHANGE_TOOLS) == 0) {
+    if ((mcp_change_any(change) & MCP_CHANGE_TOOLS) == 0) {
         return;
     }
     if (self->listing != NULL) {

@@ -396,6 +396,16 @@ bay_err catalog_view_reset(catalog_view *self, const catalog_roster *roster,
     return err == BAY_OK ? BAY_OK : build_anew(self, roster, options, now_ms);
 }
 
+bool catalog_view_shows(const catalog_view *self, size_t index)
+{
+    if (self->roster == NULL || index >= self->place_count) {
+        return false;
+    }
+    const listing *from = self->roster->sources[index].listings[self->kind];
+    const catalog_segment *shown = self->places[index].segment;
+    return from == NULL || from->count == 0 || (shown != NULL && shown->count > 0);
+}
+
 static const catalog_entry *entry_of(const catalog_view *self, const catalog_claim *claim)
 {
     const catalog_segment *segment = self->places[claim->of->order].segment;

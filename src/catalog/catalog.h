@@ -118,6 +118,8 @@ void catalog_view_tick(catalog_view *self, uint64_t now_ms);
 uint64_t catalog_view_id(const catalog_view *self);
 size_t catalog_view_count(const catalog_view *self);
 const catalog_entry *catalog_view_at(const catalog_view *self, size_t index);
+/* Does it show anything of that server, or has the server nothing to show? */
+bool catalog_view_shows(const catalog_view *self, size_t index);
 /* By the name that is shown, and by the full one where the bare one is. */
 const catalog_entry *catalog_view_find(const catalog_view *self, bay_str shown);
 /* The item as it is shown. `entry` is one of the current entries. */

@@ -14,15 +14,23 @@ static const struct {
     bay_str item_key;
     bay_str capability;
     mcp_method_id method;
+    mcp_change change;
 } kinds[LISTING_KINDS] = {
-    [LISTING_TOOLS] = {STR_INIT("tools"), STR_INIT("name"), STR_INIT("tools"), MCP_TOOLS_LIST},
+    [LISTING_TOOLS] = {STR_INIT("tools"), STR_INIT("name"), STR_INIT("tools"), MCP_TOOLS_LIST,
+                       MCP_CHANGE_TOOLS},
     [LISTING_RESOURCES] = {STR_INIT("resources"), STR_INIT("uri"), STR_INIT("resources"),
-                           MCP_RESOURCES_LIST},
+                           MCP_RESOURCES_LIST, MCP_CHANGE_RESOURCES},
     [LISTING_TEMPLATES] = {STR_INIT("resourceTemplates"), STR_INIT("uriTemplate"),
-                           STR_INIT("resources"), MCP_RESOURCES_TEMPLATES_LIST},
+                           STR_INIT("resources"), MCP_RESOURCES_TEMPLATES_LIST,
+                           MCP_CHANGE_RESOURCES},
     [LISTING_PROMPTS] = {STR_INIT("prompts"), STR_INIT("name"), STR_INIT("prompts"),
-                         MCP_PROMPTS_LIST},
+                         MCP_PROMPTS_LIST, MCP_CHANGE_PROMPTS},
 };
+
+mcp_change listing_change(listing_kind kind)
+{
+    return kinds[kind].change;
+}
 
 bay_str listing_result_key(listing_kind kind)
 {
@@ -344,6 +352,8 @@ void listing_fetch_start(listing_fetch *self, uint32_t timeout_ms)
         return;
     }
     self->is_under_way = true;
+    self->answers = self->is_announced;
+    self->is_announced = false;
     self->pages = 0;
     self->left_out = 0;
     self->ttl_ms = 0;
@@ -361,4 +371,9 @@ void listing_fetch_start(listing_fetch *self, uint32_t timeout_ms)
                                       .log_level = MCP_LOG_NONE,
                                       .timeout_ms = timeout_ms};
     (void)fetch_ask(self, JSON_NONE);
+}
+
+void listing_fetch_announced(listing_fetch *self)
+{
+    self->is_announced = true;
 }

@@ -57,6 +57,9 @@ void listing_unref(listing *self); /* NULL is fine */
 /* The member of the result that holds the items. */
 bay_str listing_result_key(listing_kind kind);
 
+/* What clients are told when such a list changes. */
+mcp_change listing_change(listing_kind kind);
+
 /* Fetches all pages of one kind. A server whose capabilities do not name it has none. One at a
  * time; a demand while one is under way makes it start over when it ends. A list that does not end
  * is cut where it becomes too long or where its cursors turn in a circle. */
@@ -75,7 +78,9 @@ typedef struct listing_fetch {
     uint32_t ttl_ms;   /* the least that a page of the last fetch said; 0: nothing */
     bool is_good;      /* the last fetch ended well */
     bool is_under_way;
-    bool is_stale; /* asked for again meanwhile */
+    bool is_stale;     /* asked for again meanwhile */
+    bool is_announced; /* the server told of a change, and no reading has begun since */
+    bool answers;      /* the last reading that began: it began after the server told of a change */
     /* After every end, good or bad; is_changed: `current` is a new one. */
     void (*done)(void *user, struct listing_fetch *self, bool is_changed);
     void *user;
@@ -85,5 +90,7 @@ void listing_fetch_init(listing_fetch *self, upstream *from, listing_kind kind,
                         void (*done)(void *user, listing_fetch *self, bool is_changed), void *user);
 void listing_fetch_fini(listing_fetch *self);
 void listing_fetch_start(listing_fetch *self, uint32_t timeout_ms);
+/* The server told of a change: the next reading that begins answers that. */
+void listing_fetch_announced(listing_fetch *self);
 
 #endif

@@ -64,6 +64,9 @@ void face_forget_sources(face *self, const config *config);
 void face_refresh(face *self, listing_kind kind, const catalog_source *sources, size_t count);
 /* The list was read and is what it was, for longer. */
 void face_keep_fresh(face *self, listing_kind kind, const catalog_source *source);
+/* The server told of a change of that list, and reading it again brought the same: its clients are
+ * told all the same. */
+void face_announced(face *self, listing_kind kind, const catalog_source *source);
 /* This server, or each (NULL), may have other capabilities now. */
 void face_server_changed(face *self, const upstream *server);
 /* Nothing more is to be waited for: requests and subscriptions that wait are taken up. */

@@ -149,17 +149,11 @@ void face_tell_now(void *argument)
  * once each client is told ten times a second and no more. */
 static void tell_changed(face *self, listing_kind kind)
 {
-    static const mcp_change changes[LISTING_KINDS] = {
-        [LISTING_TOOLS] = MCP_CHANGE_TOOLS,
-        [LISTING_RESOURCES] = MCP_CHANGE_RESOURCES,
-        [LISTING_TEMPLATES] = MCP_CHANGE_RESOURCES,
-        [LISTING_PROMPTS] = MCP_CHANGE_PROMPTS,
-    };
     if (!self->is_settled || (kind == LISTING_TOOLS && self->is_searched)) {
         return; /* the meta tools stay as they are */
     }
     bool is_waiting = self->changes_due != 0;
-    self->changes_due |= changes[kind];
+    self->changes_due |= listing_change(kind);
     uint64_t due_ms = self->told_ms + TELL_MS;
     if (is_waiting) {
         return;
@@ -241,6 +235,18 @@ void face_keep_fresh(face *self, listing_kind kind, const catalog_source *source
     catalog_source *known = known_source(self, source);
     if (known != NULL) {
         known->fresh_until_ms[kind] = source->fresh_until_ms[kind];
+    }
+}
+
+void face_announced(face *self, listing_kind kind, const catalog_source *source)
+{
+    const catalog_source *known = known_source(self, source);
+    for (listing_kind at = 0; known != NULL && at < LISTING_KINDS; at++) {
+        if (listing_change(at) == listing_change(kind) &&
+            catalog_view_shows(&self->views[at], (size_t)(known - self->roster.sources))) {
+            tell_changed(self, kind);
+            return;
+        }
     }
 }
 

@@ -76,9 +76,48 @@ static void each_face(slot *self, void (*visit)(face *at, void *context), void *
     }
 }
 
+/* ---- what the server announces ---------------------------------------------------------------
+ * A reading that answers an announcement may bring what is known already. Clients are told all the
+ * same: once for each announcement, also where it is about two lists (resources and templates). The
+ * first of two that ends leaves its outcome to the second. Where no list could be read, the next
+ * reading answers the announcement. */
+
+static bool other_answers(const slot *self, listing_kind kind)
+{
+    for (listing_kind at = 0; at < LISTING_KINDS; at++) {
+        const listing_fetch *fetch = &self->fetches[at];
+        if (at != kind && listing_change(at) == listing_change(kind) && fetch->is_under_way &&
+            fetch->answers) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Is the announcement that this reading answers to be passed on now? */
+static bool passes_on(slot *self, listing_fetch *fetch, bool is_changed)
+{
+    if (!fetch->answers) {
+        return false;
+    }
+    slot_answer *first = &self->first_answers[listing_change(fetch->kind)];
+    slot_answer own = is_changed ? ANSWER_CHANGED : fetch->is_good ? ANSWER_SAME : ANSWER_FAILED;
+    if (*first == ANSWER_NONE && other_answers(self, fetch->kind)) {
+        *first = own;
+        return false;
+    }
+    slot_answer both = *first > own ? *first : own;
+    *first = ANSWER_NONE;
+    if (both == ANSWER_FAILED) {
+        listing_fetch_announced(fetch);
+    }
+    return both == ANSWER_SAME;
+}
+
 typedef struct news {
     listing_kind kind;
     bool is_changed;
+    bool is_passed_on;
     catalog_source source;
 } news;
 
@@ -89,6 +128,9 @@ static void take_news(face *at, void *context)
         face_refresh(at, what->kind, &what->source, 1);
     } else {
         face_keep_fresh(at, what->kind, &what->source);
+    }
+    if (what->is_passed_on) {
+        face_announced(at, what->kind, &what->source);
     }
 }
 
@@ -102,7 +144,7 @@ static void slot_fetched(void *user, listing_fetch *fetch, bool is_changed)
     }
     freshness_facts facts = facts_of(self, fetch);
     freshness_ended(&self->freshness, fetch->kind, &facts);
-    news what = {fetch->kind, is_changed, source_of(self)};
+    news what = {fetch->kind, is_changed, passes_on(self, fetch, is_changed), source_of(self)};
     each_face(self, take_news, &what);
     worker_check_settled(owner);
 }
@@ -131,19 +173,19 @@ static void slot_state_changed(void *user, upstream *changed)
 static void slot_changed(void *user, upstream *changed, mcp_change change)
 {
     slot *self = user;
-    (void)changed;
-    if (is_gone(self) || upstream_state_of(self->upstream) != UPSTREAM_READY) {
+    if (is_gone(self)) {
         return;
     }
-    if ((change & MCP_CHANGE_TOOLS) != 0) {
-        freshness_told(&self->freshness, LISTING_TOOLS);
+    for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
+        if ((change & listing_change(kind)) != 0) {
+            listing_fetch_announced(&self->fetches[kind]);
+        }
     }
-    if ((change & MCP_CHANGE_PROMPTS) != 0) {
-        freshness_told(&self->freshness, LISTING_PROMPTS);
-    }
-    if ((change & MCP_CHANGE_RESOURCES) != 0) {
-        freshness_told(&self->freshness, LISTING_RESOURCES);
-        freshness_told(&self->freshness, LISTING_TEMPLATES);
+    bool is_ready = upstream_state_of(changed) == UPSTREAM_READY; /* else all are read by then */
+    for (listing_kind kind = 0; is_ready && kind < LISTING_KINDS; kind++) {
+        if ((mcp_change_any(change) & listing_change(kind)) != 0) {
+            freshness_told(&self->freshness, kind);
+        }
     }
 }
 

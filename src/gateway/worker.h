@@ -14,6 +14,9 @@
 
 typedef struct worker worker;
 
+/* What a reading brought that answers an announcement; of two the greater counts. */
+typedef enum slot_answer { ANSWER_NONE, ANSWER_FAILED, ANSWER_SAME, ANSWER_CHANGED } slot_answer;
+
 /* A server as one loop sees it. */
 typedef struct slot {
     worker *worker;
@@ -21,7 +24,9 @@ typedef struct slot {
     upstream *upstream;
     bool is_mirror;
     listing_fetch fetches[LISTING_KINDS];
-    unsigned fetched; /* one bit a kind: it has been tried */
+    unsigned fetched;                                    /* one bit a kind: it has been tried */
+    slot_answer first_answers[MCP_CHANGE_RESOURCES + 1]; /* by mcp_change: of two lists that answer
+                                                            one announcement, the first */
     freshness freshness;
     face *face;     /* "/mcp/NAME"; NULL once retired */
     list_link link; /* in worker.retired or worker.leaving */

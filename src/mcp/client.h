@@ -148,7 +148,8 @@ typedef struct mcp_client_events {
     /* READY, with what the server said of itself (views live as long as the state lasts). */
     void (*ready)(void *user);
     void (*broken)(void *user, bay_err err, const char *text);
-    /* list_changed of the server; the engine keeps a GET stream or a listen open for it. */
+    /* list_changed of the server, or MAYBE one that was missed; the engine keeps a GET stream or a
+     * listen open for it. */
     void (*changed)(void *user, mcp_change change);
     void (*updated)(void *user, bay_str uri);
     /* A log message tied to no call. */

@@ -12,11 +12,12 @@
 static const struct {
     bay_str capability;
     bay_str filter;
-    mcp_change change;
+    mcp_change missed;
 } changes[] = {
-    {STR_INIT("tools.listChanged"), STR_INIT("toolsListChanged"), MCP_CHANGE_TOOLS},
-    {STR_INIT("prompts.listChanged"), STR_INIT("promptsListChanged"), MCP_CHANGE_PROMPTS},
-    {STR_INIT("resources.listChanged"), STR_INIT("resourcesListChanged"), MCP_CHANGE_RESOURCES},
+    {STR_INIT("tools.listChanged"), STR_INIT("toolsListChanged"), MCP_CHANGE_MAYBE_TOOLS},
+    {STR_INIT("prompts.listChanged"), STR_INIT("promptsListChanged"), MCP_CHANGE_MAYBE_PROMPTS},
+    {STR_INIT("resources.listChanged"), STR_INIT("resourcesListChanged"),
+     MCP_CHANGE_MAYBE_RESOURCES},
 };
 
 /* False when there is nothing to listen for. */
@@ -158,7 +159,7 @@ static void tell_gap(mcp_client *self)
     for (size_t i = 0; self->wants_changes && i < ARRAY_LEN(changes); i++) {
         if (!self->is_dead && self->events.changed != NULL &&
             mcp_client_has(self, changes[i].capability)) {
-            self->events.changed(self->user, changes[i].change);
+            self->events.changed(self->user, changes[i].missed);
         }
     }
 }

@@ -108,11 +108,21 @@ json_val mcp_capability(json_val capabilities, bay_str path);
 bool mcp_log_level_find(bay_str text, mcp_log_level *out);
 bay_str mcp_log_level_text(mcp_log_level level);
 
-/* What changed, for list_changed and subscriptions. */
+/* What changed, for list_changed and subscriptions. MAYBE: nobody told of a change, but it would
+ * have been missed (subscriptions/listen was not open for a while). */
 typedef enum mcp_change {
     MCP_CHANGE_TOOLS = 1,
     MCP_CHANGE_PROMPTS = 2,
-    MCP_CHANGE_RESOURCES = 4
+    MCP_CHANGE_RESOURCES = 4,
+    MCP_CHANGE_MAYBE_TOOLS = 8,
+    MCP_CHANGE_MAYBE_PROMPTS = 16,
+    MCP_CHANGE_MAYBE_RESOURCES = 32,
 } mcp_change;
+
+/* The lists that a change is or may be about, without MAYBE. */
+static inline mcp_change mcp_change_any(mcp_change change)
+{
+    return (mcp_change)(((unsigned)change | (unsigned)change >> 3) & 7u);
+}
 
 #endif

@@ -232,9 +232,10 @@ static void link_ready(void *user)
 static void link_changed(void *user, mcp_change change)
 {
     bay_client *self = user;
-    bay_kind kind = change == MCP_CHANGE_TOOLS     ? BAY_TOOLS
-                    : change == MCP_CHANGE_PROMPTS ? BAY_PROMPTS
-                                                   : BAY_RESOURCES;
+    mcp_change which = mcp_change_any(change);
+    bay_kind kind = which == MCP_CHANGE_TOOLS     ? BAY_TOOLS
+                    : which == MCP_CHANGE_PROMPTS ? BAY_PROMPTS
+                                                  : BAY_RESOURCES;
     sdk_lists_changed(self, kind);
     if (self->options.changed != NULL && self->phase != CLIENT_CLOSING) {
         self->options.changed(self, kind, self->options.changed_user);

@@ -84,13 +84,13 @@ static void open_session(client *one, const char *path, char *session, size_t si
     client_forget(one);
 }
 
-static void listen_in(client *one, const char *session)
+static void listen_in(client *one, const char *path, const char *session)
 {
     char text[600];
     (void)snprintf(text, sizeof(text),
-                   "GET /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n"
+                   "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n"
                    "Mcp-Session-Id: %s\r\n\r\n",
-                   session);
+                   path, session);
     assert_true(client_send(one, text));
     assert_int_equal(client_status(one), 200);
 }
@@ -106,7 +106,7 @@ static void a_change_reaches_every_client(void **state)
     for (size_t i = 0; i < 2; i++) {
         client_open(&sessions[i], &self);
         open_session(&sessions[i], "/mcp", session, sizeof(session));
-        listen_in(&sessions[i], session);
+        listen_in(&sessions[i], "/mcp", session);
     }
     client_open(&listener, &self);
     client_post(&listener, "/mcp",
@@ -123,6 +123,88 @@ static void a_change_reaches_every_client(void **state)
     client_wait_for(&listener, "notifications/tools/list_changed");
     client_close(&listener);
     rig_close(&self);
+}
+
+#define CHANGED(kind) "notifications/" kind "/list_changed"
+
+static int count_of(const client *one, const char *part)
+{
+    int count = 0;
+    const char *at = one->got.len > 0 ? one->got.at : "";
+    while ((at = strstr(at, part)) != NULL) {
+        at++;
+        count++;
+    }
+    return count;
+}
+
+static void listen_modern(client *one, const gateway_rig *to, const char *path)
+{
+    client_open(one, to);
+    client_post(one, path,
+                "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\n",
+                "{'jsonrpc':'2.0','id':9,'method':'subscriptions/listen','params':{"
+                "'notifications':{'toolsListChanged':true,'promptsListChanged':true,"
+                "'resourcesListChanged':true}," RIG_META "}}}");
+    client_wait_for(one, "notifications/subscriptions/acknowledged");
+    client_forget(one);
+}
+
+/* What a server announces reaches its clients also where the list that is read again is equal: each
+ * of them once. That no second one comes is seen by what is announced, and told, after it. */
+static void play_announcements(const char *mode, uint32_t workers)
+{
+    static const char *const paths[] = {"/mcp", "/mcp/a", "/mcp/@p"};
+    static const char *const order[] = {"resources", "prompts", "tools"};
+    enum { PATHS = sizeof(paths) / sizeof(paths[0]) };
+    gateway_rig self;
+    client sessions[PATHS];
+    client streams[PATHS];
+    client elsewhere;
+    char settings[1000];
+    char session[300];
+    (void)snprintf(settings, sizeof(settings),
+                   TOP "'profiles':{'p':{'servers':['a']},'other':{'servers':['b']}},"
+                       "'mcpServers':{'a':{'command':'@/list_server','args':['%s']}," LISTS(
+                           "b", "count", ",'refresh':'0'") "}}",
+                   mode);
+    start(&self, settings, workers);
+    for (size_t i = 0; i < PATHS; i++) {
+        client_open(&sessions[i], &self);
+        open_session(&sessions[i], paths[i], session, sizeof(session));
+        listen_in(&sessions[i], paths[i], session);
+        listen_modern(&streams[i], &self, paths[i]);
+    }
+    listen_modern(&elsewhere, &self, "/mcp/@other");
+    for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++) {
+        char tool[40];
+        char told[80];
+        (void)snprintf(tool, sizeof(tool), "a.%s", order[k]);
+        (void)snprintf(told, sizeof(told), CHANGED("%s"), order[k]);
+        expect_call(&self, tool, mode);
+        for (size_t i = 0; i < PATHS; i++) {
+            client_wait_for(&sessions[i], told);
+            client_wait_for(&streams[i], told);
+        }
+    }
+    for (size_t i = 0; i < PATHS; i++) {
+        assert_int_equal(count_of(&sessions[i], "list_changed"), 3);
+        assert_int_equal(count_of(&streams[i], "list_changed"), 3);
+        client_close(&sessions[i]);
+        client_close(&streams[i]);
+    }
+    assert_int_equal(count_of(&elsewhere, "list_changed"), 0);
+    client_close(&elsewhere);
+    rig_close(&self);
+}
+
+static void an_announcement_without_a_change_is_passed_on_once(void **state)
+{
+    (void)state;
+    play_announcements("same", 1);
+    play_announcements("same", 2);
+    play_announcements("listen", 1);
+    play_announcements("listen", 2);
 }
 
 static void a_storm_of_changes_is_gathered(void **state)
@@ -287,6 +369,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_nobody_tells_of_are_read_anew),
         cmocka_unit_test(a_change_reaches_every_client),
+        cmocka_unit_test(an_announcement_without_a_change_is_passed_on_once),
         cmocka_unit_test(a_storm_of_changes_is_gathered),
         cmocka_unit_test(lists_that_lie_are_bounded_and_others_unharmed),
         cmocka_unit_test(profiles_come_and_go),
