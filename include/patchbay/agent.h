@@ -158,7 +158,9 @@ BAY_API void bay_agent_scheme(bay_agent *agent, const char *scheme, const char *
 /* Callers need this scheme, with these scopes (separated by spaces; NULL: none). Given more than
  * once: any one of them is enough. Not given: any one scheme of the card is. */
 BAY_API void bay_agent_require(bay_agent *agent, const char *scheme, const char *scopes);
-/* The agent has no schemes, and may still listen on addresses that others reach. */
+/* Anybody may call: the agent also listens on addresses that other machines reach although its card
+ * asks nobody for credentials. Credentials that the card requires are required all the same: with
+ * such a card bay_agent_check says BAY_INVALID. Skills keep what they require. */
 BAY_API void bay_agent_open_on_purpose(bay_agent *agent);
 /* Hosts that requests may name (Host), and pages that may call it (Origin): "agents.example.com",
  * "https://console.example.com"; "*": any. Without them: on a loopback address names of this
@@ -194,13 +196,14 @@ BAY_API void bay_agent_push_allow(bay_agent *agent, const char *target);
 BAY_API bay_err bay_agent_check(bay_agent *agent, bay_diag *diag) BAY_MUST_CHECK;
 
 /* Serves until SIGTERM; frees the agent; returns the exit status for main. Options: --http
- * ADDRESS[:PORT] (127.0.0.1:8080), --store FILE, --url URL, --card (prints the card), --help,
- * --version. */
+ * ADDRESS[:PORT] (127.0.0.1:8080), --open (bay_agent_open_on_purpose), --store FILE, --url URL,
+ * --card (prints the card), --help, --version. */
 BAY_API int bay_agent_main(bay_agent *agent, int argc, char **argv);
 
 /* The same in pieces, for a program with a life of its own. First say where, as often as needed:
- * "127.0.0.1:8080" (port 0: a free one). BAY_DENIED: the address is one that others reach, and the
- * card declares no security. */
+ * "127.0.0.1:8080" (port 0: a free one). BAY_DENIED: other machines can reach the address (it, or
+ * one that its name resolves to, is not a loopback address), the card requires no credentials, and
+ * nobody said bay_agent_open_on_purpose. */
 BAY_API bay_err bay_agent_listen(bay_agent *agent, const char *address,
                                  bay_diag *diag) BAY_MUST_CHECK;
 BAY_API uint16_t bay_agent_port(const bay_agent *agent); /* of the first listen; 0: none */

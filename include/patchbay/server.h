@@ -197,6 +197,10 @@ BAY_API void bay_tool_visibility(bay_tool *tool, const char *visibility);
  * the caller); false: 401, with `challenge` as WWW-Authenticate if bay_peer_challenge gave one. */
 typedef bool (*bay_identify)(bay_peer *peer, void *user);
 BAY_API void bay_server_identify(bay_server *server, bay_identify identify, void *user);
+/* Anybody may call: the server also listens on addresses that other machines reach although it has
+ * no bay_server_identify. With one, bay_server_check says BAY_INVALID: each admits what the other
+ * refuses. */
+BAY_API void bay_server_open_on_purpose(bay_server *server);
 BAY_API bay_str bay_peer_field(const bay_peer *peer,
                                const char *name); /* header; `at` NULL: none */
 BAY_API void bay_peer_is(bay_peer *peer, const char *principal);
@@ -218,11 +222,14 @@ BAY_API void bay_server_store(bay_server *server, const char *path);
 BAY_API bay_err bay_server_check(bay_server *server, bay_diag *diag) BAY_MUST_CHECK;
 
 /* Serves until the end of input (stdio) or SIGTERM (HTTP); frees the server; returns the exit
- * status for main. Options: --stdio (default), --http ADDRESS[:PORT], --help, --version. */
+ * status for main. Options: --stdio (default), --http ADDRESS[:PORT], --open
+ * (bay_server_open_on_purpose), --help, --version. */
 BAY_API int bay_server_main(bay_server *server, int argc, char **argv);
 
 /* The same in pieces, for a program with a life of its own. First say where, as often as needed:
- * "127.0.0.1:8080" (port 0: a free one), or two descriptors, which stay the caller's. */
+ * "127.0.0.1:8080" (port 0: a free one), or two descriptors, which stay the caller's. BAY_DENIED:
+ * other machines can reach the address (it, or one that its name resolves to, is not a loopback
+ * address), there is no bay_server_identify, and nobody said bay_server_open_on_purpose. */
 BAY_API bay_err bay_server_listen(bay_server *server, const char *address,
                                   bay_diag *diag) BAY_MUST_CHECK;
 BAY_API uint16_t bay_server_port(const bay_server *server); /* of the first listen; 0: none */

@@ -635,12 +635,12 @@ static void put_text(json_writer *out, bay_str key, const char *text)
     json_put_str(out, str_of(text));
 }
 
-static void write_remote(const agents_remote *remote, json_writer *out)
+static void write_remote(const agents_remote *remote, bool has_errors, json_writer *out)
 {
     agents_remote_state state = agents_remote_state_of(remote);
     put_text(out, STR("state"), state.state);
     put_text(out, STR("circuit"), state.circuit);
-    if (state.error[0] != '\0') {
+    if (has_errors && state.error[0] != '\0') {
         put_text(out, STR("error"), state.error);
     }
     if (state.has_interface) {
@@ -653,7 +653,7 @@ static void write_remote(const agents_remote *remote, json_writer *out)
     json_put_bool(out, state.is_verified);
 }
 
-void agents_write_state(agents *self, json_writer *out)
+void agents_write_state(agents *self, bool has_errors, json_writer *out)
 {
     for (size_t i = 0; i < self->count; i++) {
         const agent *at = self->items[i];
@@ -661,7 +661,7 @@ void agents_write_state(agents *self, json_writer *out)
         json_key_lit(out, "name");
         json_put_str(out, at->name);
         if (at->remote != NULL) {
-            write_remote(at->remote, out);
+            write_remote(at->remote, has_errors, out);
         } else {
             put_text(out, STR("state"), card_of(at) != NULL ? "ready" : "unknown");
             json_key_lit(out, "skills");

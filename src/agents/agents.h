@@ -71,7 +71,7 @@ void agents_close_streams(agents *self);
 mcp_server *agents_skills_of(agents *self, bay_str name);
 size_t agents_count(const agents *self);
 bay_str agents_name(const agents *self, size_t index);
-/* Elements of an array: one object an agent. */
-void agents_write_state(agents *self, json_writer *out);
+/* Elements of an array: one object an agent. `has_errors`: with why one is not ready. */
+void agents_write_state(agents *self, bool has_errors, json_writer *out);
 
 #endif

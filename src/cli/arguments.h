@@ -60,6 +60,7 @@ typedef struct cli_arguments {
     const char *binding;   /* --interface: canonical names; NULL: any */
     const char *version;
     int history; /* -1: not given */
+    bool is_open;
     bool is_stream;
     bool is_subscription;
     bool is_impatient; /* --no-wait */

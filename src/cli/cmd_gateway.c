@@ -14,21 +14,30 @@ static log_level level_of(const cli_arguments *arguments, const config *settings
     return arguments->verbosity == 1 ? LOG_INFO : LOG_DEBUG;
 }
 
-/* "http://127.0.0.1:8930" with the port that was really taken. */
-static void put_origin(buf *out, const gateway *running)
+static void put_scheme(buf *out, const gateway *running)
 {
-    bay_str address = gateway_address(running);
-    bay_str host = str_head(address, str_find_last(address, ':'));
-    bool is_any = str_eq(host, STR("0.0.0.0")) || str_eq(host, STR("[::]"));
     buf_str(out, gateway_is_tls(running) ? STR("https://") : STR("http://"));
-    buf_str(out, is_any ? STR("127.0.0.1") : host);
-    buf_printf(out, ":%u", gateway_port(running));
 }
 
-static void put_url(buf *out, const gateway *running)
+/* Every address that is listened on, as it is. */
+static void put_addresses(buf *out, const gateway *running)
 {
-    put_origin(out, running);
-    buf_lit(out, "/mcp");
+    for (size_t i = 0; i < gateway_address_count(running); i++) {
+        buf_str(out, i == 0 ? STR("") : STR("\n                   "));
+        put_scheme(out, running);
+        gateway_write_address(running, i, out);
+        buf_lit(out, "/mcp");
+    }
+    if (!gateway_is_local(running)) {
+        buf_lit(out, "\nOther machines can reach it.");
+    }
+}
+
+/* As a program, here or elsewhere, is told to find it. */
+static void put_origin(buf *out, const gateway *running)
+{
+    put_scheme(out, running);
+    gateway_write_reachable(running, out);
 }
 
 static void put_agents(buf *out, const gateway *running)
@@ -56,7 +65,7 @@ static void tell(void *user, gateway *running, const char *what)
     if (strcmp(what, "started") == 0) {
         size_t count = gateway_tool_count(running);
         buf_lit(&text, "\nPatchbay is ready: ");
-        put_url(&text, running);
+        put_addresses(&text, running);
         buf_printf(&text, "\n\n%zu tools:\n", count);
         for (size_t i = 0; i < count && i < SHOWN; i++) {
             buf_lit(&text, "  ");
@@ -69,8 +78,8 @@ static void tell(void *user, gateway *running, const char *what)
         put_agents(&text, running);
         buf_lit(&text, "\nTo plug a desktop host in, paste this into its configuration:\n\n"
                        "  {\"mcpServers\": {\"patchbay\": {\"url\": \"");
-        put_url(&text, running);
-        buf_lit(&text, "\"}}}\n\n");
+        put_origin(&text, running);
+        buf_lit(&text, "/mcp\"}}}\n\n");
         fwrite(text.at, 1, text.len, stderr);
     }
     buf_fini(&text);
@@ -88,6 +97,7 @@ static int run(const cli_arguments *arguments, bool on_stdio)
     cli_log_open(level_of(arguments, settings), settings->log.format);
     options.config = settings;
     options.listen = str_of(arguments->listen);
+    options.is_open = arguments->is_open;
     options.profile = str_of(arguments->profile);
     options.told = on_stdio ? NULL : tell;
     bay_err err = gateway_new(&options, &running, &diag);

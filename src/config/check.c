@@ -128,6 +128,11 @@ void config_check_top(config_loader *loader, const config_node *node, const conf
         config_error(loader, config_line_of(node, "tls"),
                      "tls: requireClientCertificate needs clientCa: name the authorities to trust");
     }
+    if (self->is_open && self->tls.require_client_certificate) {
+        config_error(loader, config_line_of(node, "open"),
+                     "open: requireClientCertificate authenticates clients and open admits "
+                     "anybody: remove one of the two");
+    }
     uri parts;
     bay_str public_url = self->a2a.public_url;
     if (public_url.len > 0 && (uri_parse(&parts, public_url) != BAY_OK || parts.host.len == 0 ||

@@ -17,6 +17,7 @@
 enum {
     CONFIG_FILE_BYTES = 4 * 1024 * 1024,
     CONFIG_DEPTH = 32,
+    CONFIG_ADDRESSES = 16, /* listened on */
     CONFIG_SERVERS = 1024,
     CONFIG_PROFILES = 256,
     CONFIG_AGENTS = 256,
@@ -260,6 +261,7 @@ typedef struct config_a2a {
 
 typedef struct config {
     config_list listen; /* at least one host:port */
+    bool is_open;       /* anybody may call, from wherever the addresses are reached */
     uint32_t workers;   /* 0: one per core */
     config_list keys;   /* what seals; the first seals, all open */
     bay_str store;      /* empty: nothing outlives the process */

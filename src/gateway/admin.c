@@ -20,6 +20,24 @@ static void write_sessions(json_writer *writer, const upstream *server)
     json_put_uint(writer, count.refused_questions);
 }
 
+/* What helps to find a mistake also helps an attacker: errors quote commands, paths, addresses and
+ * what a process wrote to stderr. They are for whoever is on this machine, and in the log. */
+static void write_errors(json_writer *writer, const upstream *server)
+{
+    if (upstream_error(server)[0] != '\0') {
+        json_key_lit(writer, "error");
+        json_put_str(writer, str_of(upstream_error(server)));
+    }
+    if (upstream_last_break(server)[0] != '\0') {
+        json_key_lit(writer, "restartedFor");
+        json_put_str(writer, str_of(upstream_last_break(server)));
+    }
+    if (upstream_process_id(server) > 0) {
+        json_key_lit(writer, "pid");
+        json_put_int(writer, upstream_process_id(server));
+    }
+}
+
 static void write_server(json_writer *writer, const slot *at)
 {
     const upstream *server = at->upstream;
@@ -29,9 +47,8 @@ static void write_server(json_writer *writer, const slot *at)
     json_put_str(writer, upstream_name(server));
     json_key_lit(writer, "state");
     json_put_str(writer, str_of(upstream_state_text(upstream_state_of(server))));
-    if (upstream_error(server)[0] != '\0') {
-        json_key_lit(writer, "error");
-        json_put_str(writer, str_of(upstream_error(server)));
+    if (at->worker->gateway->is_local) {
+        write_errors(writer, server);
     }
     json_key_lit(writer, "revision");
     if (revision != NULL) {
@@ -43,16 +60,8 @@ static void write_server(json_writer *writer, const slot *at)
     json_put_str(writer, upstream_config(server)->agent.len > 0     ? STR("agent")
                          : upstream_config(server)->command.len > 0 ? STR("stdio")
                                                                     : STR("http"));
-    if (upstream_process_id(server) > 0) {
-        json_key_lit(writer, "pid");
-        json_put_int(writer, upstream_process_id(server));
-    }
     json_key_lit(writer, "restarts");
     json_put_uint(writer, upstream_restarts(server));
-    if (upstream_last_break(server)[0] != '\0') {
-        json_key_lit(writer, "restartedFor");
-        json_put_str(writer, str_of(upstream_last_break(server)));
-    }
     write_sessions(writer, server);
     static const bay_str names[LISTING_KINDS] = {STR_INIT("tools"), STR_INIT("resources"),
                                                  STR_INIT("resourceTemplates"),
@@ -89,7 +98,7 @@ void admin_write_state(worker *self, buf *out)
     if (self->agents != NULL && agents_count(self->agents) > 0) {
         json_key_lit(&writer, "agents");
         json_open_array(&writer);
-        agents_write_state(self->agents, &writer);
+        agents_write_state(self->agents, self->gateway->is_local, &writer);
         json_close_array(&writer);
     }
     json_close_object(&writer);

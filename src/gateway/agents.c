@@ -76,17 +76,6 @@ static bay_err read_key(shared *self, bay_diag *diag)
                           why.text[0] != '\0' ? why.text : bay_err_text(err));
 }
 
-/* host:port as clients reach it: the port that was really taken, no wildcard. */
-static void write_address(const worker *self, buf *out)
-{
-    bay_str address = worker_addresses(self).at[0];
-    bay_str host = str_head(address, str_find_last(address, ':'));
-    bool is_any = str_eq(host, STR("0.0.0.0")) || str_eq(host, STR("[::]"));
-    uint16_t port = self->server != NULL ? http_server_port(self->server) : 0;
-    buf_str(out, is_any ? STR("127.0.0.1") : host);
-    buf_printf(out, ":%u", port);
-}
-
 /* "https://gateway.example" -> "gateway.example:443" */
 static void write_authority(bay_str url, buf *out)
 {
@@ -111,8 +100,8 @@ static void write_public(const worker *self, shared *of)
         write_authority(settings->public_url, &grpc);
     } else {
         buf_str(&base, self->gateway->tls != NULL ? STR("https://") : STR("http://"));
-        write_address(self, &base);
-        write_address(self, &grpc);
+        gateway_write_reachable(self->gateway, &base);
+        gateway_write_reachable(self->gateway, &grpc);
     }
     buf_str(&jku, buf_view(&base));
     buf_lit(&jku, "/a2a/keys.json");
@@ -207,7 +196,6 @@ static mcp_server *tools_engine(void *user)
 bay_err worker_agents_init(worker *self, bay_diag *diag)
 {
     const config *settings = self->config;
-    config_list addresses = worker_addresses(self);
     uint32_t keep_alive_ms = settings->timeouts.keep_alive_ms;
     agents_options options = {
         .loop = self->loop,
@@ -215,7 +203,7 @@ bay_err worker_agents_init(worker *self, bay_diag *diag)
         .host_count = settings->allowed_hosts.count,
         .origins = settings->allowed_origins.at,
         .origin_count = settings->allowed_origins.count,
-        .is_loopback = worker_is_loopback(addresses),
+        .is_loopback = self->gateway->is_local,
         .is_lenient = settings->a2a.lenient,
         .keep_alive_ms = keep_alive_ms > 0 ? keep_alive_ms : UINT32_MAX,
         .drain_ms = settings->timeouts.drain_ms,

@@ -72,10 +72,9 @@ static bay_err open_workers(gateway *self, bay_diag *diag)
     if (err != BAY_OK) {
         return diag_set(diag, err, "the servers could not be set up: %s", bay_err_text(err));
     }
-    uint16_t port = 0;
     for (uint32_t i = 0; i < self->worker_count && !self->options.on_stdio; i++) {
         http_face_set_peers(self->workers[i].http_face, self->faces, self->worker_count);
-        err = worker_listen(&self->workers[i], &port, diag);
+        err = worker_listen(&self->workers[i], diag);
         if (err != BAY_OK) {
             return err;
         }
@@ -91,6 +90,7 @@ bay_err gateway_new(const gateway_options *options, gateway **out, bay_diag *dia
     }
     self->options = *options;
     self->config = config_ref(options->config);
+    self->started = config_ref(options->config);
     (void)snprintf(self->via, sizeof(self->via), "patchbay-%016llx",
                    (unsigned long long)rand_u64());
     uint32_t count = count_workers(options);
@@ -101,6 +101,9 @@ bay_err gateway_new(const gateway_options *options, gateway **out, bay_diag *dia
                       : diag_set(diag, BAY_NOMEM, "out of memory");
     if (err == BAY_OK) {
         self->worker_count = count;
+        err = gateway_check_listening(self, diag);
+    }
+    if (err == BAY_OK) {
         err = open_tls(self, diag);
     }
     if (err == BAY_OK) {
@@ -252,17 +255,8 @@ void gateway_free(gateway *self)
     mem_free(self->workers);
     mem_free(self->faces);
     config_free(self->config);
+    config_free(self->started);
     mem_free(self);
-}
-
-uint16_t gateway_port(const gateway *self)
-{
-    return self->workers[0].server != NULL ? http_server_port(self->workers[0].server) : 0;
-}
-
-bay_str gateway_address(const gateway *self)
-{
-    return worker_addresses(&self->workers[0]).at[0];
 }
 
 size_t gateway_tool_count(const gateway *self)

@@ -20,6 +20,7 @@ typedef struct gateway_options {
     uint32_t workers;        /* 0: as configured, or one per core */
     bay_str listen;          /* in place of the configured addresses; empty: those */
     bay_str profile;         /* over stdio: the part of the catalog to serve; empty: all */
+    bool is_open;            /* as `open: true` in the configuration */
     bool on_stdio;           /* serve stdin and stdout instead of HTTP (one worker) */
     /* Tells a person what happens: started (after the servers have settled), reloaded. May be NULL.
      */
@@ -33,8 +34,13 @@ bay_err gateway_run(gateway *self) BAY_MUST_CHECK;
 void gateway_stop(gateway *self); /* as SIGTERM; any thread */
 void gateway_free(gateway *self);
 
-uint16_t gateway_port(const gateway *self);   /* of the first address; 0: none */
-bay_str gateway_address(const gateway *self); /* the first address, as it was written */
+/* What is listened on, from the start to the end: HOST:PORT of each address, with its port. */
+size_t gateway_address_count(const gateway *self);
+void gateway_write_address(const gateway *self, size_t index, buf *out);
+/* The first of them as callers reach it: every address becomes the name of this machine. */
+void gateway_write_reachable(const gateway *self, buf *out);
+bool gateway_is_local(const gateway *self); /* only this machine reaches it */
+uint16_t gateway_port(const gateway *self); /* of the first address; 0: none */
 /* The tools that "/mcp" shows, in its order; on worker 0's thread, until it next turns. */
 size_t gateway_tool_count(const gateway *self);
 bay_str gateway_tool_name(const gateway *self, size_t index);

@@ -408,6 +408,13 @@ void gateway_reload(gateway *self)
         return;
     }
     mem_free(report);
+    bay_diag diag;
+    if (gateway_check_reload(self, next, &diag) != BAY_OK) {
+        LOG(LOG_ERROR, "gateway", "the configuration was not reloaded; the earlier one stays: %s",
+            diag.text);
+        config_free(next);
+        return;
+    }
     self->reload = reload_new(self, next);
     config_free(next);
     if (self->reload == NULL) {
@@ -416,7 +423,6 @@ void gateway_reload(gateway *self)
     }
     warn_of_store(self->config, self->reload->next);
     if (!same_keys(self->config, self->reload->next)) {
-        bay_diag diag;
         err = session_keys_open(self->reload->next, &self->reload->ring, &diag);
         if (err != BAY_OK) {
             LOG(LOG_ERROR, "gateway", "the configuration was not reloaded: %s", diag.text);

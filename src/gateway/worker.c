@@ -131,27 +131,6 @@ void worker_set_ring(worker *self, const seal_ring *ring)
     set_ring_of(&self->leaving, ring);
 }
 
-static bool is_loopback(bay_str address)
-{
-    return str_starts(address, STR("127.")) || str_starts(address, STR("localhost:")) ||
-           str_starts(address, STR("[::1]:"));
-}
-
-config_list worker_addresses(const worker *self)
-{
-    const bay_str *given = &self->gateway->options.listen;
-    return given->len > 0 ? (config_list){given, 1} : self->config->listen;
-}
-
-bool worker_is_loopback(config_list addresses)
-{
-    bool is_all = true;
-    for (size_t i = 0; i < addresses.count; i++) {
-        is_all = is_all && is_loopback(addresses.at[i]);
-    }
-    return is_all;
-}
-
 /* What is neither a face's nor an operator's. */
 static bool worker_plain(void *user, http_exchange *exchange)
 {
@@ -163,7 +142,6 @@ static bool worker_plain(void *user, http_exchange *exchange)
 
 static bay_err open_http(worker *self)
 {
-    config_list addresses = worker_addresses(self);
     const config *settings = self->config;
     const config_limits *limits = &settings->limits;
     uint32_t keep_alive_ms = settings->timeouts.keep_alive_ms;
@@ -172,7 +150,7 @@ static bay_err open_http(worker *self)
         .host_count = settings->allowed_hosts.count,
         .origins = settings->allowed_origins.at,
         .origin_count = settings->allowed_origins.count,
-        .is_loopback = worker_is_loopback(addresses),
+        .is_loopback = self->gateway->is_local,
         .worker = self->index,
         .engine = worker_engine,
         .plain = worker_plain,
@@ -208,6 +186,7 @@ static bay_err open_http(worker *self)
         .user = self->http_face,
         .tls = self->gateway->tls,
         .reuse_port = self->gateway->worker_count > 1,
+        .is_local_only = self->gateway->is_local,
     };
     return http_server_new(self->loop, &options, &self->server);
 }
@@ -258,18 +237,19 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag
                : diag_set(diag, err, "a worker could not be set up: %s", bay_err_text(err));
 }
 
-bay_err worker_listen(worker *self, uint16_t *inout_port, bay_diag *diag)
+bay_err worker_listen(worker *self, bay_diag *diag)
 {
-    config_list addresses = worker_addresses(self);
+    uint16_t *ports = self->gateway->ports;
+    config_list addresses = gateway_addresses(self->gateway);
     for (size_t i = 0; i < addresses.count; i++) {
         bay_str address = addresses.at[i];
         char text[512];
         size_t colon = str_find_last(address, ':');
-        if (str_eq(str_from(address, colon), STR(":0")) && *inout_port != 0) {
+        if (str_eq(str_from(address, colon), STR(":0")) && ports[i] != 0) {
             /* the port that the first worker was given, for all */
             buf full = {.at = text, .cap = sizeof(text), .max = sizeof(text)};
             buf_str(&full, str_head(address, colon + 1));
-            buf_uint(&full, *inout_port);
+            buf_uint(&full, ports[i]);
             address = buf_view(&full);
         }
         bay_err err = BAY_OK;
@@ -280,8 +260,8 @@ bay_err worker_listen(worker *self, uint16_t *inout_port, bay_diag *diag)
         if (err != BAY_OK) {
             return err;
         }
-        if (i == 0) {
-            *inout_port = http_server_port(self->server);
+        if (self->index == 0) {
+            ports[i] = http_server_port_at(self->server, i);
         }
     }
     return worker_agents_set(self, diag); /* their cards say where this is */

@@ -69,6 +69,9 @@ struct worker {
 
 struct gateway {
     const config *config;
+    const config *started;            /* the first one: listen and tls stay what it says */
+    uint16_t ports[CONFIG_ADDRESSES]; /* of its addresses, once they are listened on */
+    bool is_local;                    /* only this machine reaches what is listened on */
     gateway_options options;
     tls_context *tls;
     seal_ring *ring;         /* of tokens and sessions; NULL in a build without TLS */
@@ -91,15 +94,22 @@ struct gateway {
 bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag) BAY_MUST_CHECK;
 /* Other keys from now on, for all its faces. */
 void worker_set_ring(worker *self, const seal_ring *ring);
-bay_err worker_listen(worker *self, uint16_t *inout_port, bay_diag *diag) BAY_MUST_CHECK;
+bay_err worker_listen(worker *self, bay_diag *diag) BAY_MUST_CHECK;
 bay_err worker_open_stdio(worker *self, bay_diag *diag) BAY_MUST_CHECK;
-config_list worker_addresses(const worker *self);
-bool worker_is_loopback(config_list addresses); /* all of them */
 void worker_drain(worker *self);
 void worker_start_servers(worker *self);
 
 /* unknown.c: says what there is not at a path that is nobody's; false: nothing of ours. */
 bool worker_unknown(http_exchange *exchange);
+
+/* listening.c: who may reach the gateway. At its start, before anything is listened on: sets
+ * `is_local`. BAY_DENIED, BAY_INVALID, BAY_RESOLVE, with `diag`. */
+bay_err gateway_check_listening(gateway *self, bay_diag *diag) BAY_MUST_CHECK;
+/* May what is listened on go on under `next`, and would `next` be served at the next start? Warns
+ * of what changes only then. */
+bay_err gateway_check_reload(const gateway *self, const config *next,
+                             bay_diag *diag) BAY_MUST_CHECK;
+config_list gateway_addresses(const gateway *self);
 
 /* All loops stop; any thread. */
 void gateway_stop_loops(gateway *self);

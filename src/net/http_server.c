@@ -407,6 +407,7 @@ bay_err http_server_listen(http_server *self, bay_str address, bay_diag *diag)
     http_listener *listener = &self->listeners[self->listener_count];
     *listener = (http_listener){.server = self};
     socket_listener_options options = {.reuse_port = self->options.reuse_port,
+                                       .is_local_only = self->options.is_local_only,
                                        .tls = self->options.tls,
                                        .handshake_timeout_ms =
                                            self->options.limits.head_timeout_ms};
@@ -423,6 +424,11 @@ bay_err http_server_listen(http_server *self, bay_str address, bay_diag *diag)
 uint16_t http_server_port(const http_server *self)
 {
     return self->port;
+}
+
+uint16_t http_server_port_at(const http_server *self, size_t index)
+{
+    return index < self->listener_count ? socket_listener_port(self->listeners[index].socket) : 0;
 }
 
 uint32_t http_server_connections(const http_server *self)

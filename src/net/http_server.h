@@ -59,8 +59,9 @@ typedef struct http_server_options {
     http_server_limits limits;
     const http_handler *handler;
     void *user;
-    tls_context *tls; /* NULL: clear text; borrowed */
-    bool reuse_port;  /* several loops listen on one address */
+    tls_context *tls;   /* NULL: clear text; borrowed */
+    bool reuse_port;    /* several loops listen on one address */
+    bool is_local_only; /* as socket_listener_options */
 } http_server_options;
 
 bay_err http_server_new(loop *loop, const http_server_options *options,
@@ -68,6 +69,8 @@ bay_err http_server_new(loop *loop, const http_server_options *options,
 /* "127.0.0.1:8930", "[::1]:0", "localhost:8080"; port 0 takes a free one. More than one is fine. */
 bay_err http_server_listen(http_server *self, bay_str address, bay_diag *diag) BAY_MUST_CHECK;
 uint16_t http_server_port(const http_server *self); /* of the first listener */
+/* Of any, in the order of http_server_listen; 0: there is none. Not while it drains. */
+uint16_t http_server_port_at(const http_server *self, size_t index);
 uint32_t http_server_connections(const http_server *self);
 bool http_server_speaks_http2(void); /* was it built in? */
 

@@ -164,6 +164,7 @@ size_t socket_struct_bytes(void); /* the heap an idle connection without TLS cos
 
 typedef struct socket_listener_options {
     bool reuse_port;               /* several loops listen on one address */
+    bool is_local_only;            /* loopback addresses only: others are as good as not there */
     int backlog;                   /* 0: 511 */
     tls_context *tls;              /* NULL: clear text; borrowed for the call only */
     uint32_t handshake_timeout_ms; /* 0: 10,000 */
@@ -178,6 +179,13 @@ typedef void (*socket_accepted)(void *user, net_socket *socket);
  * and take half of its connections without either noticing: ask before the first such listener.
  * Errors: as socket_listen, BAY_IO when the address is taken. Threads: any. */
 bay_err socket_address_is_free(bay_str address, bay_diag *diag) BAY_MUST_CHECK;
+
+/* Whether only programs of this machine can connect to a listener at `address`: every address that
+ * the host resolves to is a loopback address. What a name resolves to may change: such a listener
+ * is opened with `is_local_only`.
+ * Errors: BAY_INVALID, BAY_RESOLVE. Threads: any; blocks as socket_listen. Source: RFC 1122 section
+ * 3.2.1.3, RFC 4291 sections 2.5.3 and 2.5.5.2. */
+bay_err socket_address_is_local(bay_str address, bool *out, bay_diag *diag) BAY_MUST_CHECK;
 
 /* Binds and listens on "host:port", "[v6]:port" or ":port" (loopback only is the caller's choice:
  * ":port" is every address); port 0 takes a free one; a name binds its first address that works.

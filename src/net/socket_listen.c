@@ -210,9 +210,27 @@ static bay_err parse_address(bay_str text, listen_address *out, bay_diag *diag)
     return BAY_OK;
 }
 
-/* A listening descriptor, or a negative errno. */
-static int open_one(const struct addrinfo *address, bool reuse_port, int backlog)
+/* 127.0.0.0/8, the same mapped into IPv6, and ::1: nobody else's packets come there. */
+static bool is_loopback(const struct sockaddr *address)
 {
+    if (address->sa_family == AF_INET) {
+        const struct sockaddr_in *v4 = (const void *)address;
+        return ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    }
+    if (address->sa_family != AF_INET6) {
+        return false;
+    }
+    const struct in6_addr *v6 = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
+    return IN6_IS_ADDR_LOOPBACK(v6) ||
+           (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == IN_LOOPBACKNET);
+}
+
+/* A listening descriptor, or a negative errno. */
+static int open_one(const struct addrinfo *address, const socket_listener_options *options)
+{
+    if (options->is_local_only && !is_loopback(address->ai_addr)) {
+        return -EADDRNOTAVAIL;
+    }
     int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
         return -errno;
@@ -223,8 +241,9 @@ static int open_one(const struct addrinfo *address, bool reuse_port, int backlog
         (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no)); /* IPv4 as well */
     }
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0 ||
-        (reuse_port && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof(yes)) != 0) ||
-        bind(fd, address->ai_addr, address->ai_addrlen) != 0 || listen(fd, backlog) != 0) {
+        (options->reuse_port && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof(yes)) != 0) ||
+        bind(fd, address->ai_addr, address->ai_addrlen) != 0 ||
+        listen(fd, options->backlog > 0 ? options->backlog : BACKLOG) != 0) {
         int error = errno;
         close(fd);
         return -error;
@@ -233,7 +252,7 @@ static int open_one(const struct addrinfo *address, bool reuse_port, int backlog
 }
 
 /* Every address means IPv6's, which takes IPv4 too; where there is no IPv6, IPv4's. */
-static int open_every(const char *port, bool reuse_port, int backlog, int *out_fd)
+static int open_every(const char *port, const socket_listener_options *options, int *out_fd)
 {
     static const char *const every[] = {"::", "0.0.0.0"};
     int error = EADDRNOTAVAIL;
@@ -245,7 +264,7 @@ static int open_every(const char *port, bool reuse_port, int backlog, int *out_f
             continue;
         }
         found->ai_flags |= AI_PASSIVE;
-        int fd = open_one(found, reuse_port, backlog);
+        int fd = open_one(found, options);
         freeaddrinfo(found);
         if (fd >= 0) {
             *out_fd = fd;
@@ -259,32 +278,62 @@ static int open_every(const char *port, bool reuse_port, int backlog, int *out_f
     return error;
 }
 
-static bay_err open_listener(bay_str text, bool reuse_port, int backlog, int *out_fd,
+/* The addresses of the host, for freeaddrinfo; NULL for every address of the machine. */
+static bay_err resolve(bay_str text, listen_address *out_address, struct addrinfo **out,
+                       bay_diag *diag)
+{
+    bay_err err = parse_address(text, out_address, diag);
+    if (err != BAY_OK || out_address->host[0] == '\0') {
+        *out = NULL;
+        return err;
+    }
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    int failure = getaddrinfo(out_address->host, out_address->port, &hints, out);
+    return failure == 0 ? BAY_OK
+                        : diag_set(diag, BAY_RESOLVE, "cannot listen on %.*s: %s", BAY_STR(text),
+                                   gai_strerror(failure));
+}
+
+bay_err socket_address_is_local(bay_str text, bool *out, bay_diag *diag)
+{
+    listen_address address;
+    struct addrinfo *found = NULL;
+    bay_err err = resolve(text, &address, &found, diag);
+    if (err != BAY_OK) {
+        return err;
+    }
+    bool is_local = found != NULL;
+    for (const struct addrinfo *entry = found; entry != NULL; entry = entry->ai_next) {
+        is_local = is_local && is_loopback(entry->ai_addr);
+    }
+    if (found != NULL) {
+        freeaddrinfo(found);
+    }
+    *out = is_local;
+    return BAY_OK;
+}
+
+static bay_err open_listener(bay_str text, const socket_listener_options *options, int *out_fd,
                              bay_diag *diag)
 {
     listen_address address;
-    bay_err err = parse_address(text, &address, diag);
+    struct addrinfo *found = NULL;
+    bay_err err = resolve(text, &address, &found, diag);
     if (err != BAY_OK) {
         return err;
     }
     int error = EADDRNOTAVAIL;
-    if (address.host[0] == '\0') {
-        error = open_every(address.port, reuse_port, backlog, out_fd);
-    } else {
-        struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-        struct addrinfo *found = NULL;
-        int failure = getaddrinfo(address.host, address.port, &hints, &found);
-        if (failure != 0) {
-            return diag_set(diag, BAY_RESOLVE, "cannot listen on %.*s: %s", BAY_STR(text),
-                            gai_strerror(failure));
+    if (found == NULL) {
+        error = open_every(address.port, options, out_fd);
+    }
+    for (struct addrinfo *entry = found; entry != NULL && error != 0; entry = entry->ai_next) {
+        int fd = open_one(entry, options);
+        error = fd >= 0 ? 0 : -fd;
+        if (fd >= 0) {
+            *out_fd = fd;
         }
-        for (struct addrinfo *entry = found; entry != NULL && error != 0; entry = entry->ai_next) {
-            int fd = open_one(entry, reuse_port, backlog);
-            error = fd >= 0 ? 0 : -fd;
-            if (fd >= 0) {
-                *out_fd = fd;
-            }
-        }
+    }
+    if (found != NULL) {
         freeaddrinfo(found);
     }
     return error == 0 ? BAY_OK
@@ -348,8 +397,7 @@ bay_err socket_listen(loop *on_loop, bay_str address, const socket_listener_opti
     static const socket_listener_options defaults;
     const socket_listener_options *chosen = options != NULL ? options : &defaults;
     int fd = -1;
-    bay_err err = open_listener(address, chosen->reuse_port,
-                                chosen->backlog > 0 ? chosen->backlog : BACKLOG, &fd, diag);
+    bay_err err = open_listener(address, chosen, &fd, diag);
     if (err != BAY_OK) {
         return err;
     }
@@ -385,8 +433,9 @@ bay_err socket_listen(loop *on_loop, bay_str address, const socket_listener_opti
 
 bay_err socket_address_is_free(bay_str address, bay_diag *diag)
 {
+    static const socket_listener_options alone = {.backlog = 1};
     int fd = -1;
-    bay_err err = open_listener(address, false, 1, &fd, diag);
+    bay_err err = open_listener(address, &alone, &fd, diag);
     if (err == BAY_OK) {
         close(fd);
     }

@@ -329,5 +329,6 @@ bay_err bay_agent_check(bay_agent *agent, bay_diag *diag)
     if (agent->errors.count > 0) {
         return diag_set(diag, BAY_INVALID, "%s", agent->errors.kept[0].text);
     }
-    return BAY_OK;
+    listen_policy policy = sdk_agent_policy(agent);
+    return listen_policy_check(&policy, diag);
 }

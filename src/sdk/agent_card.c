@@ -344,6 +344,16 @@ bool sdk_agent_is_open(const bay_agent *self)
     return a2a_security_is_open(self->cards.security);
 }
 
+listen_policy sdk_agent_policy(const bay_agent *self)
+{
+    return (listen_policy){
+        .is_protected = !sdk_agent_is_open(self),
+        .is_open = self->is_open,
+        .authentication = "a security scheme (bay_agent_api_key, …)",
+        .opening = "bay_agent_open_on_purpose (--open)",
+    };
+}
+
 bay_str bay_agent_card(const bay_agent *agent)
 {
     return agent != NULL ? agent->cards.pure : STR("");

@@ -14,8 +14,9 @@ static void stop(void *agent)
 static int print_help(const bay_agent *agent, const char *program)
 {
     printf("%.*s %.*s: %.*s\nan A2A agent\n\n"
-           "usage: %s [--http ADDRESS[:PORT]] [--store FILE] [--url URL]\n\n"
+           "usage: %s [--http ADDRESS[:PORT] [--open]] [--store FILE] [--url URL]\n\n"
            "  --http ADDRESS[:PORT]  listen there (127.0.0.1:8080; port 0: a free one)\n"
+           "  --open                 listen also where other machines reach it: anybody may call\n"
            "  --store FILE           keep tasks in this SQLite file\n"
            "  --url URL              where callers reach it, for its card\n"
            "  --card                 print the card and end\n"
@@ -31,15 +32,14 @@ static int serve(bay_agent *agent, const char *address)
         return PROGRAM_USAGE;
     }
     bay_diag diag = {.code = BAY_OK};
+    program_take_signals(stop, agent); /* before anybody is told that it serves */
     if (bay_agent_listen(agent, full, &diag) != BAY_OK) {
+        program_leave_signals();
         fprintf(stderr, "%.*s: cannot listen on %s: %s\n", BAY_STR(agent->name), full, diag.text);
         return PROGRAM_FAILED;
     }
-    int host_len = (int)(strrchr(full, ':') - full);
-    fprintf(stderr, "%.*s: listening on %s://%.*s:%u%.*s\n", BAY_STR(agent->name),
-            agent->certificate_file.len > 0 ? "https" : "http", host_len, full,
-            bay_agent_port(agent), BAY_STR(agent->path));
-    program_take_signals(stop, agent);
+    program_print_address(agent->name, agent->certificate_file.len > 0 ? "https" : "http",
+                          str_of(full), bay_agent_port(agent), agent->path);
     bay_err err = bay_agent_run(agent, &diag);
     program_leave_signals();
     return program_ended(agent->name, err, &diag);
@@ -59,6 +59,8 @@ static int run(bay_agent *agent, int argc, char **argv)
         }
         if (strcmp(argv[i], "--card") == 0) {
             is_card = true;
+        } else if (strcmp(argv[i], "--open") == 0) {
+            bay_agent_open_on_purpose(agent);
         } else if (strcmp(argv[i], "--http") == 0 && i + 1 < argc) {
             address = argv[++i];
         } else if (strcmp(argv[i], "--store") == 0 && i + 1 < argc) {

@@ -26,6 +26,7 @@
 #include "sdk/registration.h"
 #include "store/store.h"
 #include "transport/a2a_face.h"
+#include "transport/listen_address.h"
 
 enum {
     AGENT_SETTINGS = 24,           /* room for bay_agent_setting */
@@ -198,6 +199,8 @@ bay_err sdk_agent_render(bay_agent *self, bay_str base, bay_diag *diag) BAY_MUST
 void sdk_agent_cards_free(agent_cards *self);
 /* Does nothing in its card keep strangers out? */
 bool sdk_agent_is_open(const bay_agent *self);
+/* Of the card that was rendered last. */
+listen_policy sdk_agent_policy(const bay_agent *self);
 
 /* ---- agent_serving.c */
 

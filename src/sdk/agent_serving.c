@@ -13,7 +13,6 @@
  * - Nothing of this is freed inside a turn of the loop. */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/check.h"
 #include "base/err.h"
@@ -24,7 +23,6 @@
 #include "sdk/agent_push.h"
 #include "sdk/agent_store.h"
 #include "sdk/agent_task.h"
-#include "sdk/listen_address.h"
 #include "wire/uri.h"
 
 enum {
@@ -470,6 +468,7 @@ static bay_err door_open(door *self, agent_serving *of, bool is_loopback)
         .handler = &a2a_face_handler,
         .user = self->face,
         .tls = of->tls,
+        .is_local_only = is_loopback,
     };
     http.limits.body_bytes = sdk_agent_setting(agent, BAY_AGENT_MAX_BODY_BYTES);
     http.limits.connections = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_MAX_CONNECTIONS);
@@ -480,18 +479,12 @@ static bay_err door_open(door *self, agent_serving *of, bool is_loopback)
     return err;
 }
 
-/* An address that means all of them is none that a caller could use: the machine's name is. */
 static void name_base(agent_serving *self, bay_str address)
 {
-    char machine[256];
-    bay_str host = str_head(address, str_find_last(address, ':'));
-    bool is_any = str_eq(host, STR("0.0.0.0")) || str_eq(host, STR("[::]"));
-    if (is_any && gethostname(machine, sizeof(machine)) == 0) {
-        machine[sizeof(machine) - 1] = '\0';
-        host = str_of(machine);
-    }
-    snprintf(self->base, sizeof(self->base), "%s://%.*s:%u", self->tls != NULL ? "https" : "http",
-             (int)(host.len < 255 ? host.len : 255), host.at, self->port);
+    buf out = {.at = self->base, .cap = sizeof(self->base) - 1, .max = sizeof(self->base) - 1};
+    buf_str(&out, self->tls != NULL ? STR("https://") : STR("http://"));
+    listen_address_write_reachable(address, self->port, &out);
+    self->base[out.len] = '\0';
 }
 
 static bay_err show(agent_serving *self, bay_diag *diag)
@@ -502,9 +495,8 @@ static bay_err show(agent_serving *self, bay_diag *diag)
                                               self->agent->cards.extended);
 }
 
-static bay_err listen_on(agent_serving *self, bay_str address, bay_diag *diag)
+static bay_err listen_on(agent_serving *self, bay_str address, bool is_loopback, bay_diag *diag)
 {
-    bool is_loopback = listen_address_is_loopback(address);
     door *way = &self->doors[is_loopback ? 1 : 0];
     bool is_first_here = way->http == NULL;
     bay_err err = is_first_here ? door_open(way, self, is_loopback) : BAY_OK;
@@ -527,26 +519,15 @@ static bay_err listen_on(agent_serving *self, bay_str address, bay_diag *diag)
     return err;
 }
 
-/* a2a 1.0.1 section 13: what is reached from elsewhere declares who may, or says that all may */
-static bay_err check_open(const bay_agent *agent, bay_str address, bay_diag *diag)
-{
-    if (listen_address_is_loopback(address) || agent->is_open || !sdk_agent_is_open(agent)) {
-        return BAY_OK;
-    }
-    return diag_set(diag, BAY_DENIED,
-                    "%.*s can be reached by others, and the card asks nobody for credentials: "
-                    "declare a security scheme (bay_agent_api_key, …), or say "
-                    "bay_agent_open_on_purpose",
-                    BAY_STR(address));
-}
-
 static void end_if_idle(agent_serving *self);
 
 bay_err bay_agent_listen(bay_agent *agent, const char *address, bay_diag *diag)
 {
+    bool is_loopback = false;
     bay_err err = bay_agent_check(agent, diag);
     if (err == BAY_OK) {
-        err = check_open(agent, str_of(address), diag);
+        listen_policy policy = sdk_agent_policy(agent);
+        err = listen_policy_admit(&policy, str_of(address), &is_loopback, diag);
     }
     if (err != BAY_OK) {
         return err;
@@ -563,7 +544,7 @@ bay_err bay_agent_listen(bay_agent *agent, const char *address, bay_diag *diag)
     if (self->phase != SERVING) {
         return diag_set(diag, BAY_STATE, "the agent is being stopped");
     }
-    err = listen_on(self, str_of(address), diag);
+    err = listen_on(self, str_of(address), is_loopback, diag);
     if (err != BAY_OK) {
         end_if_idle(self);
         return err;

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/str.h"
+#include "transport/listen_address.h"
 
 static void stderr_sink(void *user, log_level level, const char *component, const char *text)
 {
@@ -58,6 +60,16 @@ bool program_address(bay_str name, const char *address, char out[PROGRAM_ADDRESS
     fprintf(stderr, "%.*s: cannot listen on \"%.80s\": ADDRESS[:PORT] is wanted\n", BAY_STR(name),
             address);
     return false;
+}
+
+void program_print_address(bay_str name, const char *scheme, bay_str address, uint16_t port,
+                           bay_str path)
+{
+    char text[PROGRAM_ADDRESS_BYTES + 8];
+    buf where = {.at = text, .cap = sizeof(text), .max = sizeof(text)};
+    listen_address_write(address, port, &where);
+    fprintf(stderr, "%.*s: listening on %s://%.*s%.*s\n", BAY_STR(name), scheme,
+            BAY_STR(buf_view(&where)), BAY_STR(path));
 }
 
 int program_print_errors(const registration_errors *errors, bool is_out_of_memory,

@@ -19,6 +19,10 @@ void program_leave_signals(void);
  * none. */
 bool program_address(bay_str name, const char *address, char out[PROGRAM_ADDRESS_BYTES]);
 
+/* "NAME: listening on SCHEME://HOST:PORT/PATH", on standard error. */
+void program_print_address(bay_str name, const char *scheme, bay_str address, uint16_t port,
+                           bay_str path);
+
 /* Says on standard error what went wrong at registration; `errors` NULL or without any: `diag`'s
  * text. Returns PROGRAM_FAILED. */
 int program_print_errors(const registration_errors *errors, bool is_out_of_memory,

@@ -395,6 +395,23 @@ void bay_server_completion(bay_server *self, bay_handler handler, void *user)
     sdk_server_add(self, ENTRY_COMPLETION, "", NULL, handler, user);
 }
 
+listen_policy sdk_server_policy(const bay_server *self)
+{
+    return (listen_policy){
+        .is_protected = self->identify != NULL,
+        .is_open = self->is_open,
+        .authentication = "bay_server_identify",
+        .opening = "bay_server_open_on_purpose (--open)",
+    };
+}
+
+void bay_server_open_on_purpose(bay_server *self)
+{
+    if (self != NULL) {
+        self->is_open = true;
+    }
+}
+
 bay_err bay_server_check(bay_server *self, bay_diag *diag)
 {
     if (self != NULL && !self->is_complete && !self->is_out_of_memory) {
@@ -408,5 +425,6 @@ bay_err bay_server_check(bay_server *self, bay_diag *diag)
     if (self->errors.count > 0) {
         return diag_set(diag, BAY_INVALID, "%s", self->errors.kept[0].text);
     }
-    return BAY_OK;
+    listen_policy policy = sdk_server_policy(self);
+    return listen_policy_check(&policy, diag);
 }

@@ -25,9 +25,8 @@ static bay_err listen_on(bay_server *server, const char *address)
         fprintf(stderr, "%s: cannot listen on %s: %s\n", server->name, full, diag.text);
         return err;
     }
-    int host_len = (int)(strrchr(full, ':') - full);
-    fprintf(stderr, "%s: listening on http://%.*s:%u/mcp\n", server->name, host_len, full,
-            bay_server_port(server));
+    program_print_address(str_of(server->name), "http", str_of(full), bay_server_port(server),
+                          STR("/mcp"));
     return BAY_OK;
 }
 
@@ -36,6 +35,7 @@ static int serve(bay_server *server, const char *address)
 {
     bay_diag diag = {0};
     bay_err err;
+    program_take_signals(stop, server); /* before anybody is told that it serves */
     if (address != NULL) {
         err = listen_on(server, address);
     } else {
@@ -45,9 +45,9 @@ static int serve(bay_server *server, const char *address)
         }
     }
     if (err != BAY_OK) {
+        program_leave_signals();
         return PROGRAM_FAILED;
     }
-    program_take_signals(stop, server);
     err = bay_server_run(server, &diag);
     program_leave_signals();
     return program_ended(str_of(server->name), err, &diag);
@@ -56,10 +56,11 @@ static int serve(bay_server *server, const char *address)
 static void print_help(const bay_server *server, const char *program)
 {
     printf("%s %s: an MCP server\n\n"
-           "usage: %s [--stdio | --http ADDRESS[:PORT]]\n\n"
+           "usage: %s [--stdio | --http ADDRESS[:PORT] [--open]]\n\n"
            "  --stdio                speak on standard input and output (the default)\n"
            "  --http ADDRESS[:PORT]  listen, 127.0.0.1:8080 for instance, at /mcp (port 0: a free "
            "one)\n"
+           "  --open                 listen also where other machines reach it: anybody may call\n"
            "  --help, --version\n",
            server->name, server->version != NULL ? server->version : "", program);
 }
@@ -80,6 +81,8 @@ static int run(bay_server *server, int argc, char **argv)
             address = argv[++i];
         } else if (strcmp(argv[i], "--stdio") == 0) {
             address = NULL;
+        } else if (strcmp(argv[i], "--open") == 0) {
+            bay_server_open_on_purpose(server);
         } else {
             fprintf(stderr, "%s: unknown or incomplete option \"%s\"; see --help\n", server->name,
                     argv[i]);

@@ -18,6 +18,7 @@
 #include "sdk/call_parts.h"
 #include "sdk/registration.h"
 #include "store/store.h"
+#include "transport/listen_address.h"
 #include "transport/mcp_http_face.h"
 #include "json/writer.h"
 
@@ -170,6 +171,7 @@ struct bay_server {
     pthread_mutex_t asking;  /* guards what calls have just asked */
     bay_identify identify;   /* NULL: everybody is nobody in particular */
     void *identify_user;
+    bool is_open;          /* bay_server_open_on_purpose */
     struct rounds *rounds; /* NULL: nothing was sealed yet, and no key given */
     buf scratch;           /* the loop's, for results */
     buf spares[2];         /* the loop's: memory of texts and items, lent from call to call */
@@ -201,6 +203,7 @@ struct bay_result {
     } while (0)
 
 /* server.c */
+listen_policy sdk_server_policy(const bay_server *self);
 void sdk_server_error(bay_server *self, const char *format, ...) BAY_PRINTF(2, 3);
 void sdk_entry_error(const entry *self, const char *format, ...) BAY_PRINTF(2, 3);
 /* A copy in the server's memory; empty on failure, which is remembered. */

@@ -24,7 +24,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "sdk/listen_address.h"
 #include "sdk/server_parts.h"
 #include "transport/mcp_http_face.h"
 #include "transport/mcp_stdio.h"
@@ -257,10 +256,15 @@ static void close_own_if_idle(bay_server *server)
 
 /* ---- HTTP */
 
+/* Also for a program that sets or removes bay_server_identify while it serves. */
 static bool door_identify(void *user, http_exchange *exchange, http_identity *out)
 {
     const door *self = user;
-    return sdk_peer_identify(self->of->server, exchange, out);
+    const bay_server *server = self->of->server;
+    if (server->identify != NULL) {
+        return sdk_peer_identify(server, exchange, out);
+    }
+    return server->is_open || self == &self->of->doors[1];
 }
 
 static mcp_server *door_engine(void *user, bay_str path)
@@ -285,7 +289,7 @@ static bay_err door_open(door *self, serving *of, bool is_loopback)
     http_face_options face = {
         .is_loopback = is_loopback,
         .engine = door_engine,
-        .identify = of->server->identify != NULL ? door_identify : NULL,
+        .identify = door_identify,
         .user = self,
         .sse_path = "/sse",
         .messages_path = "/messages",
@@ -300,6 +304,7 @@ static bay_err door_open(door *self, serving *of, bool is_loopback)
         .limits = http_server_default_limits,
         .handler = &http_face_handler,
         .user = self->face,
+        .is_local_only = is_loopback,
     };
     http.limits.body_bytes = sdk_server_setting(of->server, BAY_MAX_BODY_BYTES);
     http.limits.connections = (uint32_t)sdk_server_setting(of->server, BAY_MAX_CONNECTIONS);
@@ -312,13 +317,20 @@ static bay_err door_open(door *self, serving *of, bool is_loopback)
 
 bay_err bay_server_listen(bay_server *server, const char *address, bay_diag *diag)
 {
-    bay_err err = open_own(server, diag);
+    bay_str at = str_of(address);
+    bool is_loopback = false;
+    bay_err err = bay_server_check(server, diag);
+    if (err == BAY_OK) {
+        listen_policy policy = sdk_server_policy(server);
+        err = listen_policy_admit(&policy, at, &is_loopback, diag);
+    }
+    if (err == BAY_OK) {
+        err = open_own(server, diag);
+    }
     if (err != BAY_OK) {
         return err;
     }
     serving *self = server->serving;
-    bay_str at = str_of(address);
-    bool is_loopback = listen_address_is_loopback(at);
     door *way = &self->doors[is_loopback ? 1 : 0];
     bool is_first_here = way->http == NULL;
     if (is_first_here) {

@@ -331,8 +331,10 @@ bool header_host_is_loopback(bay_str host)
     if (inet_pton(AF_INET, copy, address) == 1) {
         return address[0] == 127;
     }
+    static const unsigned char mapped[13] = {[10] = 0xff, [11] = 0xff, [12] = 127};
     return inet_pton(AF_INET6, copy, address) == 1 &&
-           memcmp(address, &in6addr_loopback, sizeof(in6addr_loopback)) == 0;
+           (memcmp(address, &in6addr_loopback, sizeof(in6addr_loopback)) == 0 ||
+            memcmp(address, mapped, sizeof(mapped)) == 0);
 }
 
 bool header_host_is(bay_str value, bay_str allowed)

@@ -60,8 +60,9 @@ bay_err header_origin_split(bay_str value, bay_str *out_scheme, bay_str *out_hos
 enum { HEADER_TRACESTATE_BYTES = 512 };
 bool header_tracestate_is_valid(bay_str value);
 
-/* True for localhost, names below it, 127.0.0.0/8 written as four numbers, and ::1, without a port
- * and without brackets. Source: RFC 6761 section 6.3. */
+/* True for localhost, names below it, 127.0.0.0/8 written as four numbers or mapped into IPv6, and
+ * ::1, without a port and without brackets. Source: RFC 6761 section 6.3, RFC 4291 section
+ * 2.5.5.2. */
 bool header_host_is_loopback(bay_str host);
 
 /* True when a Host value is the allowed one: `allowed` is `host` (any port) or `host:port`. Any

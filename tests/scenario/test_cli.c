@@ -262,6 +262,71 @@ static void a_profile_is_served_over_stdio(void **state)
     unlink(path);
 }
 
+/* ---- serve ------------------------------------------------------------------------------------*/
+
+static void write_config(char path[], const char *top)
+{
+    char text[10000];
+    int file = mkstemp(path);
+    int len = snprintf(text, sizeof(text),
+                       "%smcpServers:\n  one:\n    command: %s\n    args: [--serve, well]\n", top,
+                       self_path);
+    assert_int_equal(write(file, text, (size_t)len), len);
+    close(file);
+}
+
+static void end_gateway(run *self)
+{
+    assert_int_equal(kill(self->pid, SIGTERM), 0);
+    finish(self);
+    assert_int_equal(self->code, 0);
+}
+
+static void a_gateway_for_everybody_is_opened_on_purpose(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/patchbay-cli-XXXXXX";
+    char machine[256];
+    char url[400];
+    write_config(path, "");
+    PATCHBAY("serve", "-c", path, "-l", "0.0.0.0:0");
+    assert_ended(7, "");
+    assert_has(result.err, "patchbay: other machines can reach 0.0.0.0:0, and callers are not "
+                           "authenticated: use tls.requireClientCertificate, or open: true "
+                           "(--open) if anybody may call");
+    const char *const argv[] = {binary, "serve", "-c", path, "-l", "0.0.0.0:0", "--open", NULL};
+    start(&result, argv);
+    follow(&result, "\"}}}");
+    const char *at = strstr(result.err, "Patchbay is ready: http://0.0.0.0:");
+    assert_non_null(at);
+    assert_has(at, "Other machines can reach it.");
+    assert_null(strstr(result.err, "127.0.0.1"));
+    unsigned port = 0;
+    assert_int_equal(sscanf(at, "Patchbay is ready: http://0.0.0.0:%u/mcp", &port), 1);
+    assert_int_equal(gethostname(machine, sizeof(machine)), 0);
+    (void)snprintf(url, sizeof(url), "{\"url\": \"http://%.255s:%u/mcp\"}", machine, port);
+    assert_has(result.err, url); /* what others can paste */
+    end_gateway(&result);
+    unlink(path);
+}
+
+static void every_address_is_named(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/patchbay-cli-XXXXXX";
+    write_config(path, "listen: ['127.0.0.1:0', '127.0.0.2:0']\n");
+    const char *const argv[] = {binary, "serve", "-c", path, NULL};
+    start(&result, argv);
+    follow(&result, "\"}}}");
+    const char *at = strstr(result.err, "Patchbay is ready: http://127.0.0.1:");
+    assert_non_null(at);
+    assert_has(at, "\n                   http://127.0.0.2:");
+    assert_null(strstr(result.err, ":0/mcp"));
+    assert_null(strstr(result.err, "Other machines"));
+    end_gateway(&result);
+    unlink(path);
+}
+
 /* ---- list -------------------------------------------------------------------------------------*/
 
 static void lists_of_every_kind_and_page(void **state)
@@ -618,6 +683,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_server_that_leaves_during_a_call),
         cmocka_unit_test(a_name_needs_its_configuration),
         cmocka_unit_test(a_profile_is_served_over_stdio),
+        cmocka_unit_test(a_gateway_for_everybody_is_opened_on_purpose),
+        cmocka_unit_test(every_address_is_named),
         cmocka_unit_test(lists_of_every_kind_and_page),
         cmocka_unit_test(lists_for_programs),
         cmocka_unit_test(a_modern_server_lists_too),

@@ -218,10 +218,11 @@ static inline void rig_configure(gateway_rig *self, const char *text)
 #define RIG_SERVER(name, kind, mode, more)                                                         \
     "'" name "':{'command':'@/bad_server','args':['" kind "','" mode "']" more "}"
 
-static inline void rig_open(gateway_rig *self, const char *settings, uint32_t workers)
+/* `asked`: what it is to be started with; the configuration comes from `settings`. */
+static inline bay_err rig_try(gateway_rig *self, const char *settings, const gateway_options *asked,
+                              bay_diag *diag)
 {
     static int serial;
-    bay_diag diag = {0};
     config_report *report = calloc(1, sizeof(*report));
     assert_non_null(report);
     log_set_sink(rig_log_sink, NULL, LOG_DEBUG);
@@ -241,18 +242,29 @@ static inline void rig_open(gateway_rig *self, const char *settings, uint32_t wo
     }
     assert_int_equal(err, BAY_OK);
     free(report);
-    gateway_options options = {.config = self->config,
-                               .config_path = self->path,
-                               .workers = workers,
-                               .listen = STR("127.0.0.1:0"),
-                               .told = rig_told,
-                               .user = self};
-    err = gateway_new(&options, &self->gateway, &diag);
+    gateway_options options = *asked;
+    options.config = self->config;
+    options.config_path = self->path;
+    options.told = rig_told;
+    options.user = self;
+    err = gateway_new(&options, &self->gateway, diag);
     if (err != BAY_OK) {
-        print_error("%s\n", diag.text);
+        config_free(self->config);
+        (void)unlink(self->path);
+        assert_int_equal(rig_descriptors(), self->descriptors);
+        return err;
     }
-    assert_int_equal(err, BAY_OK);
     assert_int_equal(net_thread_start(&self->thread, rig_run, self), BAY_OK);
+    return BAY_OK;
+}
+
+static inline void rig_open(gateway_rig *self, const char *settings, uint32_t workers)
+{
+    bay_diag diag = {0};
+    gateway_options asked = {.workers = workers, .listen = STR("127.0.0.1:0")};
+    if (rig_try(self, settings, &asked, &diag) != BAY_OK) {
+        fail_msg("%s", diag.text);
+    }
 }
 
 static inline void rig_join(gateway_rig *self)

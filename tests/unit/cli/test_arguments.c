@@ -197,6 +197,10 @@ static void every_form_is_understood(void **state)
     assert_int_equal(out.workers, 4);
     assert_int_equal(out.verbosity, 2);
     assert_string_equal(out.listen, "0.0.0.0:80");
+    assert_false(out.is_open);
+
+    out = understood(&words, "serve --open");
+    assert_true(out.is_open);
 
     out = understood(&words, "--timeout 3 list https://x.example/mcp -jv --header=A:b -HC:d");
     assert_int_equal(out.command, CLI_LIST);

@@ -671,6 +671,32 @@ static void an_address_that_is_shared_is_not_free(void **state)
     loop_free(on);
 }
 
+/* Whatever a name resolves to by now. */
+static void a_local_listener_is_on_loopback_only(void **state)
+{
+    (void)state;
+    static const char *const others[] = {"0.0.0.0:0", "[::]:0", ":0", "*:0", "[::ffff:0.0.0.0]:0"};
+    static const char *const own[] = {"127.0.0.1:0", "localhost:0", "127.0.0.2:0"};
+    const socket_listener_options local = {.is_local_only = true};
+    loop *on = test_loop();
+    socket_listener *listener = NULL;
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        bay_diag diag = {0};
+        assert_int_equal(
+            socket_listen(on, str_of(others[i]), &local, nothing_accepted, NULL, &listener, &diag),
+            BAY_IO);
+        assert_non_null(strstr(diag.text, others[i]));
+        assert_null(listener);
+    }
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+        assert_int_equal(
+            socket_listen(on, str_of(own[i]), &local, nothing_accepted, NULL, &listener, NULL),
+            BAY_OK);
+        socket_listener_close(listener);
+    }
+    loop_free(on);
+}
+
 static void an_idle_connection_is_small(void **state)
 {
     (void)state;
@@ -714,6 +740,7 @@ int main(void)
         cmocka_unit_test(running_out_of_descriptors_does_not_end_the_listener),
         cmocka_unit_test(a_paused_listener_leaves_them_waiting),
         cmocka_unit_test(an_address_that_is_shared_is_not_free),
+        cmocka_unit_test(a_local_listener_is_on_loopback_only),
         cmocka_unit_test(an_idle_connection_is_small),
         cmocka_unit_test(no_descriptor_is_left_behind),
     };

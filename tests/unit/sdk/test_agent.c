@@ -92,7 +92,8 @@ static void bad_registrations_are_told_before_serving(void **state)
 static void strangers_do_not_reach_an_agent_that_asks_for_nothing(void **state)
 {
     (void)state;
-    static const char *const addresses[] = {"0.0.0.0:0", "[::]:0", "192.0.2.1:0"};
+    static const char *const addresses[] = {"0.0.0.0:0", "[::]:0", "192.0.2.1:0",
+                                            ":0",        "0:0",    "[::ffff:0.0.0.0]:0"};
     bay_diag diag = {.code = BAY_OK};
     bay_agent *agent = agent_new(say_done);
     for (size_t i = 0; i < ARRAY_LEN(addresses); i++) {
@@ -106,6 +107,15 @@ static void strangers_do_not_reach_an_agent_that_asks_for_nothing(void **state)
     agent = agent_new(say_done);
     bay_agent_api_key(agent, "key", "header", "X-API-Key", NULL, NULL);
     assert_int_equal(bay_agent_listen(agent, "0.0.0.0:0", &diag), BAY_OK);
+    bay_agent_free(agent);
+    agent = agent_new(say_done); /* keys, and a door that is open */
+    bay_agent_api_key(agent, "key", "header", "X-API-Key", NULL, NULL);
+    bay_agent_open_on_purpose(agent);
+    assert_int_equal(bay_agent_check(agent, &diag), BAY_INVALID);
+    assert_non_null(strstr(diag.text, "security scheme"));
+    assert_non_null(strstr(diag.text, "bay_agent_open_on_purpose"));
+    assert_int_equal(bay_agent_listen(agent, "127.0.0.1:0", &diag), BAY_INVALID);
+    assert_int_equal(bay_agent_port(agent), 0);
     bay_agent_free(agent);
 }
 

@@ -15,6 +15,7 @@
 
 enum { GIVE_UP_MS = 20000 };
 
+#define AGENT BAY_TEST_BINARY_DIR "/examples/greeter"
 #define EXAMPLE BAY_TEST_BINARY_DIR "/examples/weather"
 #define FIXTURE BAY_TEST_BINARY_DIR "/conformance_server"
 
@@ -164,7 +165,7 @@ static void help_and_version_are_printed(void **state)
     char err[4096] = "";
     program self = start(EXAMPLE, "--help", (char *)NULL);
     assert_int_equal(finish(&self, out, err, sizeof(out)), 0);
-    assert_has(out, "[--stdio | --http ADDRESS[:PORT]]");
+    assert_has(out, "[--stdio | --http ADDRESS[:PORT] [--open]]");
     out[0] = '\0';
     self = start(EXAMPLE, "--version", (char *)NULL);
     assert_int_equal(finish(&self, out, err, sizeof(out)), 0);
@@ -186,6 +187,47 @@ static void an_address_that_cannot_be_had_is_told(void **state)
         assert_int_equal(finish(&self, out, err, sizeof(out)), 1);
         assert_has(err, "cannot listen on");
     }
+}
+
+static void an_address_of_everybody_wants_a_word(void **state)
+{
+    (void)state;
+    char out[4096] = "";
+    char err[4096] = "";
+    program self = start(EXAMPLE, "--http", "0.0.0.0:0", (char *)NULL);
+    assert_int_equal(finish(&self, out, err, sizeof(out)), 1);
+    assert_has(err, "weather: cannot listen on 0.0.0.0:0: other machines can reach 0.0.0.0:0");
+    assert_has(err, "bay_server_open_on_purpose (--open)");
+    assert_string_equal(out, "");
+    static const char *const addresses[][2] = {
+        {"0.0.0.0:0", "weather: listening on http://0.0.0.0:"},
+        {"*:0", "weather: listening on http://[::]:"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(addresses); i++) {
+        err[0] = '\0';
+        self = start(EXAMPLE, "--open", "--http", addresses[i][0], (char *)NULL);
+        read_until(self.err, "/mcp\n", err, sizeof(err));
+        assert_has(err, addresses[i][1]);
+        assert_int_equal(kill(self.pid, SIGTERM), 0);
+        assert_int_equal(finish(&self, out, err, sizeof(out)), 0);
+    }
+}
+
+static void an_agent_wants_the_same_word(void **state)
+{
+    (void)state;
+    char out[4096] = "";
+    char err[4096] = "";
+    program self = start(AGENT, "--http", "0.0.0.0:0", (char *)NULL);
+    assert_int_equal(finish(&self, out, err, sizeof(out)), 1);
+    assert_has(err, "cannot listen on 0.0.0.0:0: other machines can reach 0.0.0.0:0");
+    assert_has(err, "bay_agent_open_on_purpose (--open)");
+    err[0] = '\0';
+    self = start(AGENT, "--http", "0.0.0.0:0", "--open", (char *)NULL);
+    read_until(self.err, "\n", err, sizeof(err));
+    assert_has(err, "listening on http://0.0.0.0:");
+    assert_int_equal(kill(self.pid, SIGTERM), 0);
+    assert_int_equal(finish(&self, out, err, sizeof(out)), 0);
 }
 
 static void every_bad_registration_is_told(void **state)
@@ -335,6 +377,8 @@ int main(void)
         cmocka_unit_test(bad_options_are_told),
         cmocka_unit_test(help_and_version_are_printed),
         cmocka_unit_test(an_address_that_cannot_be_had_is_told),
+        cmocka_unit_test(an_address_of_everybody_wants_a_word),
+        cmocka_unit_test(an_agent_wants_the_same_word),
         cmocka_unit_test(every_bad_registration_is_told),
         cmocka_unit_test(the_end_of_input_lets_calls_end),
         cmocka_unit_test(a_signal_ends_a_stdio_server),

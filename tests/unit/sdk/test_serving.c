@@ -210,6 +210,7 @@ static void who_may_name_the_server_depends_on_the_address(void **state)
     ask(guarded, "localhost", "\"text\":\"ok\"");
     bay_server_stop(server);
     finish(&on);
+    bay_server_open_on_purpose(server);
     assert_int_equal(bay_server_listen(server, "0.0.0.0:0", NULL), BAY_OK);
     uint16_t open = bay_server_port(server);
     start(&on, server);
@@ -217,6 +218,87 @@ static void who_may_name_the_server_depends_on_the_address(void **state)
     bay_server_stop(server);
     finish(&on);
     bay_server_free(server);
+}
+
+static bool know_nobody(bay_peer *peer, void *user)
+{
+    (void)peer;
+    (void)user;
+    return false;
+}
+
+static bool know_anybody(bay_peer *peer, void *user)
+{
+    (void)user;
+    bay_peer_is(peer, "somebody");
+    return true;
+}
+
+static void strangers_do_not_reach_a_server_that_asks_for_nothing(void **state)
+{
+    (void)state;
+    static const char *const addresses[] = {"0.0.0.0:0", "[::]:0", ":0", "*:0", "192.0.2.1:0"};
+    bay_diag diag = {.code = BAY_OK};
+    bay_server *server = server_of(reply_ok, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(addresses); i++) {
+        assert_int_equal(bay_server_listen(server, addresses[i], &diag), BAY_DENIED);
+        assert_non_null(strstr(diag.text, "bay_server_identify"));
+        assert_non_null(strstr(diag.text, "bay_server_open_on_purpose"));
+        assert_int_equal(bay_server_port(server), 0);
+        assert_int_equal(bay_server_fd(server), -1);
+    }
+    listen_anywhere(server); /* where nobody else comes, nothing has changed */
+    assert_int_equal(bay_server_listen(server, "0.0.0.0:0", &diag), BAY_DENIED);
+    assert_int_equal(bay_server_listen(server, "localhost:0", &diag), BAY_OK);
+    assert_int_equal(bay_server_listen(server, "[::ffff:127.0.0.1]:0", &diag), BAY_OK);
+    bay_server_free(server);
+}
+
+static void a_server_that_knows_its_callers_listens_anywhere(void **state)
+{
+    (void)state;
+    bay_server *server = server_of(reply_ok, NULL);
+    runner on;
+    bay_server_identify(server, know_anybody, NULL);
+    assert_int_equal(bay_server_listen(server, "0.0.0.0:0", NULL), BAY_OK);
+    uint16_t port = bay_server_port(server);
+    start(&on, server);
+    ask(port, "somewhere.example", "\"text\":\"ok\"");
+    bay_server_stop(server);
+    finish(&on);
+    /* who is not asked any more has not become anybody */
+    assert_int_equal(bay_server_listen(server, "0.0.0.0:0", NULL), BAY_OK);
+    port = bay_server_port(server);
+    bay_server_identify(server, NULL, NULL);
+    start(&on, server);
+    ask(port, "somewhere.example", "HTTP/1.1 401 ");
+    bay_server_stop(server);
+    finish(&on);
+    /* and whoever is asked from now on is asked */
+    port = listen_anywhere(server);
+    bay_server_identify(server, know_nobody, NULL);
+    start(&on, server);
+    ask(port, "localhost", "HTTP/1.1 401 ");
+    bay_server_stop(server);
+    finish(&on);
+    bay_server_free(server);
+}
+
+static void keys_and_an_open_door_exclude_each_other(void **state)
+{
+    (void)state;
+    bay_diag diag = {.code = BAY_OK};
+    bay_server *server = server_of(reply_ok, NULL);
+    bay_server_open_on_purpose(server);
+    bay_server_identify(server, know_nobody, NULL);
+    assert_int_equal(bay_server_check(server, &diag), BAY_INVALID);
+    assert_non_null(strstr(diag.text, "bay_server_identify"));
+    assert_non_null(strstr(diag.text, "bay_server_open_on_purpose"));
+    assert_int_equal(bay_server_listen(server, "0.0.0.0:0", NULL), BAY_INVALID);
+    assert_int_equal(bay_server_listen(server, "127.0.0.1:0", NULL), BAY_INVALID);
+    assert_int_equal(bay_server_fd(server), -1);
+    bay_server_free(server);
+    bay_server_open_on_purpose(NULL);
 }
 
 static void a_stop_before_the_run_is_not_lost(void **state)
@@ -674,6 +756,9 @@ int main(void)
         cmocka_unit_test(a_bad_registration_is_told_before_anything_is_opened),
         cmocka_unit_test(addresses_are_served_until_a_stop),
         cmocka_unit_test(who_may_name_the_server_depends_on_the_address),
+        cmocka_unit_test(strangers_do_not_reach_a_server_that_asks_for_nothing),
+        cmocka_unit_test(a_server_that_knows_its_callers_listens_anywhere),
+        cmocka_unit_test(keys_and_an_open_door_exclude_each_other),
         cmocka_unit_test(a_stop_before_the_run_is_not_lost),
         cmocka_unit_test(a_signal_handler_may_stop_it),
         cmocka_unit_test(what_is_under_way_is_answered),

@@ -264,8 +264,9 @@ static void origins_are_taken_apart(void **state)
 static void loopback_is_known_by_name_and_number(void **state)
 {
     (void)state;
-    static const char *const yes[] = {"localhost",       "LOCALHOST", "a.localhost",    "127.0.0.1",
-                                      "127.255.255.254", "::1",       "0:0:0:0:0:0:0:1"};
+    static const char *const yes[] = {"localhost",       "LOCALHOST",        "a.localhost",
+                                      "127.0.0.1",       "127.255.255.254",  "::1",
+                                      "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1", "::ffff:7fff:2"};
     static const char *const no[] = {"",
                                      "localhost.evil.example",
                                      "notlocalhost",
@@ -278,7 +279,9 @@ static void loopback_is_known_by_name_and_number(void **state)
                                      "0.0.0.0",
                                      "::",
                                      "::2",
-                                     "::ffff:127.0.0.1",
+                                     "::ffff:128.0.0.1",
+                                     "::127.0.0.1",
+                                     "64:ff9b::7f00:1",
                                      "[::1]",
                                      "localhost:80"};
     for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {

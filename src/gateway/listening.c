@@ -1,0 +1,119 @@
+/* Where the gateway listens, and who may reach it there. Addresses and TLS stay what the first
+ * configuration said; a reload can neither open the gateway nor take the protection away that what
+ * is listened on needs. */
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "gateway/worker.h"
+#include "transport/listen_address.h"
+
+config_list gateway_addresses(const gateway *self)
+{
+    const bay_str *given = &self->options.listen;
+    return given->len > 0 ? (config_list){given, 1} : self->started->listen;
+}
+
+static listen_policy policy_of(const gateway *self, const config *settings)
+{
+    return (listen_policy){
+        .is_protected = settings->tls.require_client_certificate,
+        .is_open = settings->is_open || self->options.is_open,
+        .authentication = "tls.requireClientCertificate",
+        .opening = "open: true (--open)",
+    };
+}
+
+bay_err gateway_check_listening(gateway *self, bay_diag *diag)
+{
+    config_list addresses = gateway_addresses(self);
+    listen_policy policy = policy_of(self, self->started);
+    bool is_local = true;
+    for (size_t i = 0; !self->options.on_stdio && i < addresses.count; i++) {
+        bool is_this_local = false;
+        bay_err err = listen_policy_admit(&policy, addresses.at[i], &is_this_local, diag);
+        if (err != BAY_OK) {
+            return err;
+        }
+        is_local = is_local && is_this_local;
+    }
+    self->is_local = is_local;
+    return BAY_OK;
+}
+
+static bool same_listen(const config *a, const config *b)
+{
+    bool is_same = a->listen.count == b->listen.count;
+    for (size_t i = 0; is_same && i < a->listen.count; i++) {
+        is_same = str_eq(a->listen.at[i], b->listen.at[i]);
+    }
+    return is_same;
+}
+
+static bool same_tls(const config_tls *a, const config_tls *b)
+{
+    return str_eq(a->certificate, b->certificate) && str_eq(a->key, b->key) &&
+           str_eq(a->client_ca, b->client_ca) &&
+           a->require_client_certificate == b->require_client_certificate;
+}
+
+bay_err gateway_check_reload(const gateway *self, const config *next, bay_diag *diag)
+{
+    if (self->options.on_stdio) {
+        return BAY_OK;
+    }
+    listen_policy policy = policy_of(self, next);
+    bay_err err = listen_policy_check(&policy, diag);
+    if (err != BAY_OK) {
+        return err;
+    }
+    bool is_moved = self->options.listen.len == 0 && !same_listen(self->started, next);
+    bool is_local = self->is_local;
+    for (size_t i = 0; is_moved && i < next->listen.count; i++) {
+        err = listen_policy_admit(&policy, next->listen.at[i], &is_local, diag);
+        if (err != BAY_OK) {
+            return err;
+        }
+    }
+    policy.is_protected = self->started->tls.require_client_certificate; /* what is in force */
+    err = listen_policy_decide(&policy, gateway_addresses(self).at[0], self->is_local, diag);
+    if (err != BAY_OK) {
+        return diag_set(diag, err,
+                        "other machines reach what is listened on, and callers are not "
+                        "authenticated: keep open: true, or restart the gateway with other "
+                        "settings of listen or tls");
+    }
+    if (is_moved) {
+        LOG(LOG_WARN, "gateway", "listen: other addresses are used from the next start on");
+    }
+    if (!same_tls(&self->started->tls, &next->tls)) {
+        LOG(LOG_WARN, "gateway", "tls: other settings are used from the next start on");
+    }
+    return BAY_OK;
+}
+
+/* ---- as people and cards are told ------------------------------------------------------------ */
+
+size_t gateway_address_count(const gateway *self)
+{
+    return gateway_addresses(self).count;
+}
+
+void gateway_write_address(const gateway *self, size_t index, buf *out)
+{
+    listen_address_write(gateway_addresses(self).at[index], self->ports[index], out);
+}
+
+void gateway_write_reachable(const gateway *self, buf *out)
+{
+    listen_address_write_reachable(gateway_addresses(self).at[0], self->ports[0], out);
+}
+
+bool gateway_is_local(const gateway *self)
+{
+    return self->is_local;
+}
+
+uint16_t gateway_port(const gateway *self)
+{
+    return self->ports[0];
+}

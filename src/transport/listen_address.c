@@ -1,0 +1,92 @@
+#include "transport/listen_address.h"
+
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "net/address.h"
+#include "net/socket.h"
+
+bay_err listen_policy_check(const listen_policy *self, bay_diag *diag)
+{
+    return self->is_protected && self->is_open
+               ? diag_set(diag, BAY_INVALID,
+                          "%s authenticates callers and %s admits anybody: remove one of the two",
+                          self->authentication, self->opening)
+               : BAY_OK;
+}
+
+/* a2a 1.0.1 section 13; mcp 2026-07-28 basic/transports/streamable-http, Security Warning: servers
+ * SHOULD bind to localhost, and SHOULD authenticate all connections */
+bay_err listen_policy_decide(const listen_policy *self, bay_str address, bool is_local,
+                             bay_diag *diag)
+{
+    if (is_local || self->is_protected || self->is_open) {
+        return BAY_OK;
+    }
+    return diag_set(diag, BAY_DENIED,
+                    "other machines can reach %.*s, and callers are not authenticated: use %s, or "
+                    "%s if anybody may call",
+                    (int)(address.len < 64 ? address.len : 64), address.at, self->authentication,
+                    self->opening);
+}
+
+bay_err listen_policy_admit(const listen_policy *self, bay_str address, bool *out_is_local,
+                            bay_diag *diag)
+{
+    bool is_local = false;
+    bay_err err = listen_policy_check(self, diag);
+    if (err == BAY_OK) {
+        err = socket_address_is_local(address, &is_local, diag);
+    }
+    if (err == BAY_OK) {
+        err = listen_policy_decide(self, address, is_local, diag);
+    }
+    if (err == BAY_OK) {
+        *out_is_local = is_local;
+    }
+    return err;
+}
+
+static bay_str host_of(bay_str address)
+{
+    return str_head(address, str_find_last(address, ':'));
+}
+
+static bool is_every_address(bay_str host)
+{
+    net_address literal;
+    if (host.len == 0 || str_eq(host, STR("*"))) {
+        return true;
+    }
+    if (str_starts(host, STR("[")) && str_ends(host, STR("]"))) {
+        host = (bay_str){host.at + 1, host.len - 2};
+    }
+    return address_parse(host, &literal) == BAY_OK &&
+           address_class_of(&literal) == ADDRESS_UNSPECIFIED;
+}
+
+static void write_with_port(bay_str host, uint16_t port, buf *out)
+{
+    buf_str(out, host);
+    buf_char(out, ':');
+    buf_uint(out, port);
+}
+
+void listen_address_write(bay_str address, uint16_t port, buf *out)
+{
+    bay_str host = host_of(address);
+    bool is_unnamed = host.len == 0 || str_eq(host, STR("*"));
+    write_with_port(is_unnamed ? STR("[::]") : host, port, out);
+}
+
+void listen_address_write_reachable(bay_str address, uint16_t port, buf *out)
+{
+    char machine[256];
+    bay_str host = host_of(address);
+    if (is_every_address(host) && gethostname(machine, sizeof(machine)) == 0) {
+        machine[sizeof(machine) - 1] = '\0';
+        host = str_of(machine);
+    }
+    write_with_port(host, port, out);
+}

@@ -1,0 +1,37 @@
+/* "HOST:PORT" as servers, agents and the gateway listen on it: who can reach it, whether it may be
+ * served there, and how it is written in a URL. */
+#ifndef TRANSPORT_LISTEN_ADDRESS_H
+#define TRANSPORT_LISTEN_ADDRESS_H
+
+#include "base/buf.h"
+#include "patchbay/types.h"
+
+/* How callers are held off, or that they are not. The texts name it in errors. */
+typedef struct listen_policy {
+    bool is_protected;          /* every caller is authenticated */
+    bool is_open;               /* opened on purpose: anybody may call */
+    const char *authentication; /* "bay_server_identify" */
+    const char *opening;        /* "bay_server_open_on_purpose" */
+} listen_policy;
+
+/* Opening admits those whom authentication would refuse: both together are a mistake.
+ * Errors: BAY_INVALID. Threads: any. */
+bay_err listen_policy_check(const listen_policy *self, bay_diag *diag) BAY_MUST_CHECK;
+
+/* Whether `address` may be served under the policy: one that only this machine reaches always, any
+ * other if it is protected or open. `out_is_local` tells which it is; listen with `is_local_only`
+ * where it is true, since a name may resolve to another address by then.
+ * Errors: as listen_policy_check; BAY_DENIED; BAY_INVALID: no address; BAY_RESOLVE. Threads: any; a
+ * host name that is no literal address blocks. */
+bay_err listen_policy_admit(const listen_policy *self, bay_str address, bool *out_is_local,
+                            bay_diag *diag) BAY_MUST_CHECK;
+/* The same for an address that is listened on, so that nothing is resolved. */
+bay_err listen_policy_decide(const listen_policy *self, bay_str address, bool is_local,
+                             bay_diag *diag) BAY_MUST_CHECK;
+
+/* HOST:PORT of a listener, with the port that it was given: as it was written ("[::]" for ":PORT"
+ * and "*:PORT"), and as callers reach it: the name of this machine in place of every address. */
+void listen_address_write(bay_str address, uint16_t port, buf *out);
+void listen_address_write_reachable(bay_str address, uint16_t port, buf *out);
+
+#endif
