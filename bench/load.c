@@ -3,7 +3,11 @@
  * pay for it (the kernel's own accounting of user and system time).
  *
  *     load [-c CONNECTIONS] [-n REQUESTS | -t SECONDS] [-H 'Name: value']… [-m METHOD]
- *          [-d BODY | -f BODYFILE] [-i ID] [-s WORD -S COUNT] [-p SERVER_PID]… PORT PATH
+ *          [-d BODY | -f BODYFILE] [-i ID] [-e TEXT] [-s WORD -S COUNT] [-p SERVER_PID]… PORT PATH
+ *
+ * An answer is a reply of 2xx whose body is a result of JSON-RPC without isError and, with -e,
+ * holds TEXT. Anything else is an error: it is not counted among the answers, the first is shown,
+ * and the run fails.
  *
  * -i: where the body holds these digits, each request gets a number of its own of as many digits,
  * for sessions in which ids must differ. -s: a word that ends with digits, wherever it stands in
@@ -24,6 +28,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "answer.h"
+#include "cpu.h"
+
 enum { EVENTS = 256, REPLY_BYTES = 1 << 20, PIDS = 16, BUCKETS = 1 << 16, PLACES = 16 };
 
 typedef struct connection {
@@ -41,6 +48,7 @@ typedef struct load {
     char *turns_at[PLACES]; /* the digits that say whose turn it is, in `request` */
     size_t turn_places, turn_digits;
     uint64_t turns;
+    const char *expected; /* NULL: any result will do */
     uint16_t port;
     size_t connections;
     uint64_t requests; /* 0: by time */
@@ -62,41 +70,17 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* What a process has used of the processor, in microseconds. */
-typedef struct cpu_time {
-    double user, system;
-} cpu_time;
-
-static cpu_time cpu_of(int pid)
-{
-    char path[64];
-    char line[1024];
-    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    FILE *file = fopen(path, "r");
-    size_t len = file != NULL ? fread(line, 1, sizeof(line) - 1, file) : 0;
-    if (file != NULL) {
-        fclose(file);
-    }
-    line[len] = '\0';
-    char *at = strrchr(line, ')');
-    unsigned long user = 0;
-    unsigned long system = 0;
-    if (at == NULL || sscanf(at + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
-                             &system) != 2) {
-        fprintf(stderr, "load: no process %d\n", pid);
-        exit(1);
-    }
-    double tick = 1e6 / (double)sysconf(_SC_CLK_TCK);
-    return (cpu_time){.user = (double)user * tick, .system = (double)system * tick};
-}
-
 static cpu_time cpu_of_all(void)
 {
     cpu_time sum = {0};
     for (size_t i = 0; i < state.pid_count; i++) {
-        cpu_time one = cpu_of(state.pids[i]);
+        cpu_time one;
+        if (!cpu_of(state.pids[i], &one)) {
+            fprintf(stderr, "load: no process %d\n", state.pids[i]);
+            exit(1);
+        }
+        sum.total += one.total;
         sum.user += one.user;
-        sum.system += one.system;
     }
     return sum;
 }
@@ -133,29 +117,67 @@ static bool send_request(connection *one, uint64_t now)
     return true;
 }
 
-/* True when `at` holds one whole reply; by length, or chunked up to its last chunk. */
-static bool is_whole(const char *at, size_t len)
+/* A chunked body without its framing, in place; its length. */
+static size_t join_chunks(char *body, size_t len)
 {
-    const char *end = memmem(at, len, "\r\n\r\n", 4);
+    size_t joined = 0;
+    for (size_t at = 0; at < len;) {
+        char *data = NULL;
+        size_t size = strtoul(body + at, &data, 16);
+        char *line_end = memchr(data, '\n', len - (size_t)(data - body));
+        if (size == 0 || line_end == NULL) {
+            break;
+        }
+        at = (size_t)(line_end - body) + 1;
+        size = size < len - at ? size : len - at;
+        memmove(body + joined, body + at, size);
+        joined += size;
+        at += size + 2;
+    }
+    return joined;
+}
+
+/* True when the connection holds one whole reply, by length, or chunked up to its last chunk; then
+ * also its body. */
+static bool find_body(const connection *one, char **out, size_t *out_len)
+{
+    char *end = memmem(one->reply, one->len, "\r\n\r\n", 4);
     if (end == NULL) {
         return false;
     }
-    size_t head = (size_t)(end - at) + 4;
-    for (const char *line = memchr(at, '\n', head); line != NULL && line + 1 < end;
-         line = memchr(line + 1, '\n', head - (size_t)(line + 1 - at))) {
+    char *body = end + 4;
+    size_t head = (size_t)(body - one->reply);
+    size_t len = one->len - head;
+    bool is_chunked = false;
+    for (char *line = memchr(one->reply, '\n', head); line != NULL && line + 1 < end;
+         line = memchr(line + 1, '\n', head - (size_t)(line + 1 - one->reply))) {
         if (strncasecmp(line + 1, "content-length:", 15) == 0) {
-            return len >= head + strtoul(line + 16, NULL, 10);
+            size_t wanted = strtoul(line + 16, NULL, 10);
+            *out = body;
+            *out_len = wanted;
+            return len >= wanted;
         }
-        if (strncasecmp(line + 1, "transfer-encoding:", 18) == 0) {
-            return len >= head + 5 && memcmp(at + len - 5, "0\r\n\r\n", 5) == 0;
-        }
+        is_chunked = is_chunked || strncasecmp(line + 1, "transfer-encoding:", 18) == 0;
     }
+    if (is_chunked && (len < 5 || memcmp(body + len - 5, "0\r\n\r\n", 5) != 0)) {
+        return false;
+    }
+    *out = body;
+    *out_len = is_chunked ? join_chunks(body, len) : len;
     return true;
 }
 
-static bool is_good(const connection *one)
+static bool is_good(const connection *one, const char *body, size_t len)
 {
-    return one->len > 12 && memcmp(one->reply, "HTTP/1.1 2", 10) == 0;
+    bool is_answer = one->len > 12 && memcmp(one->reply, "HTTP/1.1 2", 10) == 0 &&
+                     answer_body_is_result(body, len) &&
+                     (state.expected == NULL ||
+                      memmem(body, len, state.expected, strlen(state.expected)) != NULL);
+    if (!is_answer && state.errors == 0) {
+        fprintf(stderr, "load: answered %.*s %.*s\n", one->len > 12 ? 12 : (int)one->len,
+                one->reply, len > 400 ? 400 : (int)len, body);
+    }
+    return is_answer;
 }
 
 /* False when the connection has no more work. */
@@ -170,14 +192,20 @@ static bool receive(connection *one)
         return false;
     }
     one->len += (size_t)got;
-    if (!is_whole(one->reply, one->len)) {
+    one->reply[one->len] = '\0'; /* where a number ends, at the latest */
+    char *body;
+    size_t body_len;
+    if (!find_body(one, &body, &body_len)) {
         return true;
     }
     uint64_t now = now_ns();
-    uint64_t us = (now - one->sent_ns) / 1000;
-    state.latency[us < BUCKETS ? us : BUCKETS - 1]++;
-    state.answered++;
-    state.errors += is_good(one) ? 0 : 1;
+    if (is_good(one, body, body_len)) {
+        uint64_t us = (now - one->sent_ns) / 1000;
+        state.latency[us < BUCKETS ? us : BUCKETS - 1]++;
+        state.answered++;
+    } else {
+        state.errors++;
+    }
     return !is_over(now) && send_request(one, now);
 }
 
@@ -197,7 +225,7 @@ static uint32_t percentile(double share)
 static bool open_connection(connection *one)
 {
     one->descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    one->reply = malloc(REPLY_BYTES);
+    one->reply = malloc(REPLY_BYTES + 1);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(state.port)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int on = 1;
@@ -243,7 +271,7 @@ static char *read_file(const char *path, size_t *out_len)
 static void usage(void)
 {
     fprintf(stderr, "usage: load [-c connections] [-n requests | -t seconds] [-H 'Name: value']... "
-                    "[-m METHOD] [-d body | -f file] [-i id] "
+                    "[-m METHOD] [-d body | -f file] [-i id] [-e text] "
                     "[-s word -S count] [-p server pid]... PORT PATH\n");
     exit(2);
 }
@@ -270,7 +298,7 @@ static void read_arguments(int argc, char **argv)
     size_t body_len = 0;
     static char fields[64 * 1024];
     size_t fields_len = 0;
-    for (int option; (option = getopt(argc, argv, "c:n:t:H:m:d:f:i:p:s:S:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "c:n:t:H:m:d:f:i:e:p:s:S:")) != -1;) {
         switch (option) {
         case 'c':
             state.connections = strtoul(optarg, NULL, 10);
@@ -293,6 +321,9 @@ static void read_arguments(int argc, char **argv)
             break;
         case 'i':
             state.id = optarg;
+            break;
+        case 'e':
+            state.expected = optarg;
             break;
         case 's':
             turning = optarg;
@@ -385,14 +416,12 @@ int main(int argc, char **argv)
     run(all);
     double seconds = (double)(now_ns() - state.start_ns) / 1e9;
     cpu_time after = cpu_of_all();
-    double user = after.user - before.user;
-    double cpu = user + after.system - before.system;
     printf("requests=%llu errors=%llu seconds=%.2f per_second=%.0f p50_us=%u p99_us=%u",
            (unsigned long long)state.answered, (unsigned long long)state.errors, seconds,
            (double)state.answered / seconds, percentile(0.50), percentile(0.99));
     if (state.pid_count > 0 && state.answered > 0) {
-        printf(" cpu_us=%.3f user_us=%.3f", cpu / (double)state.answered,
-               user / (double)state.answered);
+        printf(" cpu_us=%.3f user_us=%.3f", (after.total - before.total) / (double)state.answered,
+               (after.user - before.user) / (double)state.answered);
     }
     printf("\n");
     return state.errors == 0 ? 0 : 1;

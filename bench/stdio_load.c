@@ -6,7 +6,8 @@
  *                COMMAND…
  *
  * -o, -n: what opens the conversation, in this order; a request's answer is awaited. -i: the digits
- * in CALL that become a number of each call's own. -e: what every answer must hold. */
+ * in CALL that become a number of each call's own. -e: what every answer must hold. An answer that
+ * is no result of JSON-RPC, or one with isError, is an error, is not counted, and fails the run. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -18,6 +19,9 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "answer.h"
+#include "cpu.h"
 
 enum { INPUT_BYTES = 1 << 20, CALL_BYTES = 4096, CALLS_MAX = 64, OPENING_MAX = 8, WAIT_MS = 20000 };
 
@@ -69,21 +73,13 @@ static void read_proc(const char *name, char *out, size_t size)
     out[len] = '\0';
 }
 
-/* User and system time of the server, in microseconds. */
-static void read_cpu(double *out_user, double *out_system)
+static cpu_time server_cpu(void)
 {
-    char line[1024];
-    read_proc("stat", line, sizeof(line));
-    char *at = strrchr(line, ')');
-    unsigned long user = 0;
-    unsigned long system = 0;
-    if (at == NULL || sscanf(at + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
-                             &system) != 2) {
+    cpu_time used;
+    if (!cpu_of(state.server, &used)) {
         fail("the server is gone");
     }
-    double tick = 1e6 / (double)sysconf(_SC_CLK_TCK);
-    *out_user = (double)user * tick;
-    *out_system = (double)system * tick;
+    return used;
 }
 
 static unsigned long resident_kb(void)
@@ -127,9 +123,11 @@ static size_t take_lines(const char *expected)
     char *end = state.input + state.input_len;
     for (char *at; (at = memchr(start, '\n', (size_t)(end - start))) != NULL; start = at + 1) {
         lines++;
-        if (memmem(start, (size_t)(at - start), expected, strlen(expected)) == NULL) {
-            fprintf(stderr, "stdio_load: answered %.*s\n", (int)(at - start), start);
-            state.errors++;
+        if (!answer_is_result(start, (size_t)(at - start)) ||
+            memmem(start, (size_t)(at - start), expected, strlen(expected)) == NULL) {
+            if (state.errors++ == 0) {
+                fprintf(stderr, "stdio_load: answered %.*s\n", (int)(at - start), start);
+            }
         }
     }
     state.input_len = (size_t)(end - start);
@@ -173,8 +171,9 @@ static void run(double seconds)
     call(open);
     while (open > 0) {
         receive();
+        uint64_t errors = state.errors;
         size_t lines = take_lines(state.expected);
-        state.answered += lines;
+        state.answered += lines - (state.errors - errors);
         open -= lines < open ? lines : open;
         if (lines > 0 && now() < end) {
             call(lines);
@@ -257,7 +256,6 @@ static void read_arguments(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    double user_before, system_before, user, system;
     read_arguments(argc, argv);
     signal(SIGPIPE, SIG_IGN);
     start(argv + optind);
@@ -268,22 +266,21 @@ int main(int argc, char **argv)
     run(0); /* one call */
     unsigned long after_call = resident_kb();
     state.under_way = under_way;
-    run(warm_seconds);
+    run(state.seconds < warm_seconds ? state.seconds : warm_seconds);
     state.answered = 0;
-    read_cpu(&user_before, &system_before);
+    cpu_time before = server_cpu();
     double begin = now();
     run(state.seconds);
     double seconds = now() - begin;
-    read_cpu(&user, &system);
-    user -= user_before;
-    system -= system_before;
+    cpu_time after = server_cpu();
     close(state.out);
     kill(state.server, SIGTERM);
     waitpid(state.server, NULL, 0);
-    printf("requests=%llu errors=%llu seconds=%.2f per_second=%.0f cpu_us=%.3f user_us=%.3f "
-           "rest_kb=%lu called_kb=%lu\n",
-           (unsigned long long)state.answered, (unsigned long long)state.errors, seconds,
-           (double)state.answered / seconds, (user + system) / (double)state.answered,
-           user / (double)state.answered, at_rest, after_call);
+    printf("requests=%llu errors=%llu calls=%llu seconds=%.2f per_second=%.0f cpu_us=%.3f "
+           "user_us=%.3f rest_kb=%lu called_kb=%lu\n",
+           (unsigned long long)state.answered, (unsigned long long)state.errors,
+           (unsigned long long)state.sent, seconds, (double)state.answered / seconds,
+           (after.total - before.total) / (double)state.answered,
+           (after.user - before.user) / (double)state.answered, at_rest, after_call);
     return state.errors == 0 ? 0 : 1;
 }
