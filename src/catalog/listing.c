@@ -151,18 +151,18 @@ static bay_err listing_add(listing_fetch *fetch, json_val value)
     if (item.key.len > (is_named(fetch->kind) ? LISTING_NAME_BYTES : LISTING_URI_BYTES)) {
         return leave_out(fetch, item.key, "its name is too long");
     }
-    bool is_over_http = upstream_config(fetch->upstream)->url.len > 0;
-    bay_diag diag = {0};
     if (fetch->kind == LISTING_TOOLS) {
+        bay_diag diag = {0};
         into->free_outputs += older_tools_is_free(value);
         read_tasks(&item, value, fetch->upstream);
         item.is_repeatable = is_repeatable(value);
-    }
-    if (fetch->kind == LISTING_TOOLS && is_over_http) {
         err = mcp_param_table_read(&item.params, json_get(value, STR("inputSchema")), &into->memory,
                                    &diag);
         if (err == BAY_PROTOCOL) {
-            /* mcp 2026-07-28 streamable-http: a client leaves such a tool out, not the list */
+            /* mcp 2026-07-28 basic/transports/streamable-http, Schema Extension: a client leaves
+             * such a tool out, not the list. A stdio client MAY keep it, but the gateway's clients
+             * come over HTTP whatever its server speaks, and their header fields are checked by
+             * this table. */
             return leave_out(fetch, item.key, diag.text);
         }
     }

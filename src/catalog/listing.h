@@ -36,7 +36,7 @@ typedef struct listing_item {
     json_val value;         /* the item */
     json_val key_val;       /* where it stands in the item's bytes */
     bay_str raw;            /* the item, byte for byte */
-    mcp_param_table params; /* tools of URLs */
+    mcp_param_table params; /* tools: the header fields that mirror arguments */
     listing_tasks tasks;    /* tools */
     bool gains_tasks;       /* it says nothing of tasks, but its server has the extension: clients
                                of 2025-11-25 are told that it may be one */

@@ -253,26 +253,24 @@ static void only_a_server_says_that_its_tool_may_run_twice(void **state)
     finish(&self);
 }
 
-static void broken_header_annotations_cost_the_tool_for_urls_only(void **state)
+/* Whatever its server speaks: clients of the gateway send the fields, and it checks them. */
+static void broken_header_annotations_cost_the_tool(void **state)
 {
     (void)state;
-    static const char *tools =
-        "{'tools':[{'name':'bad','inputSchema':{'type':'object','properties':{"
-        "'a':{'type':'string','x-mcp-header':'two words'}}}},"
-        "{'name':'good','inputSchema':{'type':'object','properties':{"
-        "'a':{'type':'string','x-mcp-header':'Region'}}}}]}";
-    stage self;
-    begin_with(&self, fake_new("s", true), LISTING_TOOLS);
-    listing_fetch_start(&self.fetch, 1000);
-    fake_result(self.server, tools);
-    assert_names(&self, "good ");
-    assert_int_equal(self.fetch.current->items[0].params.count, 1);
-    finish(&self);
-    begin(&self, LISTING_TOOLS);
-    listing_fetch_start(&self.fetch, 1000);
-    fake_result(self.server, tools);
-    assert_names(&self, "bad good ");
-    finish(&self);
+    for (int is_url = 0; is_url < 2; is_url++) {
+        stage self;
+        begin_with(&self, fake_new("s", is_url), LISTING_TOOLS);
+        listing_fetch_start(&self.fetch, 1000);
+        fake_result(self.server,
+                    "{'tools':[{'name':'bad','inputSchema':{'type':'object','properties':{"
+                    "'a':{'type':'string','x-mcp-header':'two words'}}}},"
+                    "{'name':'good','inputSchema':{'type':'object','properties':{"
+                    "'a':{'type':'string','x-mcp-header':'Region'}}}}]}");
+        assert_names(&self, "good ");
+        assert_int_equal(self.fetch.current->items[0].params.count, 1);
+        assert_text(self.fetch.current->items[0].params.params[0].header, "Region");
+        finish(&self);
+    }
 }
 
 static void all_pages_are_fetched_with_the_cursor_as_it_came(void **state)
@@ -384,7 +382,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_named_is_left_out),
         cmocka_unit_test(names_have_a_bound),
         cmocka_unit_test(only_a_server_says_that_its_tool_may_run_twice),
-        cmocka_unit_test(broken_header_annotations_cost_the_tool_for_urls_only),
+        cmocka_unit_test(broken_header_annotations_cost_the_tool),
         cmocka_unit_test(all_pages_are_fetched_with_the_cursor_as_it_came),
         cmocka_unit_test(a_missing_method_means_none),
         cmocka_unit_test(without_the_capability_nobody_is_asked),
