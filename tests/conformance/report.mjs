@@ -1,5 +1,5 @@
 // report.mjs [--check PAGE | --write PAGE] EXPECTED RESULTS LEG…: reads what the suite left in
-// RESULTS/LEG (a leg is ROLE/REVISION or ROLE/all), prints a table a leg, and holds it to EXPECTED.
+// RESULTS/LEG (a leg is ROLE/REVISION, ROLE/all or ROLE/SUITE), prints a table a leg, and holds it to EXPECTED.
 // A line of EXPECTED is
 //
 //     ROLE/REVISION  SCENARIO  KIND  PASSED       that many checks pass (0: the suite skips all it
@@ -25,6 +25,7 @@ function readExpected() {
     const expected = new Map();
     const leftOut = [];
     const excused = [];
+    const sameAs = new Map();
     for (const line of readFileSync(expectedFile, 'utf8').split('\n')) {
         const text = line.replace(/(^|\s)#.*/, '').trim();
         if (text === '') continue;
@@ -33,6 +34,7 @@ function readExpected() {
         const as = text.match(/^(\S+)\s+as\s+(\S+)$/);
         const excuse = text.match(/^(\S+)\s+(\S+)\s+(\d+) passed, (\d+) failed:\s+(.*)$/);
         if (as) {
+            sameAs.set(as[1], as[2]);
             for (const claim of [...expected.values()].filter((one) => one.leg === as[2])) {
                 expected.set(`${as[1]} ${claim.scenario}`, { ...claim, leg: as[1] });
             }
@@ -46,7 +48,7 @@ function readExpected() {
         if (!expected.has(key)) throw new Error(`${expectedFile}: nothing is claimed of "${key}"`);
         expected.set(key, { ...expected.get(key), ...instead });
     }
-    return { expected, leftOut };
+    return { expected, leftOut, sameAs };
 }
 
 // Folders are RESULTS/LEG[/GROUP]/[server-]SCENARIO-TIME/checks.json.
@@ -96,11 +98,11 @@ function verdictOf(claim, counts) {
 }
 
 // Everything about one leg: rows to show, sums, whether all of it is as it should be.
-function judge(leg, { expected, leftOut }) {
+function judge(leg, { expected, leftOut, sameAs }) {
     const results = readResults(leg);
     const names = new Set([...results.keys(),
         ...[...expected.values()].filter((one) => one.leg === leg).map((one) => one.scenario)]);
-    const outcome = { leg, rows: [], sums: new Map(), good: 0, bad: 0, notes: [] };
+    const outcome = { leg, sameAs: sameAs.get(leg), rows: [], sums: new Map(), good: 0, bad: 0, notes: [] };
     for (const { leg: of, group, reason } of leftOut) {
         const inside = [...names].filter((name) => of === leg && name.startsWith(group));
         if (inside.length === 0) continue;
@@ -113,7 +115,8 @@ function judge(leg, { expected, leftOut }) {
         const verdict = verdictOf(claim, counts);
         const kind = claim?.kind ?? '?';
         const isQuiet = verdict === 'later' || (verdict === '' && claim.reason !== undefined);
-        outcome.rows.push({ name, kind, numbers: numbers(counts), verdict, faults: isQuiet ? [] : counts.faults });
+        const isExcused = claim?.reason !== undefined;
+        outcome.rows.push({ name, kind, numbers: numbers(counts), verdict, isExcused, faults: isQuiet ? [] : counts.faults });
         if (claim?.reason !== undefined) outcome.notes.push(`${name}: ${claim.reason}`);
         if (verdict !== 'later') outcome[verdict === '' ? 'good' : 'bad'] += 1;
         const sum = outcome.sums.get(kind) ?? { scenarios: 0, numbers: [0, 0, 0, 0] };
@@ -144,9 +147,17 @@ const title = ({ leg }) => {
     const [role, set] = leg.split('/');
     const other = set === '2026-07-28' ? '2025-11-25' : '2026-07-28';
     const subjects = {
-        server: 'Server', client: 'Client', gateway: 'Gateway in front of that server', across: `Gateway in front of a server of ${other} only`,
+        server: 'Server',
+        client: 'Client',
+        gateway: 'Gateway in front of that server',
+        across: `Gateway in front of a server of ${other} only`,
+        both: 'Gateway in front of a server of both eras',
+        pipe: 'Gateway in front of that server on a pipe',
+        'pipe-across': `Gateway in front of a server of ${other} only on a pipe`,
+        'pipe-both': 'Gateway in front of a server of both eras on a pipe',
     };
-    return `${subjects[role]}, ${set === 'all' ? 'everything the suite has' : set}`;
+    const sets = { all: 'everything the suite has', '0.1.16': 'everything that suite 0.1.16 has' };
+    return `${subjects[role]}, ${sets[set] ?? set}`;
 };
 
 function* markdown(outcomes) {
@@ -161,9 +172,17 @@ function* markdown(outcomes) {
         yield '';
         yield `### ${title(outcome)}`;
         yield '';
-        yield '| Scenario | | passed | failed | skipped | warnings | |';
-        yield '|---|---|---|---|---|---|---|';
-        for (const row of outcome.rows) {
+        // Of a leg that is held to what another one claims, what differs.
+        const rows = outcome.rows.filter((row) => outcome.sameAs === undefined || row.isExcused || row.verdict !== '');
+        if (outcome.sameAs !== undefined) {
+            yield `Every scenario as in "${title({ leg: outcome.sameAs })}"${rows.length > 0 ? ', except:' : '.'}`;
+            if (rows.length > 0) yield '';
+        }
+        if (rows.length > 0) {
+            yield '| Scenario | | passed | failed | skipped | warnings | |';
+            yield '|---|---|---|---|---|---|---|';
+        }
+        for (const row of rows) {
             yield `| ${row.name} | ${row.kind === 'suite' ? '' : row.kind} | ${row.numbers.join(' | ')} | ${row.verdict === 'later' ? 'not claimed yet' : row.verdict} |`;
         }
         for (const note of outcome.notes) {

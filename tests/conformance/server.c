@@ -766,12 +766,15 @@ static void add_tasks(bay_server *server)
     bay_tool_task(tool, BAY_TASK_BY_HANDLER);
 }
 
-/* --revision REVISION, where the first words are these: that one and no other. */
+/* --revision REVISION, where the first words are these: that one and no other. The tools that show
+ * the tasks extension need 2026-07-28: a server of an earlier revision alone has none of them. */
 int main(int argc, char **argv)
 {
     bay_server *server = bay_server_new("patchbay-conformance", bay_version());
+    bool has_tasks = true;
     if (argc > 2 && strcmp(argv[1], "--revision") == 0) {
         bay_server_revisions(server, argv[2], argv[2]);
+        has_tasks = strcmp(argv[2], "2026-07-28") >= 0;
         argv[2] = argv[0];
         argv += 2;
         argc -= 2;
@@ -782,7 +785,9 @@ int main(int argc, char **argv)
     add_resources(server);
     add_skill(server);
     add_prompts(server);
-    add_tasks(server);
+    if (has_tasks) {
+        add_tasks(server);
+    }
     add_changing(server);
     return bay_server_main(server, argc, argv);
 }
