@@ -64,6 +64,9 @@ typedef enum bay_setting {
     BAY_MAX_TASKS,           /* kept at one time; 10,000 */
     BAY_TASK_TTL_MS,         /* from its creation to its removal; 3,600,000 */
     BAY_TASK_POLL_MS,        /* what clients are told to wait between two looks; 1,000 */
+    BAY_MAX_REPLY_BYTES,     /* HTTP: of replies that clients have not read, of all servers of the
+                              * process; above it the connection that has read nothing for the
+                              * longest time ends; 24 MiB */
 } bay_setting;
 BAY_API void bay_server_set(bay_server *server, bay_setting setting, int64_t value);
 

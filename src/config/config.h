@@ -77,6 +77,7 @@ typedef struct config_limits {
     uint32_t head_fields;
     size_t body_bytes;
     size_t held_bytes; /* 0: no bound */
+    size_t reply_bytes;
     uint32_t connections;
     uint32_t connections_per_ip; /* 0: no bound of its own */
     uint32_t head_timeout_ms;

@@ -173,6 +173,7 @@ static bay_err open_http(worker *self)
                    .head_fields = limits->head_fields,
                    .body_bytes = limits->body_bytes,
                    .held_bytes = limits->held_bytes,
+                   .reply_bytes = limits->reply_bytes,
                    .connections = limits->connections,
                    .connections_per_ip = limits->connections_per_ip,
                    .head_timeout_ms = limits->head_timeout_ms,

@@ -18,7 +18,9 @@
  * - A request that is reset in the same read in which it came never reaches the handler.
  * - Nothing of nghttp2 is called for a session that an allocation has failed in.
  * - nghttp2 keeps to flow control; what a stream may not send yet waits in its own `out`, bounded
- *   as the queue of an HTTP/1.1 stream is, and all of a connection's by HTTP2_QUEUED_BYTES.
+ *   as the queue of an HTTP/1.1 stream is. While more than HTTP2_AHEAD_BYTES of a connection wait,
+ *   its requests stay in `ready`. A reply beyond HTTP2_QUEUED_BYTES ends its stream, unless the
+ * peer reads: then, as for all connections together, net/reply_account.h says who ends.
  * - A peer that is silent while streams are open is asked whether it is there (PING, after a third
  * of write_timeout_ms), and cut when it does not say so in time: a stream that is quiet for long
  *   neither outlives its peer nor looks dead to what stands between.
@@ -34,7 +36,9 @@
 
 enum {
     HTTP2_HIGH_BYTES = 128 * 1024,         /* with the socket, before more is taken of nghttp2 */
-    HTTP2_QUEUED_BYTES = 16 * 1024 * 1024, /* of all streams of a connection; beyond: streams end */
+    HTTP2_AHEAD_BYTES = 4 * 1024 * 1024,   /* queued of a connection: its requests wait … */
+    HTTP2_QUEUED_BYTES = 16 * 1024 * 1024, /* … and beyond this its streams end */
+    HTTP2_LARGE_BYTES = 16 * 1024,         /* of a reply that enters the account at once */
     HTTP2_WINDOW = 1024 * 1024,            /* what a peer may send ahead, of a connection … */
     HTTP2_STREAM_WINDOW = 256 * 1024,      /* … and of one stream */
     HTTP2_HEAD_TIMES = 4,          /* a head longer than so often its bound ends the connection */
@@ -103,6 +107,8 @@ typedef struct http2_connection {
     uint32_t spare_count;
     http2_fields fields;
     size_t queued;          /* of all streams */
+    uint64_t sent;          /* of their bytes, to the socket so far … */
+    uint64_t taken;         /* … and what the peer had of them at the last sweep */
     uint64_t head_end_ms;   /* 0: no head is on its way */
     uint64_t stall_end_ms;  /* 0: the socket's queue is empty */
     uint64_t window_end_ms; /* when floods are counted anew */
@@ -127,6 +133,8 @@ typedef struct http2_stream {
     buf out;
     size_t out_from;
     size_t head_bytes;    /* of the fields so far, as RFC 9113 section 6.5.2 counts them */
+    size_t moved;         /* of `out`, since the last sweep … */
+    uint64_t sent_at;     /* … and how much the connection had sent when it last did */
     uint64_t deadline_ms; /* of reading the body, or of sending; 0: none */
     uint64_t body_end_ms;
     const char *refusal; /* why the request is refused; NULL: it is not */
@@ -136,7 +144,6 @@ typedef struct http2_stream {
     bool is_whole;    /* the request */
     bool is_ended;    /* nothing is added to `out` any more */
     bool is_bare;     /* what is written is not sent: HEAD, 204, 304 */
-    bool has_moved;   /* since the last sweep */
     bool is_gone;     /* nghttp2 does not know it any more */
 } http2_stream;
 

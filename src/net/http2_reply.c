@@ -80,7 +80,9 @@ static void took_out(http2_stream *self, size_t len)
 {
     self->out_from += len;
     self->connection->http2->queued -= len;
-    self->has_moved = true;
+    self->connection->http2->sent += len;
+    self->sent_at = self->connection->http2->sent;
+    self->moved += len;
     if (queued_of(self) > 0) {
         return;
     }
@@ -196,8 +198,24 @@ static bool has_no_body(int status)
     return status == 204 || status == 304;
 }
 
+/* Room for exactly a large reply: a buffer that doubles would hold up to twice as much. */
+static bool reserve_large(buf *out, size_t bytes)
+{
+    char *at = out->cap < bytes ? mem_resize(out->at, bytes) : out->at;
+    if (at == NULL) {
+        out->err = BAY_NOMEM;
+        return false;
+    }
+    out->cap = out->cap < bytes ? bytes : out->cap;
+    out->at = at;
+    return true;
+}
+
 static bay_err queue(http2_stream *self, bay_str bytes)
 {
+    if (bytes.len > HTTP2_LARGE_BYTES && self->out.len == 0) {
+        (void)reserve_large(&self->out, bytes.len); /* the error sticks */
+    }
     buf_str(&self->out, bytes);
     if (self->out.err == BAY_OK) {
         self->connection->http2->queued += bytes.len;
@@ -217,11 +235,25 @@ static bay_err reply(http2_stream *self, int status, const http_field *fields, s
     return err;
 }
 
+/* Has the connection its fill of what waits already, and its peer does not read? */
+static bool is_beyond(const http2_stream *self, size_t bytes)
+{
+    size_t queued = self->connection->http2->queued;
+    http_backlog *backlog = self->connection->backlog;
+    return queued > 0 && (queued > HTTP2_QUEUED_BYTES || bytes > HTTP2_QUEUED_BYTES - queued) &&
+           (backlog == NULL || !reply_debt_is_read(self->connection->server->book, &backlog->debt,
+                                                   http2_now(self->connection->http2)));
+}
+
 void http2_reply(http_exchange *exchange, int status, const http_field *fields, size_t count,
                  bay_str body)
 {
     http2_stream *self = stream_of(exchange);
     if (!is_served(self) || self->state != HTTP_PENDING) {
+        return;
+    }
+    if (is_beyond(self, body.len)) {
+        http2_stream_reset(self, NGHTTP2_CANCEL);
         return;
     }
     bay_err err = reply(self, status, fields, count, body);
@@ -235,6 +267,9 @@ void http2_reply(http_exchange *exchange, int status, const http_field *fields, 
     self->is_ended = true;
     http2_stream_set_state(self, HTTP_REPLYING);
     write_later(self);
+    if (body.len > HTTP2_LARGE_BYTES) {
+        (void)connection_account(self->connection);
+    }
 }
 
 void http2_refuse(http2_stream *self, int status, const char *text)
@@ -297,15 +332,17 @@ bay_err http2_stream_write(http_exchange *exchange, bay_str bytes)
     }
     const http_server_limits *limits = &self->connection->server->options.limits;
     size_t before = queued_of(self);
-    size_t of_all = self->connection->http2->queued;
-    bool is_full = before > 0 &&
-                   (bytes.len > limits->stream_max_bytes ||
-                    before > limits->stream_max_bytes - bytes.len || of_all > HTTP2_QUEUED_BYTES);
+    bool is_full = (before > 0 && (bytes.len > limits->stream_max_bytes ||
+                                   before > limits->stream_max_bytes - bytes.len)) ||
+                   is_beyond(self, bytes.len);
     if (is_full || queue(self, bytes) != BAY_OK) {
         http2_stream_reset(self, is_full ? NGHTTP2_CANCEL : NGHTTP2_INTERNAL_ERROR);
         return BAY_CLOSED;
     }
     resume(self);
+    if (bytes.len > HTTP2_LARGE_BYTES && !connection_account(self->connection)) {
+        return BAY_CLOSED;
+    }
     if (queued_of(self) <= limits->stream_high_bytes) {
         return BAY_OK;
     }

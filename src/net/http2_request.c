@@ -3,6 +3,7 @@
  * and first, no fields of the connection, as many bytes as content-length says (a stream that
  * breaks these is reset). */
 #include "net/http2.h"
+#include "net/pace.h"
 #include "wire/chars.h"
 
 enum {
@@ -244,11 +245,13 @@ static void invite_body(http2_connection *http2, http2_stream *self)
                                  http2_fields_count(&http2->fields), NULL);
 }
 
-static void set_body_deadline(http2_stream *self)
+/* `bytes` more of the body have come. */
+static void set_body_deadline(http2_stream *self, size_t bytes)
 {
     uint64_t now = http2_now(self->connection->http2);
-    uint32_t between = limits_of(self)->body_timeout_ms;
-    self->deadline_ms = between > 0 ? now + between : self->body_end_ms;
+    uint32_t within = limits_of(self)->body_timeout_ms;
+    self->deadline_ms =
+        within > 0 ? pace_until(self->deadline_ms, now, within, bytes, 1) : self->body_end_ms;
     if (self->body_end_ms > 0 && self->body_end_ms < self->deadline_ms) {
         self->deadline_ms = self->body_end_ms;
     }
@@ -268,7 +271,7 @@ static void end_head(http2_connection *http2, http2_stream *self, bool is_whole)
     http2_stream_set_state(self, HTTP_BODY);
     uint32_t total = limits_of(self)->body_total_ms;
     self->body_end_ms = total > 0 ? http2_now(http2) + total : 0;
-    set_body_deadline(self);
+    set_body_deadline(self, 0);
 }
 
 /* --- the body -------------------------------------------------------------------------------- */
@@ -294,7 +297,7 @@ static void take_body(http2_stream *self, bay_str bytes)
     }
     http_memory_rebase(memory, before);
     http_memory_charge(server, memory);
-    set_body_deadline(self);
+    set_body_deadline(self, bytes.len);
 }
 
 int http2_on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *at,

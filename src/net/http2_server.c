@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "net/http2.h"
+#include "net/pace.h"
 
 enum {
     EARNED = 4,             /* frames that change nothing which one that does makes up for */
@@ -297,6 +298,12 @@ static void dispatch(http2_stream *stream)
     server->options.handler->request(server->options.user, exchange);
 }
 
+/* No new work for a peer that does not read the replies there are. */
+static bool has_room(const http2_connection *self)
+{
+    return self->queued <= HTTP2_AHEAD_BYTES;
+}
+
 /* One stream that something is due for; false: there is none. Any of this may end everything. */
 static bool serve_one(http2_connection *self)
 {
@@ -309,7 +316,7 @@ static bool serve_one(http2_connection *self)
         }
         return true;
     }
-    link = list_pop(&self->ready);
+    link = has_room(self) ? list_pop(&self->ready) : NULL;
     if (link != NULL) {
         dispatch(CONTAINER_OF(link, http2_stream, turn));
         return true;
@@ -385,10 +392,13 @@ void http2_turn(http_connection *connection)
             break;
         }
         write_out(self);
-        if (list_is_empty(&self->over) && list_is_empty(&self->thirsty)) {
+        bool is_served = list_is_empty(&self->over) && list_is_empty(&self->thirsty) &&
+                         (list_is_empty(&self->ready) || !has_room(self));
+        if (is_served || !connection_account(connection)) {
             break;
         }
     }
+    (void)connection_account(connection);
     if (is_live(self) && has_failed(self)) {
         close_with(self, self->code);
     } else if (is_live(self) && !self->is_blocked && !nghttp2_session_want_read(self->session) &&
@@ -573,6 +583,29 @@ void http2_end(http_connection *connection)
     }
 }
 
+size_t http2_queued_bytes(const http_connection *connection)
+{
+    return connection->http2->queued;
+}
+
+uint64_t http2_sent_bytes(const http_connection *connection)
+{
+    return connection->http2->sent;
+}
+
+/* nghttp2 is not called any more: the connection is not HTTP_SHARED from here on. */
+void http2_drop_queued(http_connection *connection)
+{
+    http2_connection *self = connection->http2;
+    LIST_EACH(link, &self->streams)
+    {
+        http2_stream *stream = CONTAINER_OF(link, http2_stream, link);
+        buf_fini(&stream->out);
+        stream->out_from = 0;
+    }
+    self->queued = 0;
+}
+
 void http2_free(http_connection *connection)
 {
     http2_connection *self = connection->http2;
@@ -622,23 +655,21 @@ void http2_drain(http_connection *connection)
 
 /* --- limits in time -------------------------------------------------------------------------- */
 
-/* True: a peer that takes nothing of what the socket has for it was cut. */
+/* True: a peer that takes too little of what the socket has for it was cut. */
 static bool sweep_socket(http2_connection *self, uint64_t now)
 {
     http_connection *connection = self->connection;
-    size_t queued = socket_queued_bytes(connection->socket);
-    uint64_t taken = connection->written > queued ? connection->written - queued : 0;
     uint32_t most = limits_of(self)->write_timeout_ms;
-    if (queued == 0 || most == 0) {
+    if (socket_queued_bytes(connection->socket) == 0 || most == 0) {
         self->stall_end_ms = 0;
-    } else if (self->stall_end_ms == 0 || taken > connection->taken) {
-        self->stall_end_ms = now + most;
-    } else if (now >= self->stall_end_ms) {
-        socket_abort(connection->socket);
-        return true;
+        return false;
     }
-    connection->taken = taken;
-    return false;
+    uint64_t moved = connection_moved(connection, connection->written, &connection->taken);
+    self->stall_end_ms = pace_until(self->stall_end_ms, now, most, moved, 1);
+    if (now >= self->stall_end_ms) {
+        socket_abort(connection->socket);
+    }
+    return now >= self->stall_end_ms;
 }
 
 /* Is anybody there? */
@@ -657,8 +688,27 @@ static void sweep_silence(http2_connection *self, uint64_t now)
     }
 }
 
-/* One stream: a body that does not come, a window that stays shut. */
-static void sweep_stream(http2_stream *stream, uint64_t now)
+/* An end waits for the window, too: nghttp2 sends it in a DATA frame, as it may be of no bytes. */
+static bool waits_for_peer(const http2_stream *stream)
+{
+    return stream->state == HTTP_REPLYING ||
+           (stream->state == HTTP_STREAMING && stream->out.len > stream->out_from);
+}
+
+/* What the peer has done for this stream. While its bytes are on their way, or others' before
+ * them, that is what the peer acknowledges of the connection, else how far it opens the window. */
+static uint64_t moved_for(const http2_stream *stream, uint64_t acknowledged)
+{
+    const http2_connection *self = stream->connection->http2;
+    bool is_on_its_way =
+        stream->sent_at > self->taken ||
+        nghttp2_session_get_stream_remote_window_size(self->session, stream->id) > 0;
+    return is_on_its_way ? acknowledged : stream->moved;
+}
+
+/* One stream: a body that does not come, a window that stays shut. `sharers`: streams that wait. */
+static void sweep_stream(http2_stream *stream, uint64_t now, uint64_t acknowledged,
+                         uint32_t sharers)
 {
     http2_connection *self = stream->connection->http2;
     uint32_t most = limits_of(self)->write_timeout_ms;
@@ -670,18 +720,31 @@ static void sweep_stream(http2_stream *stream, uint64_t now)
     if (stream->state != HTTP_STREAMING && stream->state != HTTP_REPLYING) {
         return;
     }
-    /* An end waits for the window, too: nghttp2 sends it in a DATA frame, as it may be of no bytes.
-     */
-    bool is_waiting =
-        most > 0 && (stream->out.len > stream->out_from || stream->state == HTTP_REPLYING);
-    if (!is_waiting) {
+    if (!waits_for_peer(stream) || most == 0) {
         stream->deadline_ms = 0;
-    } else if (stream->deadline_ms == 0 || stream->has_moved) {
-        stream->deadline_ms = now + most;
-    } else if (now >= stream->deadline_ms) {
-        http2_stream_reset(stream, NGHTTP2_CANCEL);
+    } else {
+        stream->deadline_ms =
+            pace_until(stream->deadline_ms, now, most, moved_for(stream, acknowledged), sharers);
+        if (now >= stream->deadline_ms) {
+            http2_stream_reset(stream, NGHTTP2_CANCEL);
+        }
     }
-    stream->has_moved = false;
+    stream->moved = 0;
+}
+
+static void sweep_streams(http2_connection *self, uint64_t now)
+{
+    uint32_t waiting = 0;
+    LIST_EACH(link, &self->streams)
+    {
+        waiting += waits_for_peer(CONTAINER_OF(link, http2_stream, link)) ? 1 : 0;
+    }
+    uint64_t acknowledged =
+        waiting > 0 ? connection_moved(self->connection, self->sent, &self->taken) : 0;
+    LIST_EACH(link, &self->streams)
+    {
+        sweep_stream(CONTAINER_OF(link, http2_stream, link), now, acknowledged, waiting);
+    }
 }
 
 void http2_sweep(http_connection *connection, uint64_t now)
@@ -708,10 +771,8 @@ void http2_sweep(http_connection *connection, uint64_t now)
         http2_fields_fini(&self->fields);
         http2_fields_init(&self->fields);
     }
-    LIST_EACH(link, &self->streams)
-    {
-        sweep_stream(CONTAINER_OF(link, http2_stream, link), now);
-    }
+    sweep_streams(self, now);
+    (void)connection_account(connection);
     if (self->is_failing) {
         turn_later(self);
     }

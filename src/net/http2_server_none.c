@@ -48,6 +48,23 @@ void http2_free(http_connection *connection)
     CHECK(connection->http2 == NULL);
 }
 
+size_t http2_queued_bytes(const http_connection *connection)
+{
+    CHECK(connection == NULL);
+    return 0;
+}
+
+uint64_t http2_sent_bytes(const http_connection *connection)
+{
+    CHECK(connection == NULL);
+    return 0;
+}
+
+void http2_drop_queued(http_connection *connection)
+{
+    CHECK(connection == NULL);
+}
+
 http_connection *http2_exchange_connection(const http_exchange *exchange)
 {
     CHECK(exchange == NULL);

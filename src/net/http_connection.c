@@ -3,6 +3,7 @@
  * stand in http_internal.h. */
 #include "base/mem.h"
 #include "net/http_internal.h"
+#include "net/pace.h"
 
 enum { LINGER_MS = 3000, CORK_KEPT = 32 * 1024 };
 
@@ -88,6 +89,7 @@ void connection_let_go(http_connection *self)
     server_forget(self);
     give_cork(self);
     buf_fini(&self->held);
+    connection_free_backlog(self);
     if (self->exchange.outcome == HTTP_UNDECIDED) {
         self->exchange.outcome = HTTP_CUT;
     }
@@ -219,11 +221,12 @@ void http_memory_rebase(http_memory *memory, const char *from)
     }
 }
 
-static void set_body_deadline(http_connection *self)
+/* `bytes` more of the body have come. */
+static void set_body_deadline(http_connection *self, size_t bytes)
 {
-    uint64_t now = now_ms(self);
-    uint32_t between = limits_of(self)->body_timeout_ms;
-    self->deadline_ms = between > 0 ? now + between : self->body_end_ms;
+    uint32_t within = limits_of(self)->body_timeout_ms;
+    self->deadline_ms = within > 0 ? pace_until(self->deadline_ms, now_ms(self), within, bytes, 1)
+                                   : self->body_end_ms;
     if (self->body_end_ms > 0 && self->body_end_ms < self->deadline_ms) {
         self->deadline_ms = self->body_end_ms;
     }
@@ -267,6 +270,7 @@ static size_t read_body(http_connection *self, bay_str bytes)
 {
     http_memory *memory = self->exchange.memory;
     size_t used = 0;
+    size_t before = memory->input.len;
     for (;;) {
         size_t consumed = 0;
         bay_str data = {NULL, 0};
@@ -286,7 +290,7 @@ static size_t read_body(http_connection *self, bay_str bytes)
         if (event == HTTP1_BODY_END) {
             dispatch(self);
         } else {
-            set_body_deadline(self);
+            set_body_deadline(self, memory->input.len - before);
         }
         return used;
     }
@@ -297,7 +301,8 @@ static void expect_body(http_connection *self)
     connection_set_state(self, HTTP_BODY);
     uint32_t total = limits_of(self)->body_total_ms;
     self->body_end_ms = total > 0 ? now_ms(self) + total : 0;
-    set_body_deadline(self);
+    self->deadline_ms = 0;
+    set_body_deadline(self, 0);
 }
 
 static void invite_body(http_connection *self)
@@ -507,21 +512,37 @@ static void on_eof(void *user)
     server_leave(server);
 }
 
+/* The socket has its fill at most of what the stream has written. */
+static void say_drained(http_connection *self)
+{
+    http_server *server = self->server;
+    if (self->exchange.wants_drained) {
+        self->exchange.wants_drained = false;
+        if (server->options.handler->drained != NULL) {
+            server->options.handler->drained(server->options.user, &self->exchange);
+        }
+    }
+}
+
 static void on_drained(void *user)
 {
     http_connection *self = user;
     http_server *server = self->server;
     http_exchange *exchange = &self->exchange;
     server_enter(server);
-    if (self->state == HTTP_REPLYING && exchange->outcome == HTTP_UNDECIDED) {
+    bay_err err = connection_send_rest(self);
+    if (err == BAY_CLOSED || !connection_account(self)) {
+        server_leave(server);
+        return;
+    }
+    if (self->state == HTTP_REPLYING && exchange->outcome == HTTP_UNDECIDED && err == BAY_OK) {
         exchange->outcome = HTTP_COMPLETE;
         settle(self);
         feed_held(self);
-    } else if (self->state == HTTP_STREAMING && exchange->wants_drained) {
-        exchange->wants_drained = false;
-        if (server->options.handler->drained != NULL) {
-            server->options.handler->drained(server->options.user, exchange);
-        }
+    } else if (self->state == HTTP_STREAMING && connection_rest_bytes(self) == 0) {
+        const http_server_limits *limits = limits_of(self);
+        socket_set_limits(self->socket, limits->stream_high_bytes, limits->stream_max_bytes);
+        say_drained(self);
     }
     server_leave(server);
 }
@@ -585,21 +606,22 @@ http_connection *connection_new(http_server *server, http_listener *listener, ne
 
 /* --- limits in time -------------------------------------------------------------------------- */
 
-/* A peer that takes none of our bytes for too long is cut. */
+/* A peer that takes too little of our bytes is cut. */
 static void sweep_writing(http_connection *self, uint64_t now)
 {
-    size_t queued = socket_queued_bytes(self->socket);
-    uint64_t taken = self->written > queued ? self->written - queued : 0;
+    size_t waiting = connection_rest_bytes(self) + socket_queued_bytes(self->socket);
     uint32_t most = limits_of(self)->write_timeout_ms;
-    if (queued == 0 || most == 0) {
+    if (waiting == 0 || most == 0) {
         self->deadline_ms = 0;
-    } else if (self->deadline_ms == 0 || taken > self->taken) {
-        self->deadline_ms = now + most;
-    } else if (now >= self->deadline_ms) {
-        socket_abort(self->socket);
-        return;
+    } else {
+        uint64_t moved = connection_moved(self, self->written, &self->taken);
+        self->deadline_ms = pace_until(self->deadline_ms, now, most, moved, 1);
+        if (now >= self->deadline_ms) {
+            socket_abort(self->socket);
+            return;
+        }
     }
-    self->taken = taken;
+    (void)connection_account(self);
 }
 
 /* Timers run before what came is read, and after a long turn both are due: a request that is here

@@ -178,21 +178,6 @@ static bool has_no_body(int status)
 
 /* --- whole replies --------------------------------------------------------------------------- */
 
-/* Hands spans to the socket. BAY_CLOSED stands for everything after which the connection is lost;
- * the socket's own `closed` then ends the exchange. */
-static bay_err send_spans(http_connection *connection, const bay_str *spans, size_t count)
-{
-    bay_err err = socket_write(connection->socket, spans, count);
-    if (err != BAY_OK && err != BAY_AGAIN) {
-        socket_abort(connection->socket);
-        return BAY_CLOSED;
-    }
-    for (size_t i = 0; i < count; i++) {
-        connection->written += spans[i].len;
-    }
-    return err;
-}
-
 /* The last bytes of the reply are handed over. */
 static void finish(http_connection *connection, bay_err err)
 {
@@ -202,6 +187,8 @@ static void finish(http_connection *connection, bay_err err)
         connection_settle_later(connection);
     } else if (err == BAY_CLOSED) {
         connection->exchange.outcome = HTTP_CUT;
+    } else {
+        (void)connection_account(connection);
     }
 }
 
@@ -234,7 +221,7 @@ void http_exchange_reply(http_exchange *self, int status, const http_field *fiel
         is_bare = true;
     }
     bay_str spans[2] = {buf_view(head), body};
-    finish(connection, send_spans(connection, spans, is_bare ? 1 : 2));
+    finish(connection, connection_send(connection, spans, is_bare ? 1 : 2));
 }
 
 /* --- streams --------------------------------------------------------------------------------- */
@@ -291,7 +278,9 @@ void exchange_flush(http_exchange *self)
         return;
     }
     bay_str bytes = buf_view(&connection->cork);
-    (void)send_spans(connection, &bytes, 1);
+    if (connection_send(connection, &bytes, 1) == BAY_AGAIN) {
+        (void)connection_account(connection);
+    }
     buf_clear(&connection->cork);
 }
 
@@ -299,6 +288,33 @@ void exchange_flush(http_exchange *self)
 static bool is_corked(http_connection *connection, size_t len)
 {
     return connection->cork.len > 0 && connection->cork.len + len <= CORK_BYTES;
+}
+
+static size_t waiting_bytes(const http_connection *connection)
+{
+    return connection_rest_bytes(connection) + socket_queued_bytes(connection->socket);
+}
+
+/* One write of any size while nothing waits, else up to the maximum. */
+static bool has_room(const http_connection *connection, size_t bytes)
+{
+    size_t most = connection->server->options.limits.stream_max_bytes;
+    size_t waiting = waiting_bytes(connection);
+    return waiting == 0 || (waiting <= most && bytes <= most - waiting);
+}
+
+/* Something of the stream waits: more may come until it is too much. */
+static bay_err slow_down(http_exchange *self)
+{
+    http_connection *connection = exchange_connection(self);
+    if (!connection_account(connection)) {
+        return BAY_CLOSED;
+    }
+    if (waiting_bytes(connection) <= connection->server->options.limits.stream_high_bytes) {
+        return BAY_OK;
+    }
+    self->wants_drained = true;
+    return BAY_AGAIN;
 }
 
 bay_err http_stream_write(http_exchange *self, bay_str bytes)
@@ -331,10 +347,13 @@ bay_err http_stream_write(http_exchange *self, bay_str bytes)
         return BAY_OK;
     }
     spans[0] = buf_view(&connection->cork);
-    bay_err err = send_spans(connection, spans, 4);
+    if (!has_room(connection, bytes.len)) {
+        socket_abort(connection->socket);
+        return BAY_CLOSED;
+    }
+    bay_err err = connection_send(connection, spans, 4);
     buf_clear(&connection->cork);
-    self->wants_drained = self->wants_drained || err == BAY_AGAIN;
-    return err;
+    return err == BAY_AGAIN ? slow_down(self) : err;
 }
 
 void http_stream_end_with(http_exchange *self, const http_field *trailers, size_t count)
@@ -357,15 +376,14 @@ void http_stream_end(http_exchange *self)
         return;
     }
     /* From here `drained` has to mean: all of it is with the kernel. */
-    socket_set_limits(connection->socket, 1, connection->server->options.limits.stream_max_bytes);
+    socket_set_limits(connection->socket, 1, UINT32_MAX);
     bool has_end = self->is_chunked && !self->is_head_method;
     bay_str spans[2] = {buf_view(&connection->cork),
                         {HTTP1_LAST_CHUNK, has_end ? sizeof(HTTP1_LAST_CHUNK) - 1 : 0}};
     bay_err err = BAY_OK;
     if (spans[0].len + spans[1].len > 0) {
-        err = send_spans(connection, spans, 2);
-    }
-    if (err == BAY_OK && socket_queued_bytes(connection->socket) > 0) {
+        err = connection_send(connection, spans, 2);
+    } else if (waiting_bytes(connection) > 0) {
         err = BAY_AGAIN;
     }
     buf_clear(&connection->cork);

@@ -28,13 +28,15 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "net/http_server.h"
+#include "net/reply_account.h"
 #include "net/socket.h"
 #include "wire/http1.h"
 
 enum {
     HTTP_LISTENERS_MAX = 16,
     DRAIN_LINGER_MS = 100, /* while draining: a request on its way meets no closed connection */
-    HTTP_DATE_LINE = 37    /* "Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n" */
+    HTTP_PIECE_BYTES = 256 * 1024, /* of a reply that the socket gets at once */
+    HTTP_DATE_LINE = 37            /* "Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n" */
 };
 
 typedef enum http_state {
@@ -89,6 +91,14 @@ typedef struct http_address {
     uint32_t connections;
 } http_address;
 
+/* What a connection's peer has not read; only while there is something (http_backlog.c). */
+typedef struct http_backlog {
+    reply_debt debt;
+    struct http_connection *connection;
+    buf rest; /* HTTP/1.1: of a reply or stream, behind what the socket has */
+    size_t from;
+} http_backlog;
+
 typedef struct http_connection {
     list_link link;
     http_server *server;
@@ -100,10 +110,11 @@ typedef struct http_connection {
     buf cork; /* the start of a stream, until the end of the turn */
     loop_task task;
     struct http2_connection *http2; /* NULL: HTTP/1.1 */
+    http_backlog *backlog;          /* NULL: its peer has all that there is for it */
     uint64_t deadline_ms;           /* of the state; 0: none */
     uint64_t body_end_ms;
     uint64_t written; /* all bytes handed to the socket … */
-    uint64_t taken;   /* … and what the kernel had of them when it last took some */
+    uint64_t taken;   /* … and what the peer had of them at the last sweep */
     http_state state;
     bool keep_alive;
     bool is_counted;
@@ -120,6 +131,7 @@ struct http_server {
     size_t listener_count;
     list connections;
     list dead;
+    reply_book *book;
     map addresses;
     uint16_t port;
     size_t held_bytes;
@@ -174,6 +186,23 @@ void http_memory_charge(http_server *server, http_memory *memory);
 /* The exchange's end will be noticed at the end of the turn, or when `request` returns. */
 void connection_settle_later(http_connection *self);
 
+/* http_backlog.c */
+extern const reply_book_ops connection_debts;
+/* Hands up to four spans to the socket, in pieces; the rest is kept, and no limit asked. BAY_OK:
+ * nothing waits; BAY_AGAIN: something does; BAY_CLOSED: the connection is lost, its socket's
+ * `closed` ends the exchange. connection_account is due afterwards, unless it was BAY_OK. */
+bay_err connection_send(http_connection *self, const bay_str *spans, size_t count);
+/* The next pieces, once the socket has drained. The same results. */
+bay_err connection_send_rest(http_connection *self);
+size_t connection_rest_bytes(const http_connection *self);
+/* Enters what waits for the peer in the account of the process, which may end this connection or
+ * others. False: this one is ending. */
+bool connection_account(http_connection *self);
+void connection_free_backlog(http_connection *self);
+/* Of `sent` bytes that were handed to the socket so far, what its peer has acknowledged since
+ * `taken` was noted; notes it anew. */
+uint64_t connection_moved(const http_connection *self, uint64_t sent, uint64_t *taken);
+
 /* http_exchange.c */
 http_connection *exchange_connection(const http_exchange *self);
 void exchange_release_memory(http_exchange *self);
@@ -197,6 +226,9 @@ void http2_warn(http_connection *connection);  /* a drain begins */
 void http2_drain(http_connection *connection); /* no new streams */
 void http2_end(http_connection *connection);   /* every `closed` that is left */
 void http2_free(http_connection *connection);
+size_t http2_queued_bytes(const http_connection *connection); /* of all its streams */
+uint64_t http2_sent_bytes(const http_connection *connection); /* of them, to the socket so far */
+void http2_drop_queued(http_connection *connection);          /* it is ending */
 http_connection *http2_exchange_connection(const http_exchange *exchange);
 void http2_reply(http_exchange *exchange, int status, const http_field *fields, size_t count,
                  bay_str body);

@@ -32,6 +32,7 @@ const http_server_limits http_server_default_limits = {
     .write_timeout_ms = 60000,
     .stream_high_bytes = 256 * 1024,
     .stream_max_bytes = 4 * 1024 * 1024,
+    .reply_bytes = 24 * 1024 * 1024,
     .streams = 100,
     .resets = 200,
     .control_frames = 1000,
@@ -182,6 +183,7 @@ static void destroy(http_server *self)
     buf_fini(&self->head);
     buf_fini(&self->spare_cork);
     map_fini(&self->addresses);
+    reply_book_free(self->book);
     mem_free(self);
 }
 
@@ -352,9 +354,12 @@ static uint32_t or_default(uint32_t value, uint32_t otherwise)
 }
 
 /* Whoever fills in bounds by hand knows those of HTTP/1.1. */
-static void http2_limits(http_server_limits *limits)
+static void later_limits(http_server_limits *limits)
 {
     const http_server_limits *usual = &http_server_default_limits;
+    if (limits->reply_bytes == 0) {
+        limits->reply_bytes = usual->reply_bytes;
+    }
     limits->streams = or_default(limits->streams, usual->streams);
     limits->resets = or_default(limits->resets, usual->resets);
     limits->control_frames = or_default(limits->control_frames, usual->control_frames);
@@ -374,7 +379,13 @@ bay_err http_server_new(loop *runs_on, const http_server_options *options, http_
     }
     self->loop = runs_on;
     self->options = *options;
-    http2_limits(&self->options.limits);
+    later_limits(&self->options.limits);
+    bay_err err =
+        reply_book_new(runs_on, self->options.limits.reply_bytes, &connection_debts, &self->book);
+    if (err != BAY_OK) {
+        mem_free(self);
+        return err;
+    }
     self->limits = http1_default_limits;
     self->limits.head_bytes = limits->head_bytes;
     self->limits.fields = limits->head_fields;

@@ -40,12 +40,14 @@ typedef struct http_server_limits {
     uint32_t connections; /* 10,000 per listener */
     uint32_t connections_per_ip; /* 0: no bound of its own */
     uint32_t head_timeout_ms;    /* 10,000: from first byte to end of head */
-    uint32_t body_timeout_ms;    /* 30,000: between two reads of the body … */
+    uint32_t body_timeout_ms;    /* 30,000: a body slower than net/pace.h asks for … */
     uint32_t body_total_ms;      /* 300,000: … and for the whole of it */
     uint32_t idle_timeout_ms;    /* 75,000: keep-alive connection without a request */
-    uint32_t write_timeout_ms;   /* 60,000: a peer that reads nothing while we have bytes for it */
+    uint32_t write_timeout_ms;   /* 60,000: a peer that reads more slowly what we have for it */
     size_t stream_high_bytes;    /* 256 KiB queued on a stream: BAY_AGAIN */
     size_t stream_max_bytes;     /* 4 MiB queued: the connection is closed (HTTP/2: the stream) */
+    size_t reply_bytes;          /* 24 MiB of replies that wait for peers, of all servers of the
+                                  * process: whoever has read nothing for longest ends; 0: this */
     /* HTTP/2: of one connection. */
     uint32_t streams;         /* 100 at one time; further ones are refused */
     uint32_t resets;          /* 200 streams that the peer ended early, … */

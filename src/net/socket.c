@@ -523,6 +523,15 @@ bool socket_has_unread(const net_socket *self)
            ioctl(fd, FIONREAD, &bytes) == 0 && bytes > 0;
 }
 
+size_t socket_unacknowledged_bytes(const net_socket *self)
+{
+    uv_os_fd_t fd;
+    int bytes = 0;
+    bool is_told = uv_fileno((const uv_handle_t *)&self->tcp, &fd) == 0 &&
+                   ioctl(fd, TIOCOUTQ, &bytes) == 0 && bytes > 0;
+    return is_told ? (size_t)bytes : 0;
+}
+
 bool socket_is_http2(const net_socket *self)
 {
     return self->tls != NULL && socket_tls_is_http2(self);

@@ -118,6 +118,10 @@ void socket_gather(net_socket *self);
 
 /* Bytes the kernel has not taken yet (ciphertext under TLS); shrinks as the peer reads. */
 size_t socket_queued_bytes(const net_socket *self);
+/* Bytes that the kernel has taken and the peer's has not acknowledged yet: these and the queued
+ * ones shrink steadily as the peer reads, while the queue waits for the kernel to have room for
+ * much. A system call. 0 where the kernel does not say. */
+size_t socket_unacknowledged_bytes(const net_socket *self);
 
 /* --- ending ---------------------------------------------------------------------------------- */
 

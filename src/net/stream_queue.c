@@ -37,6 +37,7 @@ void stream_queue_set_limits(stream_queue *self, size_t high_bytes, size_t max_b
     size_t max = max_bytes == 0 ? DEFAULT_MAX_BYTES : max_bytes;
     self->high_bytes = high > UINT32_MAX ? UINT32_MAX : (uint32_t)high;
     self->max_bytes = max > UINT32_MAX ? UINT32_MAX : (uint32_t)max;
+    self->is_above_high = self->is_above_high || stream_queue_bytes(self) > self->high_bytes;
 }
 
 static bool has_gathered(const stream_queue *self)

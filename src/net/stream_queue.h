@@ -52,7 +52,7 @@ typedef struct stream_queue {
     void (*landed)(struct stream_queue *self, int status);
     uint32_t high_bytes;
     uint32_t max_bytes;
-    bool is_above_high; /* since a write said BAY_AGAIN */
+    bool is_above_high; /* since a write said BAY_AGAIN, or the mark fell below what waits */
     bool is_broken;
 } stream_queue;
 

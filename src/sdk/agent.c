@@ -146,6 +146,7 @@ static const setting_row rows[] = {
     [BAY_AGENT_MAX_CONNECTIONS] = {"BAY_AGENT_MAX_CONNECTIONS", 10000, 1, 1000000},
     [BAY_AGENT_KEEP_ALIVE_MS] = {"BAY_AGENT_KEEP_ALIVE_MS", 15000, 10, A_DAY_MS},
     [BAY_AGENT_CARD_MAX_AGE_S] = {"BAY_AGENT_CARD_MAX_AGE_S", 300, 1, 31536000},
+    [BAY_AGENT_MAX_REPLY_BYTES] = {"BAY_AGENT_MAX_REPLY_BYTES", 24 << 20, 1024, INT64_C(1) << 40},
 };
 _Static_assert(ARRAY_LEN(rows) <= AGENT_SETTINGS, "agent_parts.h has the room");
 

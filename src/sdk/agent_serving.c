@@ -472,6 +472,7 @@ static bay_err door_open(door *self, agent_serving *of, bool is_loopback)
     };
     http.limits.body_bytes = sdk_agent_setting(agent, BAY_AGENT_MAX_BODY_BYTES);
     http.limits.connections = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_MAX_CONNECTIONS);
+    http.limits.reply_bytes = sdk_agent_setting(agent, BAY_AGENT_MAX_REPLY_BYTES);
     err = http_server_new(of->loop, &http, &self->http);
     if (err != BAY_OK) {
         door_free(self);

@@ -308,6 +308,7 @@ static bay_err door_open(door *self, serving *of, bool is_loopback)
     };
     http.limits.body_bytes = sdk_server_setting(of->server, BAY_MAX_BODY_BYTES);
     http.limits.connections = (uint32_t)sdk_server_setting(of->server, BAY_MAX_CONNECTIONS);
+    http.limits.reply_bytes = sdk_server_setting(of->server, BAY_MAX_REPLY_BYTES);
     err = http_server_new(of->loop, &http, &self->http);
     if (err != BAY_OK) {
         door_free(self);
