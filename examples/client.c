@@ -20,7 +20,8 @@ int main(int argc, char **argv)
     int status = 1;
     if (bay_client_call(client, tool, arguments, &reply, &diag) == BAY_OK) {
         for (size_t i = 0; i < bay_reply_count(reply); i++) {
-            printf("%.*s\n", BAY_STR(bay_reply_text(reply, i)));
+            bay_print(stdout, bay_reply_text(reply, i)); /* harmless on a terminal */
+            putchar('\n');
         }
         status = bay_reply_is_error(reply) ? 2 : 0; /* the tool itself says that it failed */
         bay_reply_free(reply);

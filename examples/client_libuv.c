@@ -56,7 +56,8 @@ static void answered(bay_request *request, bay_reply *reply, const bay_diag *dia
     program *self = user;
     (void)request;
     if (reply != NULL && diag->code == BAY_OK) {
-        printf("%.*s\n", BAY_STR(bay_reply_text(reply, 0)));
+        bay_print(stdout, bay_reply_text(reply, 0));
+        putchar('\n');
     } else {
         fprintf(stderr, "%s\n", diag->text);
         self->status = 1;

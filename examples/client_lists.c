@@ -30,11 +30,16 @@ static void show(bay_client *client, int which)
     }
     printf("%zu %s\n", bay_list_count(list), kinds[which].name);
     for (size_t i = 0; i < bay_list_count(list); i++) {
-        printf("  %.*s  %.*s\n", BAY_STR(bay_list_name(list, i)),
-               BAY_STR(bay_list_description(list, i)));
+        printf("  ");
+        bay_print(stdout, bay_list_name(list, i));
+        printf("  ");
+        bay_print(stdout, bay_list_description(list, i));
+        putchar('\n');
     }
     for (size_t i = 0; i < bay_list_rejected_count(list); i++) {
-        printf("  left out: %.*s\n", BAY_STR(bay_list_rejected(list, i)));
+        printf("  left out: ");
+        bay_print(stdout, bay_list_rejected(list, i));
+        putchar('\n');
     }
     bay_list_free(list);
 }
@@ -62,8 +67,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", diag.text);
         return 1;
     }
-    printf("%.*s, %.*s\n", BAY_STR(bay_client_server_info(client)),
-           BAY_STR(bay_client_revision(client)));
+    bay_print(stdout, bay_client_server_info(client));
+    printf(", %.*s\n", BAY_STR(bay_client_revision(client)));
     for (long rest = argc > 2 ? strtol(argv[2], NULL, 10) : 0; rest >= 0; rest--) {
         for (int i = 0; i < 5; i++) {
             if ((news & kinds[i].kind) != 0) {

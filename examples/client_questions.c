@@ -11,13 +11,11 @@ static void fill_in(bay_question *question, void *user)
     char line[256];
     bay_diag diag;
     (void)user;
-    printf("%.*s\n", BAY_STR(bay_question_message(question)));
-    if (bay_question_url(question).len > 0) {
-        printf("Please visit %.*s\n", BAY_STR(bay_question_url(question)));
-    } else {
-        printf("Fields: %.*s\n", BAY_STR(bay_question_schema(question)));
-    }
-    printf("An object, an empty line for the defaults, or \"no\": ");
+    bool is_page = bay_question_url(question).len > 0;
+    bay_print(stdout, bay_question_message(question)); /* a peer's words, before a person's eyes */
+    printf(is_page ? "\nPlease visit " : "\nFields: ");
+    bay_print(stdout, is_page ? bay_question_url(question) : bay_question_schema(question));
+    printf("\nAn object, an empty line for the defaults, or \"no\": ");
     fflush(stdout);
     if (fgets(line, sizeof(line), stdin) == NULL) {
         bay_question_cancel(question);
@@ -62,7 +60,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", diag.text);
     }
     for (size_t i = 0; i < bay_reply_count(reply); i++) {
-        printf("%.*s\n", BAY_STR(bay_reply_text(reply, i)));
+        bay_print(stdout, bay_reply_text(reply, i));
+        putchar('\n');
     }
     bool is_bad = err != BAY_OK || bay_reply_is_error(reply);
     bay_reply_free(reply);

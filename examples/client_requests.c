@@ -11,7 +11,9 @@ static void progressed(bay_request *request, double progress, double total, bay_
                        void *user)
 {
     (void)request;
-    printf("%s: %g of %g %.*s\n", (const char *)user, progress, total, BAY_STR(message));
+    printf("%s: %g of %g ", (const char *)user, progress, total);
+    bay_print(stdout, message);
+    putchar('\n');
 }
 
 static void done(bay_request *request, bay_reply *reply, const bay_diag *diag, void *user)
@@ -21,7 +23,9 @@ static void done(bay_request *request, bay_reply *reply, const bay_diag *diag, v
     if (reply == NULL) {
         printf("%s: %s\n", (const char *)user, diag->text);
     } else {
-        printf("%s: %.*s\n", (const char *)user, BAY_STR(bay_reply_text(reply, 0)));
+        printf("%s: ", (const char *)user);
+        bay_print(stdout, bay_reply_text(reply, 0));
+        putchar('\n');
     }
     bay_reply_free(reply);
 }

@@ -23,13 +23,17 @@ int main(int argc, char **argv)
         return 1;
     }
     if (bay_reply_task_state(reply) == BAY_TASK_NONE) {
-        printf("No task: %.*s\n", BAY_STR(bay_reply_text(reply, 0)));
+        printf("No task: ");
+        bay_print(stdout, bay_reply_text(reply, 0));
+        putchar('\n');
         bay_reply_free(reply);
         bay_client_close(client);
         return 0;
     }
     snprintf(id, sizeof(id), "%.*s", BAY_STR(bay_reply_task(reply)));
-    printf("Task %s\n", id);
+    printf("Task ");
+    bay_print(stdout, bay_reply_task(reply));
+    putchar('\n');
     bay_reply_free(reply);
     bay_client_close(client);
 
@@ -38,7 +42,8 @@ int main(int argc, char **argv)
         err = bay_client_task_wait(client, id, &reply, &diag);
     }
     if (err == BAY_OK) {
-        printf("%.*s\n", BAY_STR(bay_reply_text(reply, 0)));
+        bay_print(stdout, bay_reply_text(reply, 0));
+        putchar('\n');
         bay_reply_free(reply);
     } else {
         fprintf(stderr, "%s\n", diag.text);

@@ -23,6 +23,13 @@ static bool has_skill(const bay_caller *caller, const char *wanted)
     return false;
 }
 
+/* An agent's words on a terminal: bay_print keeps them from driving it. */
+static void say_name(const bay_caller *caller)
+{
+    fprintf(stderr, "orchestrator: ");
+    bay_print(stderr, bay_caller_name(caller));
+}
+
 /* The first agent with that skill; NULL: there is none. One that is not there is no reason to stop.
  */
 static bay_caller *find_agent(char **agents, const char *skill)
@@ -33,12 +40,13 @@ static bay_caller *find_agent(char **agents, const char *skill)
         if (bay_caller_connect(*agents, NULL, &caller, &diag) != BAY_OK) {
             fprintf(stderr, "orchestrator: %s\n", diag.text);
         } else if (has_skill(caller, skill)) {
-            fprintf(stderr, "orchestrator: %.*s does it, by %.*s %.*s\n",
-                    BAY_STR(bay_caller_name(caller)), BAY_STR(bay_caller_binding(caller)),
+            say_name(caller);
+            fprintf(stderr, " does it, by %.*s %.*s\n", BAY_STR(bay_caller_binding(caller)),
                     BAY_STR(bay_caller_version(caller)));
             return caller;
         } else {
-            fprintf(stderr, "orchestrator: %.*s cannot do it\n", BAY_STR(bay_caller_name(caller)));
+            say_name(caller);
+            fprintf(stderr, " cannot do it\n");
             bay_caller_close(caller);
         }
     }
@@ -52,11 +60,12 @@ static void follow(const bay_response *event, void *user)
     (void)user;
     if (bay_response_kind_of(event) == BAY_RESPONSE_ARTIFACT) {
         bay_str chunk = bay_message_text(bay_response_artifact(event, 0));
-        printf("%.*s", BAY_STR(chunk));
+        bay_print(stdout, chunk);
         fflush(stdout);
     } else if (bay_response_kind_of(event) == BAY_RESPONSE_STATUS) {
-        fprintf(stderr, "orchestrator: %s: %.*s\n", bay_state_text(bay_response_state(event)),
-                BAY_STR(bay_response_text(event)));
+        fprintf(stderr, "orchestrator: %s: ", bay_state_text(bay_response_state(event)));
+        bay_print(stderr, bay_response_text(event));
+        fputc('\n', stderr);
     }
 }
 

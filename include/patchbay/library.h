@@ -8,6 +8,8 @@
 
 #include <patchbay/types.h>
 
+#include <stdio.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -36,8 +38,9 @@ typedef enum bay_log_level {
     BAY_LOG_DEBUG,
 } bay_log_level;
 
-/* One line of the log. `text` ends in NUL, has at most 1,023 bytes, no control characters and no
- * secrets. Called from whatever thread has something to say; must not call the object it is of. */
+/* One line of the log. `text` ends in NUL, has at most 1,023 bytes and no secrets; what a terminal
+ * would obey or a reader would not see is in it as bay_print shows it. So is `component`. Called
+ * from whatever thread has something to say; must not call the object it is of. */
 typedef void (*bay_log_sink)(void *user, bay_log_level level, const char *component,
                              const char *text);
 
@@ -46,6 +49,14 @@ typedef void (*bay_log_sink)(void *user, bay_log_level level, const char *compon
  * `user` stays the caller's. Errors: none. Units: none. Threads: before objects are made.
  * Source: none. */
 BAY_API void bay_set_log(bay_log_sink sink, void *user, bay_log_level most_verbose);
+
+/* Writes text of a peer (an answer, a question, a name, a description) for a person. If `to` is a
+ * terminal, then characters that a terminal obeys, that reorder a line or that nobody sees are
+ * shown by their code points, "\u{202e}", and bytes that are not UTF-8 as "\x{ff}"; newlines and
+ * tabs stay. Else the bytes are written unchanged. Logs and the text of a bay_diag are shown so
+ * already. Owns: nothing. Errors: as fwrite, kept by the stream. Units: none. Threads: any. Source:
+ * Unicode Standard Annex 44 (Default_Ignorable_Code_Point), Unicode Technical Report 36. */
+BAY_API void bay_print(FILE *to, bay_str text);
 
 #ifdef __cplusplus
 }

@@ -12,6 +12,7 @@
 #include "auth/card_signature.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/shown.h"
 #include "wire/uri.h"
 #include "wire/via.h"
 
@@ -30,7 +31,9 @@ static void over(agents_remote *self)
 /* Not believed, or not there. */
 static void fail(agents_remote *self, const char *format, const char *detail)
 {
-    snprintf(self->error, sizeof(self->error), format, detail);
+    char text[sizeof(self->error)];
+    snprintf(text, sizeof(text), format, detail);
+    shown_copy(self->error, sizeof(self->error), shown_whole(str_of(text)), SHOWN_LINE);
     LOG(LOG_WARN, "agents", "agent \"%.*s\": %s%s", BAY_STR(self->settings->name), self->error,
         self->card != NULL ? "; its earlier card stays" : "");
     self->has_failed = true;

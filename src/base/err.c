@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/shown.h"
+
 static const char *const err_texts[] = {
 #define ERR_TEXT(name, class_name, text) [BAY_##name] = text,
     BAY_ERRORS(ERR_TEXT)
@@ -39,7 +41,10 @@ static void diag_format(bay_diag *diag, bay_err code, size_t offset, const char 
     diag->code = code;
     diag->line = 0;
     diag->offset = offset;
-    vsnprintf(diag->text, sizeof(diag->text), format, arguments);
+    /* it may quote a peer, and is printed, logged and sent on as it is */
+    char text[sizeof(diag->text)];
+    vsnprintf(text, sizeof(text), format, arguments);
+    shown_copy(diag->text, sizeof(diag->text), shown_whole(str_of(text)), SHOWN_LINE);
 }
 
 bay_err diag_set(bay_diag *diag, bay_err code, const char *format, ...)

@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/shown.h"
+
 static log_target process_target;
 static _Thread_local const log_target *thread_target;
 
@@ -29,26 +31,17 @@ bool log_wants(log_level level)
     return target->sink != NULL && level <= target->most_verbose;
 }
 
-/* A peer's bytes must not forge lines or drive a terminal: C0, DEL, and C1 as UTF-8 spells it. */
-static void defuse(char *text)
-{
-    for (unsigned char *at = (unsigned char *)text; *at != '\0'; at++) {
-        bool is_c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f;
-        if (*at < 0x20 || *at == 0x7f) {
-            *at = '?';
-        } else if (is_c1) {
-            at[0] = at[1] = '?';
-        }
-    }
-}
-
 enum { LINE_BYTES = 1024 };
 
-static void tell(log_level level, const char *component, char *text)
+/* A peer's text must not forge lines, drive a terminal or read other than it is. */
+static void tell(log_level level, const char *component, const char *text)
 {
-    defuse(text);
+    char name[LINE_BYTES / 4]; /* a server's, mostly, as its configuration has it */
+    char line[LINE_BYTES];
     const log_target *target = current_target();
-    target->sink(target->user, level, component, text);
+    shown_copy(name, sizeof(name), str_of(component), SHOWN_LINE);
+    shown_copy(line, sizeof(line), shown_whole(str_of(text)), SHOWN_LINE);
+    target->sink(target->user, level, name, line);
 }
 
 void log_write(log_level level, const char *component, const char *format, ...)

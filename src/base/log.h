@@ -12,8 +12,8 @@ typedef bay_log_level log_level;
 #define LOG_INFO BAY_LOG_INFO
 #define LOG_DEBUG BAY_LOG_DEBUG
 
-/* `text` ends in NUL and is at most 1,023 bytes; control characters are already replaced. May be
- * called from any thread. */
+/* `text` ends in NUL and is at most 1,023 bytes; what a terminal would obey and what would not be
+ * seen is shown by its code point already (base/shown.h). May be called from any thread. */
 typedef bay_log_sink log_sink;
 
 typedef struct log_target {

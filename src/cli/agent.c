@@ -345,8 +345,10 @@ static void put_part(const output *device, buf *out, const bay_message *message,
     bay_str type = bay_message_part_type(message, index);
     switch (bay_message_part_kind(message, index)) {
     case BAY_PART_TEXT:
-    case BAY_PART_DATA:
         output_text(device, out, value);
+        break;
+    case BAY_PART_DATA:
+        output_json(device, out, value);
         break;
     case BAY_PART_URL:
         output_line(out, value);

@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "cli/commands.h"
+#include "cli/say.h"
 #include "gateway/gateway.h"
 
 static log_level level_of(const cli_arguments *arguments, const config *settings)
@@ -107,7 +108,7 @@ static int run(const cli_arguments *arguments, bool on_stdio)
         snprintf(diag.text, sizeof(diag.text), "%s", bay_err_text(err));
     }
     if (err != BAY_OK) {
-        fprintf(stderr, "patchbay: %s\n", diag.text);
+        cli_say("%s", diag.text);
     }
     gateway_free(running);
     return err == BAY_OK ? CLI_EXIT_OK : CLI_EXIT_FAILED;

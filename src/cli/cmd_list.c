@@ -18,7 +18,8 @@ static cli_exit run(const cli_arguments *arguments, cli_session *session)
         } else {
             cli_inventory_write(&inventory, &device, &text);
         }
-        code = cli_print(&device, &text, code);
+        code = arguments->is_json ? cli_print_json(&device, buf_view(&text), code)
+                                  : cli_print(&device, &text, code);
     }
     buf_fini(&text);
     cli_inventory_fini(&inventory);

@@ -31,7 +31,10 @@ static void settle(stepping *self)
     }
     cli_steps_settle(&self->steps, &known);
     if (self->steps.text.len > 0 && self->printed == CLI_EXIT_OK) {
-        self->printed = cli_print(&self->device, &self->steps.text, CLI_EXIT_OK);
+        bay_str text = buf_view(&self->steps.text);
+        self->printed = self->steps.is_json
+                            ? cli_print_json(&self->device, text, CLI_EXIT_OK)
+                            : cli_print(&self->device, &self->steps.text, CLI_EXIT_OK);
     }
     buf_clear(&self->steps.text);
 }

@@ -298,5 +298,4 @@ void cli_inventory_write_json(const cli_inventory *self, buf *out)
         put_token_counts(&writer, self);
     }
     json_close_object(&writer);
-    buf_char(out, '\n');
 }

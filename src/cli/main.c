@@ -5,6 +5,7 @@
 
 #include "base/str.h"
 #include "cli/commands.h"
+#include "cli/say.h"
 
 static void print(const buf *text)
 {
@@ -46,7 +47,7 @@ int main(int argc, char **argv)
     prctl(PR_SET_DUMPABLE,
           0); /* configurations hold secrets: no core file, no reader of our memory */
     if (cli_parse(argc, argv, &arguments, &diag) != BAY_OK) {
-        fprintf(stderr, "patchbay: %s\n", diag.text);
+        cli_say("%s", diag.text);
         return CLI_EXIT_USAGE;
     }
     return arguments.wants_help ? help(&arguments) : commands[arguments.command](&arguments);

@@ -26,10 +26,11 @@ static void put_value(buf *out, json_val value)
     arena memory;
     bay_str text;
     arena_init(&memory, LINE_BYTES);
-    if (json_str(value, &memory, &text) != BAY_OK) {
-        text = json_raw(value);
+    if (json_str(value, &memory, &text) == BAY_OK) {
+        output_line(out, str_head(text, SHOWN_BYTES));
+    } else {
+        output_json_line(out, str_head(json_raw(value), SHOWN_BYTES));
     }
-    output_line(out, str_head(text, SHOWN_BYTES));
     arena_fini(&memory);
 }
 

@@ -8,9 +8,9 @@
 
 #include "base/check.h"
 #include "base/mem.h"
+#include "base/shown.h"
 #include "base/str.h"
 
-#define REPLACEMENT "\xef\xbf\xbd"
 #define ELLIPSIS "\xe2\x80\xa6"
 
 enum { MARGIN = 2, TEXT_BYTES = 64 * 1024 * 1024 };
@@ -50,96 +50,54 @@ void output_color(const output *self, buf *out, output_style style)
 
 /* ---- characters -------------------------------------------------------------------------------*/
 
-/* The code point at the front and its bytes; false (and one byte) for ill-formed UTF-8. */
-static bool next_character(bay_str text, uint32_t *out_code, size_t *out_len)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    unsigned char first = (unsigned char)text.at[0];
-    size_t len = first < 0x80 ? 1 : first < 0xc0 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-    *out_len = 1;
-    if (len == 1) {
-        *out_code = first;
-        return true;
-    }
-    if (len == 0 || first > 0xf4 || len > text.len) {
-        return false;
-    }
-    uint32_t code = first & (0x7fU >> len);
-    for (size_t i = 1; i < len; i++) {
-        unsigned char next = (unsigned char)text.at[i];
-        if ((next & 0xc0) != 0x80) {
-            return false;
-        }
-        code = code << 6 | (next & 0x3f);
-    }
-    if (code < least[len] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) {
-        return false;
-    }
-    *out_code = code;
-    *out_len = len;
-    return true;
-}
-
-/* What a terminal may obey, or what makes a line read other than it is. */
-static bool is_harmful(uint32_t code)
-{
-    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || code == 0x200e ||
-           code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
-           (code >= 0x2066 && code <= 0x2069) || code == 0xfeff ||
-           (code >= 0xfff9 && code <= 0xfffb) || (code >= 0xe0000 && code <= 0xe007f);
-}
-
-static bool is_space(uint32_t code)
-{
-    return code == ' ' || (code >= '\t' && code <= '\r') || code == 0x85 || code == 0x2028 ||
-           code == 0x2029;
-}
-
 void output_text(const output *self, buf *out, bay_str text)
 {
-    if (!self->is_terminal) {
+    if (self->is_terminal) {
+        shown_append(out, text, SHOWN_TEXT);
+    } else {
         buf_str(out, text);
-        return;
     }
-    while (text.len > 0) {
-        uint32_t code;
-        size_t len;
-        bool is_good = next_character(text, &code, &len);
-        bool is_layout = is_good && (code == '\n' || code == '\t');
-        if (is_good && code == '\r' && text.len > 1 && text.at[1] == '\n') {
-            len = 1; /* a line end of two bytes is one of one */
-        } else if (is_layout || (is_good && !is_harmful(code))) {
-            buf_append(out, text.at, len);
-        } else {
-            buf_lit(out, REPLACEMENT);
+}
+
+void output_json(const output *self, buf *out, bay_str json)
+{
+    if (self->is_terminal) {
+        shown_append(out, json, SHOWN_JSON);
+    } else {
+        buf_str(out, json);
+    }
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static void put_words(buf *out, bay_str text, shown_form form)
+{
+    size_t start = out->len;
+    size_t at = 0;
+    while (at < text.len) {
+        size_t end = at;
+        while (end < text.len && !is_space(text.at[end])) {
+            end++;
         }
-        text = str_from(text, len);
+        if (end > at && out->len > start) {
+            buf_char(out, ' ');
+        }
+        shown_append(out, (bay_str){text.at + at, end - at}, form);
+        at = end + 1;
     }
 }
 
 void output_line(buf *out, bay_str text)
 {
-    size_t start = out->len;
-    bool is_space_due = false;
-    while (text.len > 0) {
-        uint32_t code;
-        size_t len;
-        bool is_good = next_character(text, &code, &len);
-        if (is_good && is_space(code)) {
-            is_space_due = out->len > start;
-        } else {
-            if (is_space_due) {
-                buf_char(out, ' ');
-                is_space_due = false;
-            }
-            if (is_good && !is_harmful(code)) {
-                buf_append(out, text.at, len);
-            } else {
-                buf_lit(out, REPLACEMENT);
-            }
-        }
-        text = str_from(text, len);
-    }
+    put_words(out, text, SHOWN_LINE);
+}
+
+void output_json_line(buf *out, bay_str json)
+{
+    put_words(out, json, SHOWN_JSON);
 }
 
 typedef struct range {
@@ -194,9 +152,9 @@ size_t output_width(bay_str text)
     size_t width = 0;
     while (text.len > 0) {
         uint32_t code = 0;
-        size_t len;
-        width += next_character(text, &code, &len) ? width_of(code) : 1;
-        text = str_from(text, len);
+        size_t len = shown_decode(text, &code);
+        width += len > 0 ? width_of(code) : 1;
+        text = str_from(text, len > 0 ? len : 1);
     }
     return width;
 }
@@ -214,13 +172,13 @@ void output_cut(buf *out, bay_str text, size_t columns)
     size_t at = 0;
     while (at < text.len) {
         uint32_t code = 0;
-        size_t len;
-        size_t more = next_character(str_from(text, at), &code, &len) ? width_of(code) : 1;
+        size_t len = shown_decode(str_from(text, at), &code);
+        size_t more = len > 0 ? width_of(code) : 1;
         if (width + more > columns - 1) {
             break;
         }
         width += more;
-        at += len;
+        at += len > 0 ? len : 1;
     }
     while (at > 0 && text.at[at - 1] == ' ') {
         at--;

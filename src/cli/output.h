@@ -1,8 +1,8 @@
 /* What people see: text of a peer made harmless, cut to the terminal, in columns; colours only on a
  * terminal. Everything is written into a buf first and leaves by output_flush.
  *
- * A terminal obeys control bytes, so none of a peer's ever reaches one: C0 and C1 controls, DEL,
- * ill-formed UTF-8 and the characters that reorder a line become U+FFFD. */
+ * A terminal obeys control bytes, so none of a peer's ever reaches one; base/shown.h has the table
+ * of what is shown by its code point instead. */
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
 
@@ -39,9 +39,13 @@ void output_color(const output *self, buf *out, output_style style);
 /* A peer's text of several lines: newlines and tabs stay, what a terminal would obey does not.
  * Without a terminal the bytes go unchanged: they are data for a file or a program. */
 void output_text(const output *self, buf *out, bay_str text);
-/* A peer's text within one line: white space of any kind becomes single spaces, controls U+FFFD;
- * on every stream. */
+/* JSON: on a terminal with \uXXXX in place of what it would obey, still the same JSON; elsewhere
+ * its bytes. */
+void output_json(const output *self, buf *out, bay_str json);
+/* A peer's text within one line, on every stream: ASCII white space becomes single spaces. */
 void output_line(buf *out, bay_str text);
+/* The same for JSON, which stays JSON. White space inside its strings is escaped already. */
+void output_json_line(buf *out, bay_str json);
 
 /* Columns of a terminal that well-formed `text` without controls takes: 0 for combining marks, 2
  * for wide characters. */

@@ -27,7 +27,7 @@ cli_exit cli_print_json(output *device, bay_str raw, cli_exit code)
 {
     buf line;
     buf_init(&line, CLI_PRINT_BYTES);
-    output_text(device, &line, raw);
+    output_json(device, &line, raw);
     buf_char(&line, '\n');
     code = cli_print(device, &line, code);
     buf_fini(&line);

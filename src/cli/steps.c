@@ -148,7 +148,11 @@ static void put_text(cli_steps *self, bool is_outgoing, bay_str message, const m
     }
     output_color(device, out, OUTPUT_PLAIN);
     buf_lit(out, "  ");
-    output_text(device, out, message);
+    if (seen->is_readable) {
+        output_json(device, out, message);
+    } else {
+        output_text(device, out, message);
+    }
     buf_char(out, '\n');
 }
 
@@ -226,7 +230,11 @@ static void put_fact(cli_steps *self, const char *name, bay_str raw_or_text, boo
     }
     output_color(self->device, &self->text, OUTPUT_YELLOW);
     buf_printf(&self->text, "  = %s: ", name);
-    output_line(&self->text, raw_or_text);
+    if (is_raw) {
+        output_json_line(&self->text, raw_or_text);
+    } else {
+        output_line(&self->text, raw_or_text);
+    }
     output_color(self->device, &self->text, OUTPUT_PLAIN);
     buf_char(&self->text, '\n');
 }
@@ -331,7 +339,6 @@ void cli_steps_settle(cli_steps *self, const cli_known *known)
         put_known(self, known);
         json_close_object(&self->writer);
         json_close_object(&self->writer);
-        buf_char(&self->text, '\n');
     } else {
         put_known(self, known);
         buf_char(&self->text, '\n');

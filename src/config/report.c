@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/shown.h"
 #include "config/internal.h"
 
 config_quoted config_quote(bay_str name)
@@ -21,12 +22,7 @@ config_quoted config_quote(bay_str name)
 void config_report_init(config_report *self, bay_str name)
 {
     self->count = self->errors = self->warnings = 0;
-    size_t len = name.len < sizeof(self->name) - 1 ? name.len : sizeof(self->name) - 1;
-    for (size_t i = 0; i < len; i++) {
-        unsigned char c = (unsigned char)name.at[i];
-        self->name[i] = (char)(c < 0x20 || c == 0x7f ? '?' : c);
-    }
-    self->name[len] = '\0';
+    shown_copy(self->name, sizeof(self->name), name, SHOWN_LINE);
 }
 
 static void report_add(config_report *self, bool is_warning, uint32_t line, const char *format,

@@ -223,15 +223,6 @@ static void request_describe(const bay_request *self, char *out, size_t size)
     arena_fini(&memory);
 }
 
-static void defuse(char *text)
-{
-    for (; *text != '\0'; text++) {
-        if ((unsigned char)*text < 0x20 || *text == 0x7f) {
-            *text = '?';
-        }
-    }
-}
-
 bay_err sdk_request_diag(const bay_request *self, bay_diag *diag, bay_err err, const char *text)
 {
     char what[120];
@@ -242,11 +233,7 @@ bay_err sdk_request_diag(const bay_request *self, bay_diag *diag, bay_err err, c
         text += len + 2; /* said already */
     }
     request_describe(self, what, sizeof(what));
-    diag_set(diag, err, "%s at %.100s: %s", what, where, text);
-    if (diag != NULL) {
-        defuse(diag->text);
-    }
-    return err;
+    return diag_set(diag, err, "%s at %.100s: %s", what, where, text);
 }
 
 /* ---- ending ---------------------------------------------------------------------------------- */

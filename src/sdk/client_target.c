@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/shown.h"
 #include "base/str.h"
 #include "sdk/client_parts.h"
 
@@ -117,10 +118,7 @@ void sdk_target_show(const char *url, const char *const *argv, char *out, size_t
     size_t at = str_find_last(authority, '@');
     rest = at < authority.len ? str_from(rest, at + 1) : rest;
     rest = str_head(rest, 180);
-    snprintf(out, size, "%.*s://%.*s", BAY_STR(str_head(text, scheme)), BAY_STR(rest));
-    for (char *at_byte = out; *at_byte != '\0'; at_byte++) {
-        if ((unsigned char)*at_byte < 0x20 || *at_byte == 0x7f) {
-            *at_byte = '?'; /* nothing a terminal would obey */
-        }
-    }
+    size_t len = shown_copy(out, size, str_head(text, scheme), SHOWN_LINE);
+    len += shown_copy(out + len, size - len, STR("://"), SHOWN_LINE);
+    shown_copy(out + len, size - len, shown_whole(rest), SHOWN_LINE);
 }

@@ -2,8 +2,11 @@
  * object. */
 #include "patchbay/library.h"
 
+#include <unistd.h>
+
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/shown.h"
 
 /* As much of the struct as this version knows. */
 enum { ALLOCATOR_BYTES = sizeof(bay_allocator) };
@@ -20,6 +23,15 @@ bay_err bay_set_allocator(const bay_allocator *allocator)
     mem_set_hooks(
         &(mem_hooks){allocator->alloc, allocator->resize, allocator->release, allocator->user});
     return BAY_OK;
+}
+
+void bay_print(FILE *to, bay_str text)
+{
+    if (isatty(fileno(to)) == 1) {
+        shown_write(to, text, SHOWN_TEXT);
+    } else if (text.len > 0) { /* an empty one may be NULL */
+        fwrite(text.at, 1, text.len, to);
+    }
 }
 
 void bay_set_log(bay_log_sink sink, void *user, bay_log_level most_verbose)

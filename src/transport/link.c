@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/shown.h"
 #include "base/str.h"
 
 enum {
@@ -175,59 +176,31 @@ bay_str link_line(buf *scratch, bay_str message)
     return buf_view(scratch);
 }
 
-/* Length of the whole UTF-8 character that begins here, or 0. The last byte of C1 controls and of
- * surrogates is looked at too. */
-static size_t character_bytes(bay_str text)
+/* Bytes of a sequence at the front that only colours what follows (ESC [ … m); 0: there is none. */
+static size_t colour_bytes(bay_str text)
 {
-    const unsigned char *at = (const unsigned char *)text.at;
-    size_t len = at[0] < 0x80 ? 1 : at[0] < 0xC2 ? 0 : at[0] < 0xE0 ? 2 : at[0] < 0xF0 ? 3 : 4;
-    if (len == 0 || at[0] > 0xF4 || text.len < len) {
+    if (text.len < 3 || text.at[0] != 0x1B || text.at[1] != '[') {
         return 0;
     }
-    for (size_t i = 1; i < len; i++) {
-        if ((at[i] & 0xC0) != 0x80) {
-            return 0;
-        }
-    }
-    bool is_bad = (at[0] == 0xC2 && at[1] < 0xA0) || (at[0] == 0xE0 && at[1] < 0xA0) ||
-                  (at[0] == 0xED && at[1] > 0x9F) || (at[0] == 0xF0 && at[1] < 0x90) ||
-                  (at[0] == 0xF4 && at[1] > 0x8F);
-    return is_bad ? 0 : len;
-}
-
-/* Bytes of the escape sequence at the front (ESC stands there). */
-static size_t escape_bytes(bay_str text)
-{
-    if (text.len < 2 || text.at[1] != '[') {
-        return 1;
-    }
     size_t len = 2;
-    while (len < text.len && (text.at[len] < 0x40 || text.at[len] > 0x7E)) {
+    while (len < text.len &&
+           ((text.at[len] >= '0' && text.at[len] <= '9') || text.at[len] == ';')) {
         len++;
     }
-    return len < text.len ? len + 1 : len;
+    return len < text.len && text.at[len] == 'm' ? len + 1 : 0;
 }
 
 void link_clean_text(char *out, size_t size, bay_str text)
 {
     size_t len = 0;
-    while (text.len > 0) {
-        size_t bytes = character_bytes(text);
-        unsigned char first = (unsigned char)text.at[0];
-        if (first == 0x1B) {
-            text = str_from(text, escape_bytes(text));
-            continue;
+    out[0] = '\0';
+    while (text.len > 0 && len + 1 < size) {
+        size_t colour = colour_bytes(text);
+        size_t end = colour > 0 ? 0 : 1;
+        while (colour == 0 && end < text.len && text.at[end] != 0x1B) {
+            end++;
         }
-        if (bytes == 0 || first < 0x20 || first == 0x7F) {
-            text = str_from(text, 1);
-            continue;
-        }
-        if (len + bytes >= size) {
-            break;
-        }
-        memcpy(out + len, text.at, bytes);
-        len += bytes;
-        text = str_from(text, bytes);
+        len += shown_copy(out + len, size - len, str_head(text, end), SHOWN_LINE);
+        text = str_from(text, colour + end);
     }
-    out[len] = '\0';
 }

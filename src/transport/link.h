@@ -65,8 +65,8 @@ uint64_t link_now(const mcp_link *self);
  * `message` itself when it holds none, else `scratch`; `at` is NULL when there is no memory. */
 bay_str link_line(buf *scratch, bay_str message);
 
-/* A peer's last words for a human: control bytes and escape sequences taken out, cut at `size` - 1
- * bytes, always ASCII or whole UTF-8 characters. */
+/* A peer's line for a human: as base/shown.h shows it, without the escape sequences that only
+ * colour it; at most `size` - 1 bytes, cut between characters. */
 void link_clean_text(char *out, size_t size, bay_str text);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rand.h"
+#include "base/shown.h"
 #include "base/str.h"
 #include "upstream/local.h"
 
@@ -81,8 +82,8 @@ static void local_break(local *self, bay_err err, const char *text)
         circuit_proved(&self->circuit);
     }
     self->failures++;
-    snprintf(self->base.last_break, sizeof(self->base.last_break), "%s",
-             text != NULL && text[0] != '\0' ? text : bay_err_text(err));
+    shown_copy(self->base.last_break, sizeof(self->base.last_break),
+               str_of(text != NULL && text[0] != '\0' ? text : bay_err_text(err)), SHOWN_LINE);
     if (err != BAY_LIMIT) { /* ended by us, for what it said */
         local_count_crash(self);
     }

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/shown.h"
 #include "base/str.h"
 #include "upstream/parts.h"
 
@@ -51,7 +52,7 @@ void upstream_set_state(upstream *self, upstream_state state, const char *error)
 {
     CHECK((may_follow[self->state] >> state & 1u) != 0);
     if (error != NULL) {
-        snprintf(self->error, sizeof(self->error), "%s", error);
+        shown_copy(self->error, sizeof(self->error), str_of(error), SHOWN_LINE);
     }
     bool is_bad = state == UPSTREAM_BACKOFF || state == UPSTREAM_OPEN;
     LOG(is_bad ? LOG_WARN : LOG_INFO, "upstream", "%s: %s -> %s%s%s", self->name,

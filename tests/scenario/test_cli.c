@@ -11,14 +11,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pty.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <termios.h>
 
 #include "patchbay/server.h"
 #include "support/scripted_server.h"
+#include "json/canon.h"
 #include "json/json.h"
 
 enum { TEXT_BYTES = 256 * 1024, ARGUMENTS = 24 };
@@ -51,13 +55,33 @@ static void child_exec(const char *const *argv, const int out[2], const int err[
     _exit(127);
 }
 
+/* The next command writes to a terminal of so many columns; 0: to pipes. */
+static unsigned short terminal_columns;
+
+static void open_terminal(int ends[2])
+{
+    struct winsize size = {.ws_col = terminal_columns, .ws_row = 24};
+    struct termios plain;
+    assert_int_equal(openpty(&ends[0], &ends[1], NULL, NULL, &size), 0);
+    assert_int_equal(tcgetattr(ends[1], &plain), 0);
+    plain.c_oflag &= ~(tcflag_t)OPOST; /* line ends come as they were written */
+    assert_int_equal(tcsetattr(ends[1], TCSANOW, &plain), 0);
+    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+}
+
 static void start(run *self, const char *const *argv)
 {
     int out[2];
     int err[2];
     *self = (run){0};
-    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-    assert_int_equal(pipe2(err, O_CLOEXEC), 0);
+    if (terminal_columns > 0) {
+        open_terminal(out);
+        open_terminal(err);
+    } else {
+        assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+        assert_int_equal(pipe2(err, O_CLOEXEC), 0);
+    }
     self->pid = fork();
     assert_true(self->pid >= 0);
     if (self->pid == 0) {
@@ -329,6 +353,40 @@ static void every_address_is_named(void **state)
 
 /* ---- list -------------------------------------------------------------------------------------*/
 
+/* Controls but newlines (colours are of ours: without them), and what is not seen. */
+static void assert_harmless(const char *text, size_t len)
+{
+    static const char *const hidden[] = {"\xe2\x80\xae", "\xe2\x80\x8b",     "\xe2\x80\xa8",
+                                         "\xef\xbb\xbf", "\xf3\xa0\x81\x81", "\xc2\x9b"};
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)text[i];
+        bool is_return = c == '\r'; /* a line of progress is written over */
+        assert_true((c >= 0x20 && c != 0x7f) || c == '\n' || is_return);
+    }
+    for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++) {
+        assert_null(strstr(text, hidden[i]));
+    }
+}
+
+static void assert_same_json(const char *one, const char *other)
+{
+    arena memory;
+    json_doc first;
+    json_doc second;
+    buf canon[2];
+    arena_init(&memory, 1 << 20);
+    buf_init(&canon[0], 1 << 20);
+    buf_init(&canon[1], 1 << 20);
+    assert_int_equal(json_parse(&first, str_of(one), NULL, &memory, NULL), BAY_OK);
+    assert_int_equal(json_parse(&second, str_of(other), NULL, &memory, NULL), BAY_OK);
+    assert_int_equal(json_canon(&canon[0], json_root(&first), &memory, NULL), BAY_OK);
+    assert_int_equal(json_canon(&canon[1], json_root(&second), &memory, NULL), BAY_OK);
+    assert_true(str_eq(buf_view(&canon[0]), buf_view(&canon[1])));
+    buf_fini(&canon[0]);
+    buf_fini(&canon[1]);
+    arena_fini(&memory);
+}
+
 static void lists_of_every_kind_and_page(void **state)
 {
     (void)state;
@@ -336,7 +394,7 @@ static void lists_of_every_kind_and_page(void **state)
     assert_ended(0, "2 tools, 41 tokens · 1 resource · 1 prompt · 2025-11-25, stdio\n"
                     "\n"
                     "  a  17 tok  The first.\n"
-                    "  b  24 tok  The second\xef\xbf\xbd[2J.\n"
+                    "  b  24 tok  The second\\u{1b}[2J.\n"
                     "\n"
                     "resources\n"
                     "  x:text    text\n"
@@ -395,10 +453,60 @@ static void calls_print_what_came(void **state)
     assert_has(result.err, "--json shows its structured answer");
     PATCHBAY("call", "logs", SCRIPTED("well"));
     assert_ended(0, "done\n");
-    assert_string_equal(result.err, "warning: look\xef\xbf\xbdout\n");
+    assert_string_equal(result.err, "warning: look\\u{7}out\n");
     PATCHBAY("call", "get_weather", "location=Tokyo", "--", weather);
     assert_int_equal(result.code, 0);
     assert_has(result.out, "Tokyo, Japan: 16 °C");
+}
+
+/* Every command that shows what a peer wrote, on a terminal: no byte that it would obey, nothing
+ * that would not be seen; and what is JSON is the same JSON as in a pipe. */
+static void a_terminal_gets_nothing_to_obey(void **state)
+{
+    (void)state;
+    setenv("TERM", "dumb", 1); /* no colours: they are ours */
+    static const char *const commands[][4] = {
+        {"list", NULL},
+        {"list", "--json", NULL},
+        {"call", "mixed", NULL},
+        {"call", "--json", "mixed", NULL},
+        {"call", "a", NULL},
+        {"call", "logs", NULL},
+        {"call", "nothing", NULL},
+        {"read", "x:text", NULL},
+        {"prompt", "greet", NULL},
+        {"step", NULL},
+        {"step", "--json", NULL},
+    };
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        const char *argv[ARGUMENTS] = {binary};
+        size_t count = 1;
+        for (size_t word = 0; commands[i][word] != NULL; word++) {
+            argv[count++] = commands[i][word];
+        }
+        const char *const target[] = {SCRIPTED("hostile")};
+        memcpy(argv + count, target, sizeof(target));
+        terminal_columns = 200;
+        start(&result, argv);
+        finish(&result);
+        terminal_columns = 0;
+        const char *const texts[] = {result.out, result.err};
+        const size_t lens[] = {result.out_len, result.err_len};
+        assert_true(lens[0] + lens[1] > 0);
+        for (size_t text = 0; text < 2; text++) {
+            assert_harmless(texts[text], lens[text]);
+        }
+    }
+    PATCHBAY("call", "--json", "mixed", SCRIPTED("hostile"));
+    assert_has(result.out, "\xe2\x80\xae\xe2\x80\x8b\xc2\x9b\x7f"); /* in a pipe: its bytes */
+    run piped = result;
+    const char *const again[] = {binary, "call", "--json", "mixed", SCRIPTED("hostile"), NULL};
+    terminal_columns = 200;
+    start(&result, again);
+    finish(&result);
+    terminal_columns = 0;
+    assert_has(result.out, "\\u202e\\u200b\\u009b\\u007f");
+    assert_same_json(piped.out, result.out);
 }
 
 static void calls_that_fail_say_so(void **state)
@@ -411,7 +519,7 @@ static void calls_that_fail_say_so(void **state)
     assert_has(result.err, "asks for input");
     PATCHBAY("call", "nothing", SCRIPTED("well"));
     assert_ended(1, "");
-    assert_has(result.err, "error -32601: nothing of that\xef\xbf\xbd name");
+    assert_has(result.err, "error -32601: nothing of that\\u{7} name");
     PATCHBAY("call", "nothing", "--", weather);
     assert_ended(1, "");
     assert_has(result.err, "nothing");
@@ -689,6 +797,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(lists_for_programs),
         cmocka_unit_test(a_modern_server_lists_too),
         cmocka_unit_test(calls_print_what_came),
+        cmocka_unit_test(a_terminal_gets_nothing_to_obey),
         cmocka_unit_test(calls_that_fail_say_so),
         cmocka_unit_test(over_http_too),
         cmocka_unit_test(arguments_go_into_header_fields),

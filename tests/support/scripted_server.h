@@ -83,7 +83,26 @@ static bool scripted_matches(const scripted_row *row, json_val method, json_val 
            json_str_eq(json_get(params, STR("cursor")), name);
 }
 
-static void scripted_answer(json_val request)
+/* What no terminal should get, in the bytes that JSON lets pass. */
+#define SCRIPTED_HOSTILE                                                                           \
+    "\xe2\x80\xae\xe2\x80\x8b\xc2\x9b\x7f\xe2\x80\xa8\xef\xbb\xbf\xf3\xa0\x81\x81"
+
+/* With hostile bytes at the front of each text for people. */
+static void scripted_put_hostile(const char *text)
+{
+    static const char *const members[] = {"\"text\":\"", "\"description\":\"", "\"message\":\"",
+                                          "\"data\":\""};
+    for (const char *at = text; *at != '\0'; at++) {
+        putchar(*at);
+        for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+            if (str_ends((bay_str){text, (size_t)(at - text) + 1}, str_of(members[i]))) {
+                fputs(SCRIPTED_HOSTILE, stdout);
+            }
+        }
+    }
+}
+
+static void scripted_answer(json_val request, bool is_hostile)
 {
     json_val method = json_get(request, STR("method"));
     bay_str id = json_raw(json_get(request, STR("id")));
@@ -100,14 +119,19 @@ static void scripted_answer(json_val request)
             printf("%s\n", row->before);
         }
     }
-    if (text != NULL && id.len > 0) {
+    if (text != NULL && id.len > 0 && is_hostile) {
+        printf("{\"jsonrpc\":\"2.0\",\"id\":%.*s,", BAY_STR(id));
+        scripted_put_hostile(text);
+        printf("}\n");
+    } else if (text != NULL && id.len > 0) {
         printf("{\"jsonrpc\":\"2.0\",\"id\":%.*s,%s}\n", BAY_STR(id), text);
     }
     fflush(stdout);
 }
 
 /* `how`: "well", "mute" (reads and never answers), "garbage" (no JSON at all), "dies" (says why on
- * stderr), "leaves" (exits at the first call of a tool). Returns at the end of the input. */
+ * stderr), "leaves" (exits at the first call of a tool), "hostile" (answers
+ * with SCRIPTED_HOSTILE before its texts). Returns at the end of the input. */
 static inline int scripted_server_run(const char *how)
 {
     static char line[1 << 20];
@@ -130,7 +154,7 @@ static inline int scripted_server_run(const char *how)
         if (strcmp(how, "mute") == 0) {
             fprintf(stderr, "mute as %d\n", (int)getpid());
         } else if (is_read && !leaves) {
-            scripted_answer(json_root(&doc));
+            scripted_answer(json_root(&doc), strcmp(how, "hostile") == 0);
         }
         arena_fini(&memory);
         if (leaves) {

@@ -64,6 +64,18 @@ static void a_long_text_is_cut(void **state)
     assert_int_equal(strlen(diag.text), sizeof(diag.text) - 1);
 }
 
+/* It may quote a peer, and whoever prints it prints it as it is. */
+static void a_diagnostic_is_one_harmless_line(void **state)
+{
+    (void)state;
+    bay_diag diag;
+    assert_int_equal(diag_set(&diag, BAY_PROTOCOL, "it said %s", "a\nb\x1b[2J\xe2\x80\xae\xff."),
+                     BAY_PROTOCOL);
+    assert_string_equal(diag.text, "it said a\\u{a}b\\u{1b}[2J\\u{202e}\\x{ff}.");
+    assert_int_equal(diag_set(&diag, BAY_IO, "%238s\xe2\x82\xac", "x"), BAY_IO);
+    assert_int_equal(strlen(diag.text), 238); /* no half a character at the end */
+}
+
 static void the_version_has_three_parts(void **state)
 {
     (void)state;
@@ -83,6 +95,7 @@ int main(void)
         cmocka_unit_test(a_diagnostic_may_be_unwanted),
         cmocka_unit_test(a_diagnostic_says_what_and_where),
         cmocka_unit_test(a_long_text_is_cut),
+        cmocka_unit_test(a_diagnostic_is_one_harmless_line),
         cmocka_unit_test(the_version_has_three_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,13 +77,25 @@ static void too_verbose_is_not_even_formatted(void **state)
     assert_string_equal(seen.text, "2");
 }
 
-static void control_characters_are_replaced(void **state)
+static void a_peer_neither_forges_lines_nor_hides_text(void **state)
 {
     (void)state;
-    LOG(LOG_WARN, "test", "%s",
+    LOG(LOG_WARN, "te\nst", "%s",
         "a\nb\rc\x1b[2Jd\x7f e\xc2\x9b"
-        "f\xc2\xa0\xc3\xa9 \xc2");
-    assert_string_equal(seen.text, "a?b?c?[2Jd? e??f\xc2\xa0\xc3\xa9 \xc2");
+        "f\xc2\xa0\xc3\xa9 \xe2\x80\xae\xe2\x80\xa8\xef\xbb\xbf\xf3\xa0\x81\x81\xe2\x80\x8b \xff.");
+    assert_string_equal(seen.text, "a\\u{a}b\\u{d}c\\u{1b}[2Jd\\u{7f} e\\u{9b}f\xc2\xa0\xc3\xa9 "
+                                   "\\u{202e}\\u{2028}\\u{feff}\\u{e0041}\\u{200b} \\x{ff}.");
+    assert_string_equal(seen.component, "te\\u{a}st");
+}
+
+/* A character that the bound cuts is left out, and so is an escape. */
+static void a_line_is_cut_between_characters(void **state)
+{
+    (void)state;
+    LOG(LOG_WARN, "test", "%1022s\xe2\x82\xac", "x");
+    assert_int_equal(strlen(seen.text), 1022);
+    LOG(LOG_WARN, "test", "%1020s\x1b", "x");
+    assert_int_equal(strlen(seen.text), 1020);
 }
 
 static void a_long_line_is_cut(void **state)
@@ -111,7 +123,7 @@ static void floods_are_counted(void **state)
     assert_int_equal(seen.lines, 1);
     log_write_paced(&pace, 5 + LOG_PACE_MS, LOG_WARN, "test", "full\n%d", 3);
     assert_int_equal(seen.lines, 2);
-    assert_string_equal(seen.text, "full?3 (and 10 times before, since the last such line)");
+    assert_string_equal(seen.text, "full\\u{a}3 (and 10 times before, since the last such line)");
     log_write_paced(&pace, 4, LOG_WARN, "test", "%01200d", 4); /* the clock was set back */
     assert_int_equal(seen.lines, 3);
     assert_int_equal(strlen(seen.text), 1023);
@@ -129,7 +141,9 @@ int main(void)
                                         listen_to_nothing),
         cmocka_unit_test_setup_teardown(too_verbose_is_not_even_formatted, listen_to_info,
                                         listen_to_nothing),
-        cmocka_unit_test_setup_teardown(control_characters_are_replaced, listen_to_info,
+        cmocka_unit_test_setup_teardown(a_peer_neither_forges_lines_nor_hides_text, listen_to_info,
+                                        listen_to_nothing),
+        cmocka_unit_test_setup_teardown(a_line_is_cut_between_characters, listen_to_info,
                                         listen_to_nothing),
         cmocka_unit_test_setup_teardown(a_long_line_is_cut, listen_to_info, listen_to_nothing),
     };

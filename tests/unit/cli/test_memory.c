@@ -157,7 +157,7 @@ static void steps(void **state)
         cli_steps_settle(&shown, &known);
         if (shown.text.err == BAY_OK) {
             has_worked = true; /* a lack elsewhere may leave a fact out, never break the text */
-            assert_int_equal(shown.text.at[shown.text.len - 1], '\n');
+            assert_int_equal(shown.text.at[shown.text.len - 1], '}');
         }
         cli_steps_fini(&shown);
         failing_memory_check();

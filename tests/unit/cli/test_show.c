@@ -15,8 +15,6 @@
 #include "cli/say.h"
 #include "cli/steps.h"
 
-#define BAD "\xef\xbf\xbd"
-
 static const output terminal = {.is_terminal = true, .columns = 60};
 static const output file = {.is_terminal = false};
 
@@ -56,19 +54,19 @@ static void content_is_text_or_a_line_about_it(void **state)
     } cases[] = {
         {"7", "[unknown content: without a type]\n"},
         {"{\"type\":\"text\"}", "[unknown content: text]\n"},
-        {"{\"type\":\"\\u001b[2J\"}", "[unknown content: " BAD "[2J]\n"},
+        {"{\"type\":\"\\u001b[2J\"}", "[unknown content: \\u{1b}[2J]\n"},
         {"{\"type\":\"text\",\"text\":\"a\\nb\\u001b[31m\\u0000\\u009b\"}",
-         "a\nb" BAD "[31m" BAD BAD "\n"},
+         "a\nb\\u{1b}[31m\\u{0}\\u{9b}\n"},
         {"{\"type\":\"text\",\"text\":\"ends\\n\"}", "ends\n"},
         {"{\"type\":\"text\",\"text\":\"\"}", "\n"},
         {"{\"type\":\"image\",\"data\":\"AAAA\",\"mimeType\":\"image/png\"}",
          "[image/png, 3 bytes]\n"},
         {"{\"type\":\"audio\",\"data\":\"AA==\"}", "[application/octet-stream, 1 byte]\n"},
-        {"{\"type\":\"image\",\"mimeType\":\"a\\nb\\u0007\"}", "[a b" BAD "]\n"},
+        {"{\"type\":\"image\",\"mimeType\":\"a\\nb\\u0007\"}", "[a b\\u{7}]\n"},
         {"{\"type\":\"resource\",\"resource\":{\"uri\":\"x:y\",\"text\":\"t\\u0007\"}}",
-         "t" BAD "\n"},
+         "t\\u{7}\n"},
         {"{\"type\":\"resource\",\"resource\":{\"uri\":\"x:\\u001b\",\"blob\":\"AAA=\"}}",
-         "[application/octet-stream, 2 bytes] x:" BAD "\n"},
+         "[application/octet-stream, 2 bytes] x:\\u{1b}\n"},
         {"{\"type\":\"resource\"}", "[application/octet-stream] \n"},
         {"{\"type\":\"resource_link\",\"uri\":\"x:y\",\"name\":\"n\\r\"}", "[link] x:y (n)\n"},
     };
@@ -167,15 +165,15 @@ static void lists_are_harmless_and_fit(void **state)
     cli_inventory_write(&inventory, &terminal, &out);
     assert_buf(out, "3 tools, 39 tokens · 1 resource · 1 prompt · 2025-11-25, stdio\n"
                     "\n"
-                    "  a" BAD "[2J  33 tok  first second" BAD " and so on and on and on and…\n"
-                    "  b       5 tok  B\n"
-                    "          1 tok\n"
+                    "  a\\u{1b}[2J  33 tok  first second\\u{7} and so on and on an…\n"
+                    "  b            5 tok  B\n"
+                    "               1 tok\n"
                     "\n"
                     "resources\n"
-                    "  x:" BAD "  text/plain  n\n"
+                    "  x:\\u{9b}  text/plain  n\n"
                     "\n"
                     "prompts\n"
-                    "  p  city, [la" BAD "nd]  p\n");
+                    "  p  city, [la\\u{1b}nd]  p\n");
     cli_inventory_fini(&inventory);
     buf_fini(&out);
 }
@@ -205,7 +203,8 @@ static void lists_for_programs_keep_their_bytes(void **state)
     inventory.revision = STR("2026-07-28");
     inventory.transport = "http";
     cli_inventory_write_json(&inventory, &out);
-    assert_buf(out, "{\"protocolVersion\":\"2026-07-28\",\"transport\":\"http\"}\n");
+    assert_buf(out, "{\"protocolVersion\":\"2026-07-28\",\"transport\":\"http\"}");
+    buf_clear(&out);
     cli_inventory_write(&inventory, &file, &out);
     assert_buf(out, "2026-07-28, http\n");
     cli_inventory_fini(&inventory);
@@ -239,7 +238,7 @@ static void notices_are_one_harmless_line(void **state)
     buf_init(&out, 4096);
     cli_notice_log_text(&out, parse("{\"level\":\"info\",\"logger\":\"a\\u001b\",\"data\":"
                                     "\"x\\ny\\u0007\"}"));
-    assert_buf(out, "info a" BAD ": x y" BAD);
+    assert_buf(out, "info a\\u{1b}: x y\\u{7}");
     cli_notice_log_text(&out, parse("{\"level\":\"info\",\"data\":{\"a\":\n1}}"));
     assert_buf(out, "info: {\"a\": 1}");
     cli_notice_log_text(&out, parse("{}"));
@@ -265,7 +264,7 @@ static void secrets_of_header_fields_are_masked(void **state)
         {"mcp-session-id", "0123456789abcdef0", "0123… (17 bytes)"},
         {"AUTHORIZATION", "Bearer 0123456789", "Bear… (17 bytes)"},
         {"Cookie", "", "… (0 bytes)"},
-        {"Mcp-Method", "tools/\x1b", "tools/" BAD},
+        {"Mcp-Method", "tools/\x1b", "tools/\\u{1b}"},
     };
     buf out;
     buf_init(&out, 4096);
@@ -298,7 +297,7 @@ static void steps_tell_why_a_server_is_legacy(void **state)
     known.state = MCP_CLIENT_INITIALIZING;
     cli_steps_settle(&steps, &known);
     assert_buf(steps.text, "← 2 (unreadable)  46 bytes, 2 ms\n"
-                           "  {\"id\":1,\"error\":{\"code\":-32601,\"message\":\"" BAD "\"}}\n"
+                           "  {\"id\":1,\"error\":{\"code\":-32601,\"message\":\"\\u{1b}\"}}\n"
                            "  = era: legacy: it gave server/discover no answer of its own\n\n");
     cli_steps_message(&steps, true, STR("{\"id\":2,\"method\":\"ping\"}"), &session, 1, 1003);
     known.state = MCP_CLIENT_READY;
@@ -345,17 +344,17 @@ static void steps_for_programs_are_one_object_each(void **state)
                "{\"number\":1,\"direction\":\"out\",\"afterMs\":5,\"method\":\"server/discover\","
                "\"fields\":{\"Mcp-Method\":\"server/discover\",\"Mcp-Session-Id\":\"… (6 "
                "bytes)\"},\"message\":{\"id\":1, \"method\":\"server/discover\"},\"knows\":{"
-               "\"session\":true}}\n");
+               "\"session\":true}}");
     cli_steps_message(&steps, false, STR("{\"id\":1,\"result\":{}}"), NULL, 0, 6);
     cli_steps_settle(&steps, &known);
     assert_buf(steps.text,
                "{\"number\":2,\"direction\":\"in\",\"afterMs\":6,\"method\":\"server/discover\","
                "\"message\":{\"id\":1,\"result\":{}},\"knows\":{\"era\":\"modern: it answered "
-               "server/discover\",\"revision\":\"2026-07-28\",\"transport\":\"stdio\"}}\n");
+               "server/discover\",\"revision\":\"2026-07-28\",\"transport\":\"stdio\"}}");
     cli_steps_message(&steps, false, STR("no \"json\""), NULL, 0, 7);
     cli_steps_settle(&steps, &known);
     assert_buf(steps.text, "{\"number\":3,\"direction\":\"in\",\"afterMs\":7,\"method\":\"\","
-                           "\"text\":\"no \\\"json\\\"\",\"knows\":{}}\n");
+                           "\"text\":\"no \\\"json\\\"\",\"knows\":{}}");
     cli_steps_fini(&steps);
 }
 

@@ -296,7 +296,7 @@ static void odd_answers_are_told(void **state)
         bay_err err;
         const char *text;
     } cases[] = {
-        {"error", BAY_REMOTE, "error -32602: no?pe"},
+        {"error", BAY_REMOTE, "error -32602: no\\u{7}pe"},
         {"status", BAY_CLOSED, "500"},
         {"html", BAY_PROTOCOL, "\"html\""},
         {"type", BAY_PROTOCOL, "resultType"},

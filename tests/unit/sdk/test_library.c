@@ -1,5 +1,7 @@
 /* What belongs to the process: the allocator, before anything else, and where lines go: to the sink
  * of the object whose loop turns, else to that of the process. */
+#include <pty.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -212,6 +214,31 @@ static void levels_are_each_sinks_own(void **state)
     bay_server_free(server);
 }
 
+static void a_terminal_is_told_of_what_it_would_obey(void **state)
+{
+    (void)state;
+    const bay_str text = STR("a\x1b[2J\n\xe2\x80\xae\xff\xc3\xa9");
+    char got[200];
+    int outer;
+    int inner;
+    assert_int_equal(openpty(&outer, &inner, NULL, NULL, NULL), 0);
+    FILE *terminal = fdopen(inner, "w");
+    bay_print(terminal, text);
+    fflush(terminal);
+    static const char shown[] = "a\\u{1b}[2J\r\n\\u{202e}\\x{ff}\xc3\xa9"; /* CR: the terminal's */
+    assert_int_equal(read(outer, got, sizeof(got)), sizeof(shown) - 1);
+    assert_memory_equal(got, shown, sizeof(shown) - 1);
+    fclose(terminal);
+    close(outer);
+    FILE *file = tmpfile();
+    bay_print(file, (bay_str){NULL, 0});
+    bay_print(file, text);
+    rewind(file);
+    assert_int_equal(fread(got, 1, sizeof(got), file), text.len);
+    assert_memory_equal(got, text.at, text.len);
+    fclose(file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +249,7 @@ int main(void)
         cmocka_unit_test(others_go_to_that_of_the_process),
         cmocka_unit_test(lines_of_other_threads_go_there_too),
         cmocka_unit_test(levels_are_each_sinks_own),
+        cmocka_unit_test(a_terminal_is_told_of_what_it_would_obey),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,7 +119,7 @@ static void test_exit_tells_why(void **state)
     assert_int_equal(ask(&out, &on, "tools/list", NULL), BAY_OK);
     LINK_UNTIL(on.loop, on.breaks == 1);
     assert_int_equal(on.err, BAY_EXITED);
-    assert_string_equal(on.text, "exited with status 3: cannot open files.db");
+    assert_string_equal(on.text, "exited with status 3: cannot open files.db\\u{7}");
     assert_int_equal(out.dones, 1);
     assert_int_equal(out.kind, MCP_OUTCOME_FAILED);
     assert_int_equal(out.err, BAY_EXITED);
