@@ -31,6 +31,11 @@ void a2a_face_reply(http_exchange *exchange, int status, const a2a_head *head, b
     if (status == 503) {
         fields[count++] = (http_field){STR("Retry-After"), STR("1")};
     }
+    if (!str_eq(http_exchange_method(exchange), STR("POST"))) {
+        /* RFC 9111 section 3: a cache may keep what a GET brought, and knows no credentials but
+         * Authorization; cards name others, and the version chooses the form */
+        fields[count++] = (http_field){STR("Cache-Control"), STR("no-store")};
+    }
     count = http_reply_cors(exchange, fields, count);
     http_exchange_reply(exchange, status, fields, count, body);
 }

@@ -47,7 +47,7 @@ static void reply_card(http_exchange *exchange, served_card card, uint32_t max_a
     buf_lit(&text, "public, max-age=");
     buf_uint(&text, max_age_s);
     http_field fields[HTTP_REPLY_FIELDS] = {{STR("Cache-Control"), buf_view(&text)},
-                                            {STR("Vary"), STR("A2A-Version")}};
+                                            {STR("Vary"), STR("A2A-Version, Origin")}};
     size_t count = 2;
     if (card.etag.len > 0) {
         fields[count++] = (http_field){STR("ETag"), card.etag};

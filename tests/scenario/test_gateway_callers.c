@@ -6,6 +6,7 @@
 #include "patchbay/a2a_client.h"
 #include "support/agent_peer.h"
 #include "support/skipped.h"
+#include "support/strict_card.h"
 
 static agent_peer peer;
 static int baseline;
@@ -190,6 +191,7 @@ static void push_and_extended_card_are_passed_on(void **state)
     assert_non_null(memmem(json.at, json.len, "For those with a key.", 21));
     assert_non_null(memmem(json.at, json.len, "/a2a/far", 8));
     assert_null(memmem(json.at, json.len, own, strlen(own)));
+    expect_strict(json);
     bay_response_free(response);
     atomic_store(&peer.may_go, true);
     bay_caller_close(caller);
