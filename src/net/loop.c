@@ -410,7 +410,9 @@ bool loop_turn(loop *self, int64_t timeout_ms)
     const log_target *before = enter(self);
     if (timeout_ms > 0) {
         uv_update_time(&self->uv);
-        uv_timer_start(&self->turn_timer, on_turn_timer, (uint64_t)timeout_ms, 0);
+        /* Repeated: where the messages take longer than that, libuv runs it before it waits. */
+        uv_timer_start(&self->turn_timer, on_turn_timer, (uint64_t)timeout_ms,
+                       (uint64_t)timeout_ms);
     }
     run_messages(self);
     uv_run(&self->uv, timeout_ms == 0 ? UV_RUN_NOWAIT : UV_RUN_ONCE);

@@ -4,9 +4,34 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+
+/* --- turns ----------------------------------------------------------------------------------- */
+
+static void take_three_ms(void *argument)
+{
+    struct timespec from, now;
+    (void)argument;
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    do {
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((now.tv_sec - from.tv_sec) * 1000000000L + now.tv_nsec - from.tv_nsec < 3000000L);
+}
+
+/* Nothing else is there to end the wait: a turn that lost its timer would never end. */
+static void a_turn_ends_though_its_messages_took_longer(void **state)
+{
+    (void)state;
+    loop *on = test_loop();
+    assert_int_equal(loop_post(on, take_three_ms, NULL), BAY_OK);
+    (void)alarm(20);
+    (void)loop_turn(on, 1);
+    (void)alarm(0);
+    loop_free(on);
+}
 
 /* --- posts ----------------------------------------------------------------------------------- */
 
@@ -383,6 +408,7 @@ static void a_loop_leaves_no_descriptor_behind(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_turn_ends_though_its_messages_took_longer),
         cmocka_unit_test(posts_of_each_thread_keep_their_order),
         cmocka_unit_test(a_post_taken_before_the_end_runs_and_one_after_is_refused),
         cmocka_unit_test(a_message_of_ones_own_may_be_posted_again),
