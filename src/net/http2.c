@@ -5,7 +5,10 @@
 #include "wire/chars.h"
 #include "wire/header.h"
 
-enum { GOAWAY_BYTES = 17 };
+enum {
+    GOAWAY_BYTES = 17,
+    FRAME_HEAD_REST = 5, /* flags and stream */
+};
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
@@ -138,6 +141,71 @@ const nghttp2_nv *http2_fields_at(const http2_fields *self)
 size_t http2_fields_count(const http2_fields *self)
 {
     return self->values.len / sizeof(nghttp2_nv);
+}
+
+/* --- what a peer's frames cost --------------------------------------------------------------- */
+
+void http2_meter_init(http2_meter *self, bool is_server)
+{
+    *self = (http2_meter){.skip = is_server ? NGHTTP2_CLIENT_MAGIC_LEN : 0};
+}
+
+static void count_frame(http2_meter *self)
+{
+    const uint8_t *head = self->head;
+    self->skip =
+        FRAME_HEAD_REST + ((uint32_t)head[0] << 16 | (uint32_t)head[1] << 8 | (uint32_t)head[2]);
+    self->have = 0;
+    if (head[3] == NGHTTP2_RST_STREAM) {
+        self->resets++;
+    } else {
+        self->useless++;
+    }
+}
+
+void http2_meter_read(http2_meter *self, bay_str bytes, uint64_t now, uint32_t window_ms)
+{
+    if (now >= self->window_end_ms) {
+        self->window_end_ms = now + window_ms;
+        self->resets = 0;
+        self->useless = 0;
+    }
+    for (size_t at = 0; at < bytes.len;) {
+        if (self->skip > 0) {
+            size_t len = bytes.len - at < self->skip ? bytes.len - at : self->skip;
+            self->skip -= (uint32_t)len;
+            at += len;
+            continue;
+        }
+        self->head[self->have++] = (uint8_t)bytes.at[at++];
+        if (self->have == sizeof(self->head)) {
+            count_frame(self);
+        }
+    }
+}
+
+static void earn(http2_meter *self, uint32_t frames)
+{
+    self->useless -= self->useless < frames ? self->useless : frames;
+}
+
+void http2_meter_earn(http2_meter *self)
+{
+    earn(self, HTTP2_EARNED);
+}
+
+void http2_meter_data(http2_meter *self, const nghttp2_frame *frame, size_t *excess)
+{
+    bool is_end = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+    size_t framing = HTTP2_FRAME_HEAD + frame->data.padlen;
+    size_t data = frame->hd.length - frame->data.padlen;
+    *excess += framing;
+    *excess -= data < *excess ? data : *excess;
+    if (data >= framing || is_end) {
+        earn(self, HTTP2_EARNED + 1);
+    } else if (data > 0) {
+        earn(self, 1); /* it is of use, but earns nothing beside itself */
+    }
 }
 
 /* --- output ---------------------------------------------------------------------------------- */

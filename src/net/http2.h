@@ -45,6 +45,7 @@ enum {
     HTTP2_TRAILERS = 64,           /* fields behind a reply */
     HTTP2_BATCH_BYTES = 64 * 1024, /* written to the socket at once, and a frame more */
     HTTP2_FRAME_HEAD = 9,
+    HTTP2_EARNED = 4,           /* frames that change nothing which one that does makes up for */
     HTTP2_DEFLATE_BYTES = 1024, /* of fields of ours that a connection remembers to refer to */
     HTTP2_SPARE = 8, /* streams of a connection, kept for the next requests while it is busy … */
     HTTP2_SPARE_BYTES = 4096, /* … with as much of their buffers, each */
@@ -87,6 +88,28 @@ size_t http2_fields_count(const http2_fields *self);
 bay_err http2_pump(nghttp2_session *session, net_socket *socket, buf *scratch,
                    uint64_t *written) BAY_MUST_CHECK;
 
+/* Counts the frames of a peer as they come, also those that nghttp2 drops without a word: of a type
+ * that it does not know, or of a stream that is closed. Each frame adds 1 to `useless` (RST_STREAM:
+ * to `resets`); whoever sees that one was of use calls http2_meter_earn. The owner compares the
+ * counts with its bounds once nghttp2 has read the same bytes. */
+typedef struct http2_meter {
+    uint64_t window_end_ms; /* when both are counted anew */
+    uint32_t useless;
+    uint32_t resets;
+    uint32_t skip;   /* bytes until the next frame's head */
+    uint8_t head[4]; /* its length and type, … */
+    uint8_t have;    /* … as far as they came */
+} http2_meter;
+
+/* `is_server`: the peer begins with the preface of RFC 9113 section 3.4. */
+void http2_meter_init(http2_meter *self, bool is_server);
+void http2_meter_read(http2_meter *self, bay_str bytes, uint64_t now, uint32_t window_ms);
+/* A frame that changed something was received, or one of ours sent. */
+void http2_meter_earn(http2_meter *self);
+/* A DATA frame of a body that is being read: earns what it is worth, and adds what its framing
+ * (head and padding) is longer than its data to `excess`, the body's. */
+void http2_meter_data(http2_meter *self, const nghttp2_frame *frame, size_t *excess);
+
 /* A GOAWAY frame written past nghttp2, behind whole frames: for a session that failed. */
 void http2_write_goaway(net_socket *socket, int32_t last_stream, uint32_t code);
 /* What to tell a peer after nghttp2 said this. */
@@ -106,15 +129,13 @@ typedef struct http2_connection {
     list spare; /* … or serves the next ones: at most HTTP2_SPARE */
     uint32_t spare_count;
     http2_fields fields;
-    size_t queued;          /* of all streams */
-    uint64_t sent;          /* of their bytes, to the socket so far … */
-    uint64_t taken;         /* … and what the peer had of them at the last sweep */
-    uint64_t head_end_ms;   /* 0: no head is on its way */
-    uint64_t stall_end_ms;  /* 0: the socket's queue is empty */
-    uint64_t window_end_ms; /* when floods are counted anew */
-    uint64_t heard_ms;      /* when the peer last said anything */
-    uint32_t resets;
-    uint32_t useless;
+    size_t queued;         /* of all streams */
+    uint64_t sent;         /* of their bytes, to the socket so far … */
+    uint64_t taken;        /* … and what the peer had of them at the last sweep */
+    uint64_t head_end_ms;  /* 0: no head is on its way */
+    uint64_t stall_end_ms; /* 0: the socket's queue is empty */
+    uint64_t heard_ms;     /* when the peer last said anything */
+    http2_meter meter;
     bool is_open;    /* the peer's first SETTINGS came */
     bool is_blocked; /* the socket has enough */
     bool is_failing; /* it ends with `code` as soon as nghttp2 has returned */
@@ -132,6 +153,7 @@ typedef struct http2_stream {
     buf trailer_bytes;
     buf out;
     size_t out_from;
+    size_t excess;        /* of the body: as http1_body's */
     size_t head_bytes;    /* of the fields so far, as RFC 9113 section 6.5.2 counts them */
     size_t moved;         /* of `out`, since the last sweep … */
     uint64_t sent_at;     /* … and how much the connection had sent when it last did */

@@ -7,7 +7,6 @@
 enum {
     INTERIM_MAX = 16,
     PART_LENGTHS = 2 * sizeof(uint32_t),
-    USELESS_MAX = 10000, /* frames that change nothing, between two that do */
 };
 
 /* --- what a call says ------------------------------------------------------------------------ */
@@ -250,7 +249,13 @@ static int on_data_chunk(nghttp2_session *session, uint8_t flags, int32_t id, co
     if (more == NULL) {
         return 0;
     }
-    size_t most = line->client->limits.body_bytes;
+    const http_client_limits *limits = &line->client->limits;
+    size_t most = limits->body_bytes;
+    uint64_t now = loop_now_ms(line->client->loop);
+    if (now - more->heard_ms >= limits->framing_rest_ms) {
+        more->excess = 0;
+    }
+    more->heard_ms = now;
     more->body_bytes += len;
     if (most > 0 && more->body_bytes > most) {
         return spoil(line, more, BAY_LIMIT);
@@ -276,16 +281,6 @@ static int end_head(http2_line *line, http2_call *more)
     return ++call->interim > INTERIM_MAX ? spoil(line, more, BAY_PROTOCOL) : 0;
 }
 
-static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, void *user)
-{
-    (void)session;
-    http2_line *line = user;
-    bool is_useful =
-        head->type == NGHTTP2_HEADERS || (head->type == NGHTTP2_DATA && head->length > 0);
-    line->useless = is_useful ? 0 : line->useless + 1;
-    return line->useless > USELESS_MAX ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
-}
-
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
     http2_line *line = user;
@@ -294,13 +289,29 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
         return 0;
     }
     http2_call *more = call_of(session, frame->hd.stream_id);
-    return frame->hd.type == NGHTTP2_HEADERS && more != NULL ? end_head(line, more) : 0;
+    if (more == NULL) {
+        return 0;
+    }
+    if (frame->hd.type == NGHTTP2_HEADERS) {
+        http2_meter_earn(&line->meter);
+        return end_head(line, more);
+    }
+    if (frame->hd.type == NGHTTP2_DATA) {
+        http2_meter_data(&line->meter, frame, &more->excess);
+        if (more->excess > line->client->wire_limits.framing_bytes) {
+            return spoil(line, more, BAY_LIMIT);
+        }
+    }
+    return 0;
 }
 
 static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
-    (void)user;
+    http2_line *line = user;
     http2_call *more = call_of(session, frame->hd.stream_id);
+    if (frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA) {
+        http2_meter_earn(&line->meter); /* WINDOW_UPDATE frames answer these */
+    }
     if (frame->hd.type == NGHTTP2_HEADERS && more != NULL) {
         more->call->was_sent = true;
     }
@@ -326,7 +337,6 @@ void http2_client_callbacks(nghttp2_session_callbacks *callbacks)
 {
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data_chunk);
-    nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, on_begin_frame);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
     nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, on_sent);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
@@ -486,7 +496,8 @@ void http2_call_tell(http2_call *more)
 {
     http_call *call = more->call;
     if (more->err != BAY_OK) {
-        const char *text = more->err == BAY_LIMIT      ? "the reply is larger than it may be"
+        const char *text = more->err == BAY_LIMIT
+                               ? "the reply, or its framing, is larger than it may be"
                            : more->err == BAY_PROTOCOL ? "the reply is no HTTP"
                                                        : bay_err_text(more->err);
         http_call_fail(call, more->err, text);

@@ -138,6 +138,7 @@ static bay_err line_open(http_client *client, http_origin *origin, http2_line **
     self->task = (loop_task){.function = line_task, .argument = self};
     list_init(&self->calls);
     list_init(&self->due);
+    http2_meter_init(&self->meter, false);
     http2_heap_init(&self->heap);
     buf_init(&self->scratch, SIZE_MAX / 2);
     bay_err err = new_session(self);
@@ -372,9 +373,11 @@ static void on_data(void *user, bay_str bytes)
     http2_line *self = user;
     http_client *client = self->client;
     http_client_enter(client);
-    if (!self->heap.has_failed && !self->is_failing &&
-        nghttp2_session_mem_recv(self->session, (const uint8_t *)bytes.at, bytes.len) < 0) {
-        self->is_failing = true;
+    if (!self->heap.has_failed && !self->is_failing) {
+        http2_meter_read(&self->meter, bytes, loop_now_ms(client->loop), USELESS_WINDOW_MS);
+        self->is_failing =
+            nghttp2_session_mem_recv(self->session, (const uint8_t *)bytes.at, bytes.len) < 0 ||
+            self->meter.useless > USELESS_MAX;
     }
     line_turn(self);
     http_client_leave(client);

@@ -6,7 +6,11 @@
 #include "net/http2.h"
 #include "net/http_client_internal.h"
 
-enum { HTTP2_TRIES = 3 };
+enum {
+    HTTP2_TRIES = 3,
+    USELESS_MAX = 10000,       /* frames that change nothing, less four for each that does … */
+    USELESS_WINDOW_MS = 10000, /* … within so long */
+};
 
 struct http2_line {
     list_link link; /* in its origin's lines, or the client's dead ones */
@@ -22,7 +26,7 @@ struct http2_line {
     uint64_t written;
     uint64_t idle_since_ms;
     uint32_t call_count;
-    uint32_t useless;
+    http2_meter meter;
     bool is_connected;
     bool is_blocked;
     bool is_ending; /* it takes no more calls */
@@ -49,6 +53,8 @@ struct http2_call {
     http2_block trailers;
     buf held; /* of the body, to be told */
     uint64_t body_bytes;
+    uint64_t heard_ms; /* when data came last */
+    size_t excess;     /* of the body: as http1_body's */
     size_t head_bytes;
     int32_t id;
     int status;

@@ -23,6 +23,7 @@ int http2_on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame,
     http2_connection *self = user;
     uint32_t timeout = self->connection->server->options.limits.head_timeout_ms;
     self->head_end_ms = timeout > 0 ? http2_now(self) + timeout : 0;
+    http2_meter_earn(&self->meter);
     if (frame->headers.cat != NGHTTP2_HCAT_REQUEST || self->is_failing) {
         return 0;
     }
@@ -316,6 +317,16 @@ int http2_on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uin
     return 0;
 }
 
+/* Nobody sends a body octet by octet by mistake: such streams count as resets do. */
+static void count_framing(http2_connection *http2, http2_stream *self, const nghttp2_frame *frame)
+{
+    http2_meter_data(&http2->meter, frame, &self->excess);
+    if (self->refusal == NULL && self->excess > self->connection->server->limits.framing_bytes) {
+        refuse_later(self, 413, "the body is mostly framing: send larger frames\n");
+        http2->meter.resets++;
+    }
+}
+
 void http2_request_frame(http2_connection *self, const nghttp2_frame *frame)
 {
     http2_stream *stream = nghttp2_session_get_stream_user_data(self->session, frame->hd.stream_id);
@@ -332,6 +343,9 @@ void http2_request_frame(http2_connection *self, const nghttp2_frame *frame)
     }
     if (stream->state != HTTP_BODY) {
         return;
+    }
+    if (frame->hd.type == NGHTTP2_DATA) {
+        count_framing(self, stream, frame);
     }
     if (stream->refusal != NULL) {
         http2_refuse(stream, stream->refused, stream->refusal);

@@ -6,7 +6,6 @@
 #include "net/pace.h"
 
 enum {
-    EARNED = 4,             /* frames that change nothing which one that does makes up for */
     SOCKET_SLACK = 1 << 20, /* above the mark, before the socket gives up */
 };
 
@@ -154,55 +153,6 @@ static void fail(http2_connection *self, uint32_t code)
     }
 }
 
-static void open_window(http2_connection *self)
-{
-    uint64_t now = http2_now(self);
-    if (now >= self->window_end_ms) {
-        self->window_end_ms = now + limits_of(self)->flood_window_ms;
-        self->resets = 0;
-        self->useless = 0;
-    }
-}
-
-static void earn(http2_connection *self)
-{
-    self->useless -= self->useless < EARNED ? self->useless : EARNED;
-}
-
-/* False: it is too many. */
-static bool spend(http2_connection *self, uint32_t *count, uint32_t most, const char *what)
-{
-    open_window(self);
-    if (++*count <= most) {
-        return true;
-    }
-    if (!self->is_failing) { /* one line a connection, however much came at once */
-        LOG(LOG_WARN, "http", "connection from %s ended: %s", self->connection->peer, what);
-    }
-    fail(self, NGHTTP2_ENHANCE_YOUR_CALM);
-    return false;
-}
-
-static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, void *user)
-{
-    (void)session;
-    http2_connection *self = user;
-    bool is_end = (head->flags & NGHTTP2_FLAG_END_STREAM) != 0;
-    bool is_useful = head->type == NGHTTP2_HEADERS ||
-                     (head->type == NGHTTP2_DATA && (head->length > 0 || is_end));
-    if (is_useful) {
-        earn(self);
-    } else if (head->type == NGHTTP2_RST_STREAM) {
-        if (!spend(self, &self->resets, limits_of(self)->resets, "it resets too many streams")) {
-            return NGHTTP2_ERR_CALLBACK_FAILURE;
-        }
-    } else if (!spend(self, &self->useless, limits_of(self)->control_frames,
-                      "too many frames of it change nothing")) {
-        return NGHTTP2_ERR_CALLBACK_FAILURE;
-    }
-    return self->is_failing ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
-}
-
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
     (void)session;
@@ -210,9 +160,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     if (frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA) {
         http2_request_frame(self, frame);
     } else if (frame->hd.type == NGHTTP2_SETTINGS && !self->is_open) {
-        uint32_t idle = limits_of(self)->idle_timeout_ms;
         self->is_open = true;
-        self->connection->deadline_ms = idle > 0 ? http2_now(self) + idle : 0;
     }
     return 0;
 }
@@ -224,21 +172,20 @@ static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *u
     if (frame->hd.type == NGHTTP2_RST_STREAM) {
         uint32_t code = frame->rst_stream.error_code;
         if (code != NGHTTP2_NO_ERROR && code != NGHTTP2_CANCEL && code != NGHTTP2_INTERNAL_ERROR) {
-            (void)spend(self, &self->resets, limits_of(self)->resets,
-                        "too many of its streams are no HTTP");
+            self->meter.resets++;
         }
         return 0;
     }
     if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) {
         return 0;
     }
-    earn(self);
+    http2_meter_earn(&self->meter);
     http2_stream *stream = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
     if (stream == NULL || (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) {
         return 0;
     }
     stream->exchange.outcome = HTTP_COMPLETE;
-    self->resets -= self->resets > 0 && stream->exchange.is_given ? 1 : 0;
+    self->meter.resets -= self->meter.resets > 0 && stream->exchange.is_given ? 1 : 0;
     if (!stream->is_whole) {
         /* RFC 9113 section 8.1: the rest of the request is of no interest. */
         return nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, stream->id,
@@ -373,12 +320,29 @@ static void write_out(http2_connection *self)
     }
 }
 
+/* Has the peer sent more than it may of what costs us and brings it nothing? */
+static void check_meter(http2_connection *self)
+{
+    const http_server_limits *limits = limits_of(self);
+    bool resets = self->meter.resets > limits->resets;
+    if (!resets && self->meter.useless <= limits->control_frames) {
+        return;
+    }
+    if (!self->is_failing) { /* one line a connection, however much came at once */
+        LOG(LOG_WARN, "http", "connection from %s ended: %s", self->connection->peer,
+            resets ? "too many of its streams are reset or no HTTP"
+                   : "too many frames of it change nothing");
+    }
+    fail(self, NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
 /* Is it over, by its peer's fault or for lack of memory? */
 static bool has_failed(http2_connection *self)
 {
     if (self->heap.has_failed) {
         fail(self, NGHTTP2_INTERNAL_ERROR);
     }
+    check_meter(self);
     return self->is_failing;
 }
 
@@ -419,6 +383,7 @@ static void receive(http2_connection *self, bay_str bytes)
     }
     self->heard_ms = http2_now(self);
     self->is_asked = false;
+    http2_meter_read(&self->meter, bytes, self->heard_ms, limits_of(self)->flood_window_ms);
     ssize_t used = nghttp2_session_mem_recv(self->session, (const uint8_t *)bytes.at, bytes.len);
     if (used < 0) {
         fail(self, http2_code_of((int)used));
@@ -486,7 +451,6 @@ static bay_err new_session(http2_connection *self)
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, http2_on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(callbacks, http2_on_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, http2_on_data);
-    nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, on_begin_frame);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
     nghttp2_session_callbacks_set_send_data_callback(callbacks, http2_on_send_data);
     nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, on_sent);
@@ -544,6 +508,7 @@ void http2_begin(http_connection *connection, bay_str bytes)
     list_init(&self->thirsty);
     list_init(&self->gone);
     list_init(&self->spare);
+    http2_meter_init(&self->meter, true);
     http2_heap_init(&self->heap);
     http2_fields_init(&self->fields);
     connection->http2 = self;
@@ -551,8 +516,7 @@ void http2_begin(http_connection *connection, bay_str bytes)
     connection->deadline_ms = 0;
     socket_set_events(connection->socket, &events, connection);
     socket_set_limits(connection->socket, HTTP2_HIGH_BYTES, HTTP2_HIGH_BYTES + SOCKET_SLACK);
-    uint32_t timeout = limits_of(self)->head_timeout_ms;
-    connection->deadline_ms = timeout > 0 ? http2_now(self) + timeout : 0;
+    connection->deadline_ms = server_first_deadline(connection->server);
     if (new_session(self) != BAY_OK || introduce(self) != BAY_OK) {
         connection_set_state(connection, HTTP_CLOSING);
         socket_abort(connection->socket);

@@ -294,7 +294,11 @@ static void hold(http_channel *self, bay_str bytes)
 static void read_body(http_channel *self, bay_str bytes)
 {
     http_call *call = self->call;
-    call->last_ms = loop_now_ms(self->client->loop);
+    uint64_t now = loop_now_ms(self->client->loop);
+    if (now - call->last_ms >= self->client->limits.framing_rest_ms) {
+        http1_body_rest(&self->body);
+    }
+    call->last_ms = now;
     for (;;) {
         if (call->is_paused) {
             hold(self, bytes);

@@ -25,6 +25,7 @@ const http_client_limits http_client_default_limits = {
     .head_bytes = 64 * 1024,
     .head_fields = 200,
     .body_bytes = 0,
+    .framing_rest_ms = 1000,
     .streams_per_connection = 100,
     .http2_connections = 4,
 };

@@ -22,6 +22,7 @@ typedef struct http_client_limits {
     size_t head_bytes;           /* 64 KiB */
     uint32_t head_fields;        /* 200 */
     size_t body_bytes;           /* 0: unbounded, the receiver bounds it */
+    uint32_t framing_rest_ms; /* 1,000 of silence: what a reply's framing was ahead is forgiven */
     /* HTTP/2: connections of one origin are made while all there are carry this many calls, or as
      * many as their peers allow. */
     uint32_t streams_per_connection; /* 100 */

@@ -458,7 +458,7 @@ static void on_connected(void *user)
     } else if (http2_is_built && socket_is_http2(self->socket)) {
         http2_begin(self, (bay_str){NULL, 0});
     } else {
-        set_idle_deadline(self);
+        self->deadline_ms = server_first_deadline(self->server);
         socket_read_start(self->socket);
     }
     server_leave(self->server);

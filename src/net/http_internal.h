@@ -160,7 +160,9 @@ void server_enter(http_server *self);
 void server_leave(http_server *self);               /* may free `self` */
 http_memory *server_memory_take(http_server *self); /* NULL: out of memory */
 void server_memory_give(http_server *self, http_memory *memory);
-bay_str server_date(http_server *self);          /* the whole line; until the next call */
+bay_str server_date(http_server *self); /* the whole line; until the next call */
+/* When a new connection that has not begun a request ends; 0: never. */
+uint64_t server_first_deadline(const http_server *self);
 void server_forget(http_connection *connection); /* counts down, moves it to the dead */
 
 /* http_connection.c */

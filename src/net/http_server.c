@@ -128,6 +128,17 @@ static uint32_t shorter(uint32_t a, uint32_t b)
     return b > 0 && b < a ? b : a;
 }
 
+/* Before its first request a connection has shown nothing worth waiting for: it has the time of a
+ * head, not of a connection that was of use. */
+uint64_t server_first_deadline(const http_server *self)
+{
+    const http_server_limits *limits = &self->options.limits;
+    uint32_t least = self->is_draining ? DRAIN_LINGER_MS : UINT32_MAX;
+    least = shorter(least, limits->head_timeout_ms);
+    least = shorter(least, limits->idle_timeout_ms);
+    return least < UINT32_MAX ? loop_now_ms(self->loop) + least : 0;
+}
+
 /* Time-outs are noticed up to an eighth late, which costs one look at a connection now and then
  * instead of a timer armed and disarmed at every step of every request. */
 static uint32_t sweep_interval(const http_server_limits *limits)

@@ -28,11 +28,12 @@ typedef struct http1_limits {
     size_t target_bytes;          /* request target: 414 */
     uint32_t fields;              /* size of the caller's table: 431 */
     uint64_t body_bytes;          /* decoded body; HTTP1_UNBOUNDED for none */
-    size_t chunk_extension_bytes; /* all chunk extensions of one body, with their ';' */
+    size_t framing_bytes;         /* how far the framing of a body may be ahead of its data */
+    size_t chunk_extension_bytes; /* all chunk extensions of one body, with ';' and white space */
     size_t trailer_bytes;         /* the trailer section of one body */
 } http1_limits;
 
-/* 32 KiB, 8 KiB, 100, 16 MiB, 1 KiB, 8 KiB. */
+/* 32 KiB, 8 KiB, 100, 16 MiB, 64 KiB, 1 KiB, 8 KiB. */
 extern const http1_limits http1_default_limits;
 
 /* Why a message was refused. */
@@ -133,6 +134,8 @@ typedef struct http1_body {
     uint64_t remaining;  /* bytes of the length or of the chunk still to come */
     uint64_t total;      /* decoded so far */
     uint64_t body_bytes; /* the bounds */
+    size_t framing_bytes;
+    size_t excess; /* bytes of framing so far, less those of data; not below 0 */
     size_t extension_left;
     size_t trailer_left;
     http1_kind kind;
@@ -155,6 +158,11 @@ void http1_body_init(http1_body *self, http1_kind kind, const http1_head *head,
  * Units: bytes. Threads: any. Source: RFC 9112 section 7.1. */
 bay_err http1_body_feed(http1_body *self, bay_str bytes, size_t *out_consumed, bay_str *out_data,
                         http1_body_event *out_event) BAY_MUST_CHECK;
+
+/* The peer has sent nothing for a while: its framing so far counts no more, so that a stream that
+ * is only kept alive, chunk by small chunk, may go on for ever.
+ * Owns: nothing. Errors: none. Units: none. Threads: any. Source: none. */
+void http1_body_rest(http1_body *self);
 
 /* The peer closed. BAY_OK when that ends the body (HTTP1_FRAMING_CLOSE, or it had ended already).
  * Owns: nothing. Errors: BAY_PROTOCOL: the body is cut short. Units: none. Threads: any.

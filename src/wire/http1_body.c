@@ -4,7 +4,11 @@
  *
  *   SIZE ──';'──► EXTENSION … ──CR──┐                ┌─(size > 0)─► DATA ─► DATA_CR ─► DATA_LF ─►
  * SIZE └────────────CR───────────────┴─► SIZE_LF ─────┤ └─(size = 0)─► TRAILER … ──empty line──►
- * DONE */
+ * DONE
+ *
+ * Every byte that is no data is framing. Each adds 1 to `excess`, each byte of data takes 1 from
+ * it, and at framing_bytes the body is refused: a peer cannot make us read six bytes (or a hundred)
+ * for each byte that counts towards body_bytes. */
 #include "wire/chars.h"
 #include "wire/http1.h"
 
@@ -18,13 +22,16 @@ enum {
     STATE_LENGTH,
     STATE_CLOSE,
     STATE_SIZE,
+    STATE_SIZE_SPACE,      /* white space after the size: ';' must follow */
     STATE_EXTENSION_BEGIN, /* after ';' */
     STATE_EXTENSION_NAME,
+    STATE_EXTENSION_NAME_SPACE,  /* after the name: '=' or ';' must follow */
     STATE_EXTENSION_VALUE_BEGIN, /* after '=' */
     STATE_EXTENSION_VALUE,
     STATE_EXTENSION_QUOTED,
     STATE_EXTENSION_ESCAPED,
-    STATE_EXTENSION_END, /* after the closing quote */
+    STATE_EXTENSION_END,         /* after the closing quote */
+    STATE_EXTENSION_VALUE_SPACE, /* after the value: ';' must follow */
     STATE_SIZE_LF,
     STATE_DATA,
     STATE_DATA_CR,
@@ -53,6 +60,7 @@ void http1_body_init(http1_body *self, http1_kind kind, const http1_head *head,
         .state = first[head->framing],
         .remaining = head->framing == HTTP1_FRAMING_LENGTH ? head->content_length : 0,
         .body_bytes = limits->body_bytes,
+        .framing_bytes = limits->framing_bytes,
         .extension_left = limits->chunk_extension_bytes,
         .trailer_left = limits->trailer_bytes,
     };
@@ -75,6 +83,14 @@ static bay_err enter(http1_body *self, uint8_t next)
     return BAY_OK;
 }
 
+/* RFC 9110 section 5.6.3: a recipient MUST parse for bad white space (BWS) and remove it. In a
+ * chunk line RFC 9112 section 7.1.1 has it around ';' and '=' only: white space that ends the line
+ * is in no grammar, and readers differ about it, so it stays refused. */
+static bool is_bad_space(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
 static bay_err read_size(http1_body *self, char c)
 {
     int digit = char_hex(c);
@@ -86,10 +102,12 @@ static bay_err read_size(http1_body *self, char c)
         self->remaining = self->remaining << 4 | (uint64_t)digit;
         return BAY_OK;
     }
-    if (self->digits == 0 || (c != '\r' && c != ';')) {
+    bool is_space = is_bad_space(c);
+    if (self->digits == 0 || (c != '\r' && c != ';' && !is_space)) {
         return refuse(self, BAY_SYNTAX, 400, "a chunk size is not hexadecimal");
     }
-    return enter(self, c == ';' ? STATE_EXTENSION_BEGIN : STATE_SIZE_LF);
+    uint8_t next = is_space ? STATE_SIZE_SPACE : STATE_SIZE_LF;
+    return enter(self, c == ';' ? STATE_EXTENSION_BEGIN : next);
 }
 
 static bay_err read_size_end(http1_body *self, char c)
@@ -109,19 +127,19 @@ static bay_err read_size_end(http1_body *self, char c)
     return BAY_OK;
 }
 
-/* Where an extension goes on with `c`, or STATE_FAILED: RFC 9112 section 7.1.1, without the white
- * space that only tolerant readers accept. */
+/* Where an extension goes on with `c`, or STATE_FAILED: RFC 9112 section 7.1.1. */
 static uint8_t extension_next(uint8_t state, char c)
 {
     bool is_token = char_is(c, CHAR_TOKEN);
+    bool is_space = is_bad_space(c);
     switch (state) {
     case STATE_EXTENSION_BEGIN:
-        return is_token ? STATE_EXTENSION_NAME : STATE_FAILED;
+        return is_space ? state : is_token ? STATE_EXTENSION_NAME : STATE_FAILED;
     case STATE_EXTENSION_VALUE_BEGIN:
         if (c == '"') {
             return STATE_EXTENSION_QUOTED;
         }
-        return is_token ? STATE_EXTENSION_VALUE : STATE_FAILED;
+        return is_space ? state : is_token ? STATE_EXTENSION_VALUE : STATE_FAILED;
     case STATE_EXTENSION_QUOTED:
         if (c == '"') {
             return STATE_EXTENSION_END;
@@ -132,20 +150,26 @@ static uint8_t extension_next(uint8_t state, char c)
         return char_is(c, CHAR_VALUE) ? STATE_EXTENSION_QUOTED : STATE_FAILED;
     case STATE_EXTENSION_ESCAPED:
         return char_is(c, CHAR_VALUE) ? STATE_EXTENSION_QUOTED : STATE_FAILED;
-    case STATE_EXTENSION_NAME:
-    case STATE_EXTENSION_VALUE:
-        if (is_token) {
-            return state;
-        }
-        break;
     default:
         break;
     }
-    if (c == '=' && state == STATE_EXTENSION_NAME) {
+    bool is_name = state == STATE_EXTENSION_NAME;
+    bool is_after_space = state == STATE_SIZE_SPACE || state == STATE_EXTENSION_NAME_SPACE ||
+                          state == STATE_EXTENSION_VALUE_SPACE;
+    if (is_token && (is_name || state == STATE_EXTENSION_VALUE)) {
+        return state;
+    }
+    if (c == '=' && (is_name || state == STATE_EXTENSION_NAME_SPACE)) {
         return STATE_EXTENSION_VALUE_BEGIN;
     }
     if (c == ';') {
         return STATE_EXTENSION_BEGIN;
+    }
+    if (is_after_space) {
+        return is_space ? state : STATE_FAILED;
+    }
+    if (is_space) {
+        return is_name ? STATE_EXTENSION_NAME_SPACE : STATE_EXTENSION_VALUE_SPACE;
     }
     return c == '\r' ? STATE_SIZE_LF : STATE_FAILED;
 }
@@ -246,6 +270,9 @@ static bay_err read_trailer(http1_body *self, char c)
 
 static bay_err read_frame_byte(http1_body *self, char c)
 {
+    if (self->excess++ == self->framing_bytes) {
+        return refuse(self, BAY_LIMIT, 413, "the body is mostly framing: send larger chunks");
+    }
     switch (self->state) {
     case STATE_SIZE:
         return read_size(self, c);
@@ -276,6 +303,7 @@ static bay_err take_data(http1_body *self, size_t available, size_t *out_len)
         return refuse(self, BAY_LIMIT, 413, "the body is too long");
     }
     self->total += len;
+    self->excess -= len < self->excess ? len : self->excess;
     if (self->state != STATE_CLOSE) {
         self->remaining -= len;
         if (self->remaining == 0) {
@@ -313,6 +341,11 @@ bay_err http1_body_feed(http1_body *self, bay_str bytes, size_t *out_consumed, b
         *out_event = self->state == STATE_DONE ? HTTP1_BODY_END : HTTP1_BODY_MORE;
     }
     return BAY_OK;
+}
+
+void http1_body_rest(http1_body *self)
+{
+    self->excess = 0;
 }
 
 bay_err http1_body_finish(http1_body *self)

@@ -19,6 +19,7 @@ const http1_limits http1_default_limits = {
     .target_bytes = 8192,
     .fields = 100,
     .body_bytes = 16777216,
+    .framing_bytes = 64 * 1024,
     .chunk_extension_bytes = 1024,
     .trailer_bytes = 8192,
 };

@@ -123,6 +123,7 @@ static void begin_block(sse_decoder *self)
     self->has_id = false;
     self->whole = (bay_str){NULL, 0};
     self->block_retry_ms = SSE_NO_RETRY;
+    self->excess = 0;
     self->is_done = false;
 }
 
@@ -196,6 +197,14 @@ static void end_block(sse_decoder *self)
     }
 }
 
+/* False: the block has too much beside its data. */
+static bool count_line(sse_decoder *self, bay_str line, size_t data)
+{
+    self->excess += line.len + 1 - data;
+    self->excess -= data < self->excess ? data : self->excess;
+    return self->excess <= SSE_FRAMING_BYTES;
+}
+
 static bay_err read_line(sse_decoder *self, bay_str line, bool stays)
 {
     if (line.len == 0) {
@@ -203,6 +212,10 @@ static bay_err read_line(sse_decoder *self, bay_str line, bool stays)
         return BAY_OK;
     }
     size_t colon = str_find(line, ':');
+    bool is_data = str_eq(str_head(line, colon), STR("data"));
+    if (!count_line(self, line, is_data ? str_from(line, colon + 1).len : 0)) {
+        return BAY_LIMIT;
+    }
     if (colon == 0) {
         return BAY_OK; /* a comment */
     }

@@ -8,8 +8,9 @@
 #include "patchbay/types.h"
 
 #define SSE_NO_RETRY (-1)
-#define SSE_NAME_BYTES 1024 /* longest event name taken */
-#define SSE_ID_BYTES 4096   /* longest id taken */
+#define SSE_NAME_BYTES 1024     /* longest event name taken */
+#define SSE_ID_BYTES 4096       /* longest id taken */
+#define SSE_FRAMING_BYTES 65536 /* of one block: what is no data, beyond as much data */
 
 /* One event to write. A part whose `at` is NULL is left out; STR("") writes it empty (an id alone
  * with empty data is the priming event of a resumable stream). */
@@ -49,7 +50,8 @@ typedef struct sse_block {
 
 typedef struct sse_decoder {
     size_t max_event_bytes;
-    buf line; /* a line cut by the end of the bytes given */
+    size_t excess; /* of the block: bytes so far that are no data, less those that are */
+    buf line;      /* a line cut by the end of the bytes given */
     buf data;
     bay_str whole; /* the data, in the caller's bytes; `at` NULL: it is in `data` */
     buf name;
@@ -64,7 +66,8 @@ typedef struct sse_decoder {
     bool is_done; /* the last call returned a block; the next one clears it away */
 } sse_decoder;
 
-/* max_event_bytes bounds the data of one event (joined) and any single line (plus its field name).
+/* max_event_bytes bounds the data of one event (joined) and any single line (plus its field name);
+ * what is no data (field names, comments, line ends) counts by SSE_FRAMING_BYTES.
  * Owns: buffers, from the heap; nothing is taken before the first byte. Errors: none.
  * Units: bytes. Threads: one at a time. Source: HTML standard, 9.2.6. */
 void sse_decoder_init(sse_decoder *self, size_t max_event_bytes);

@@ -18,6 +18,7 @@ static const http1_limits limits = {.head_bytes = 1024,
                                     .target_bytes = 128,
                                     .fields = FIELDS,
                                     .body_bytes = 256,
+                                    .framing_bytes = 48,
                                     .chunk_extension_bytes = 32,
                                     .trailer_bytes = 64};
 

@@ -96,6 +96,136 @@ static void test_floods_of_frames_that_change_nothing(void **state)
     flood(NGHTTP2_CONTINUATION, 0, 1, "", 0);
 }
 
+/* Frames that nghttp2 drops without a word: of types that it does not know, of streams that are
+ * closed; and data that is only padding. */
+static void test_floods_of_frames_that_nobody_sees(void **state)
+{
+    (void)state;
+    flood(0xfa, 0, 0, "", 0);
+    flood(0x20, 0, 1, "12345678", 8);
+    flood(NGHTTP2_ALTSVC, 0, 0, "\0\0", 2);
+    flood(NGHTTP2_DATA, NGHTTP2_FLAG_PADDED, 1, "\x07\0\0\0\0\0\0\0", 8);
+    flood(NGHTTP2_DATA, NGHTTP2_FLAG_PADDED, 1, "\0", 1);
+}
+
+static void test_floods_of_closed_streams(void **state)
+{
+    (void)state;
+    static const struct {
+        uint8_t type, flags;
+        const char *at;
+        size_t len;
+    } cases[] = {
+        {NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, "x", 1},
+        {NGHTTP2_DATA, 0, "12345678", 8},
+        {NGHTTP2_WINDOW_UPDATE, 0, "\0\0\0\x01", 4},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        rig on;
+        raw client;
+        buf out;
+        rig_init(&on, NULL);
+        hand_open(&client, &on, &out);
+        frame_put(&out, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, HPACK_GET,
+                  sizeof(HPACK_GET) - 1);
+        frame_put(&out, NGHTTP2_RST_STREAM, 0, 1, "\0\0\0\x08", 4);
+        for (int k = 0; k < 5000; k++) {
+            frame_put(&out, cases[i].type, cases[i].flags, 1, cases[i].at, cases[i].len);
+        }
+        assert_int_equal(until_goaway(&client, &on, &out), NGHTTP2_ENHANCE_YOUR_CALM);
+        rig_fini(&on);
+    }
+}
+
+/* Octet by octet, and an octet with much padding: the stream is refused, the others go on. */
+static void test_a_body_of_framing(void **state)
+{
+    (void)state;
+    static const struct {
+        uint8_t flags;
+        size_t len;
+        int count; /* of which the last few are too many */
+    } cases[] = {{0, 1, 8200}, {NGHTTP2_FLAG_PADDED, 200, 330}};
+    static const char bytes[256] = "\xc6"
+                                   "a"; /* 198 of padding, when it is padded */
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        rig on;
+        raw client;
+        buf out;
+        rig_init(&on, NULL);
+        hand_open(&client, &on, &out);
+        frame_put(&out, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, HPACK_GET,
+                  sizeof(HPACK_GET) - 1);
+        for (int k = 0; k < cases[i].count; k++) {
+            frame_put(&out, NGHTTP2_DATA, cases[i].flags, 1, bytes, cases[i].len);
+        }
+        assert_true(hand_send(&client, &on, &out));
+        RIG_UNTIL(&on, (raw_pump(&client), hand_frames(&client, NGHTTP2_RST_STREAM, 1) == 1));
+        assert_true(raw_has(&client, "framing"));
+        assert_int_equal(on.requests, 0);
+        put_get(&out, 3);
+        assert_true(hand_send(&client, &on, &out));
+        RIG_UNTIL(&on, on.pending_count == 1);
+        raw_close(&client);
+        buf_fini(&out);
+        RIG_UNTIL(&on, on.cut == 1);
+        rig_fini(&on);
+    }
+}
+
+/* One such stream after the other is a flood. */
+static void test_bodies_of_framing(void **state)
+{
+    (void)state;
+    rig on;
+    raw client;
+    buf out;
+    http_server_limits limits = http_server_default_limits;
+    limits.resets = 5;
+    rig_init(&on, &limits);
+    hand_open(&client, &on, &out);
+    for (uint32_t id = 1; id < 20; id += 2) {
+        frame_put(&out, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, id, HPACK_GET,
+                  sizeof(HPACK_GET) - 1);
+        for (int k = 0; k < 8200; k++) {
+            frame_put(&out, NGHTTP2_DATA, 0, id, "a", 1);
+        }
+    }
+    assert_int_equal(until_goaway(&client, &on, &out), NGHTTP2_ENHANCE_YOUR_CALM);
+    assert_int_equal(on.requests, 0);
+    rig_fini(&on);
+}
+
+/* Small frames of bodies that come whole are no flood: of gRPC, say, with an end of its own. */
+static void test_small_bodies_are_fine(void **state)
+{
+    (void)state;
+    rig on;
+    raw client;
+    buf out;
+    rig_init(&on, NULL);
+    hand_open(&client, &on, &out);
+    for (uint32_t i = 0; i < 3000; i++) {
+        frame_put(&out, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 2 * i + 1, HPACK_GET,
+                  sizeof(HPACK_GET) - 1);
+        for (int k = 0; k < 10; k++) {
+            frame_put(&out, NGHTTP2_DATA, 0, 2 * i + 1, "a", 1);
+        }
+        frame_put(&out, NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, 2 * i + 1, "", 0);
+        assert_true(hand_send(&client, &on, &out));
+        RIG_UNTIL(&on, on.requests == (int)i + 1);
+        assert_int_equal(http_exchange_body(on.pending[0]).len, 10);
+        rig_reply(on.pending[0], 200, STR(""));
+        rig_forget(&on, on.pending[0]);
+    }
+    RIG_UNTIL(&on, on.complete == 3000);
+    raw_pump(&client);
+    assert_int_equal(hand_goaway(&client), -1);
+    raw_close(&client);
+    buf_fini(&out);
+    rig_fini(&on);
+}
+
 /* Pings between requests that are answered are no flood. */
 static void test_pings_beside_work_are_fine(void **state)
 {
@@ -263,6 +393,67 @@ static void test_a_connection_that_is_ended_is_one_line_in_the_log(void **state)
 }
 
 /* --- time ------------------------------------------------------------------------------------ */
+
+/* Also one that keeps its connection alive by pings, and one that opened it and says no more. */
+static void test_connections_without_a_request(void **state)
+{
+    (void)state;
+    for (int pings = 0; pings < 2; pings++) {
+        rig on;
+        raw client;
+        buf out;
+        http_server_limits limits = http_server_default_limits;
+        limits.head_timeout_ms = 20;
+        rig_init(&on, &limits);
+        hand_open(&client, &on, &out);
+        assert_true(hand_send(&client, &on, &out));
+        RIG_UNTIL(&on, (raw_pump(&client), hand_frames(&client, NGHTTP2_SETTINGS, 0) == 2));
+        int64_t end = rig_now_ms() + RIG_GIVE_UP_MS;
+        while (!client.is_over) {
+            assert_true(rig_now_ms() < end);
+            if (pings) {
+                frame_put(&out, NGHTTP2_PING, 0, 0, "12345678", 8);
+                (void)hand_send(&client, &on, &out);
+            }
+            (void)loop_turn(on.loop, 1);
+            raw_pump(&client);
+        }
+        assert_int_equal(hand_goaway(&client), NGHTTP2_NO_ERROR);
+        raw_close(&client);
+        buf_fini(&out);
+        RIG_UNTIL(&on, http_server_connections(on.server) == 0);
+        rig_fini(&on);
+    }
+}
+
+/* One that was of use may rest for longer. */
+static void test_connections_with_a_request_may_rest(void **state)
+{
+    (void)state;
+    rig on;
+    raw used, silent;
+    buf out, other;
+    http_server_limits limits = http_server_default_limits;
+    limits.head_timeout_ms = 20;
+    rig_init(&on, &limits);
+    hand_open(&used, &on, &out);
+    put_get(&out, 1);
+    assert_true(hand_send(&used, &on, &out));
+    RIG_UNTIL(&on, on.pending_count == 1);
+    rig_reply(on.pending[0], 200, STR(""));
+    RIG_UNTIL(&on, on.complete == 1);
+    for (int i = 0; i < 3; i++) {
+        hand_open(&silent, &on, &other);
+        (void)until_goaway(&silent, &on, &other);
+    }
+    put_get(&out, 3);
+    assert_true(hand_send(&used, &on, &out));
+    RIG_UNTIL(&on, on.pending_count == 1);
+    raw_close(&used);
+    buf_fini(&out);
+    RIG_UNTIL(&on, on.cut == 1);
+    rig_fini(&on);
+}
 
 static void test_what_never_comes(void **state)
 {
@@ -454,11 +645,18 @@ int main(void)
         cmocka_unit_test(test_rapid_reset),
         cmocka_unit_test(test_made_to_reset),
         cmocka_unit_test(test_floods_of_frames_that_change_nothing),
+        cmocka_unit_test(test_floods_of_frames_that_nobody_sees),
+        cmocka_unit_test(test_floods_of_closed_streams),
+        cmocka_unit_test(test_a_body_of_framing),
+        cmocka_unit_test(test_bodies_of_framing),
+        cmocka_unit_test(test_small_bodies_are_fine),
         cmocka_unit_test(test_pings_beside_work_are_fine),
         cmocka_unit_test(test_heads_too_large),
         cmocka_unit_test(test_bodies_too_large),
         cmocka_unit_test(test_too_many_streams),
         cmocka_unit_test(test_a_connection_that_is_ended_is_one_line_in_the_log),
+        cmocka_unit_test(test_connections_without_a_request),
+        cmocka_unit_test(test_connections_with_a_request_may_rest),
         cmocka_unit_test(test_what_never_comes),
         cmocka_unit_test(test_streams_never_read),
         cmocka_unit_test(test_peer_that_went_silent),

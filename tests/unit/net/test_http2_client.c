@@ -496,6 +496,53 @@ static void test_peers_that_do_not_speak_it(void **state)
     buf_fini(&frames);
 }
 
+typedef struct frames_case {
+    uint8_t type, flags;
+    const char *at;
+    size_t len;
+    int count;
+    bool rests; /* the peer was silent between them, as far as that counts */
+    bay_err err;
+} frames_case;
+
+/* What costs much and brings little, inside a reply. */
+static void test_replies_of_framing(void **state)
+{
+    (void)state;
+    static const frames_case cases[] = {
+        {0xfa, 0, "", 0, 20000, false, BAY_PROTOCOL},
+        {NGHTTP2_PRIORITY, 0, "\0\0\0\0\x01", 5, 20000, false, BAY_PROTOCOL},
+        {NGHTTP2_DATA, 0, "", 0, 20000, false, BAY_LIMIT},
+        {NGHTTP2_DATA, NGHTTP2_FLAG_PADDED, "\x07\0\0\0\0\0\0\0", 8, 20000, false, BAY_LIMIT},
+        {NGHTTP2_DATA, 0, "a", 1, 9000, false, BAY_LIMIT},
+        {NGHTTP2_DATA, 0, "a", 1, 9000, true, BAY_CLOSED},
+        {NGHTTP2_DATA, 0, "a", 1, 8000, false, BAY_CLOSED},
+        {NGHTTP2_DATA, 0, "123456789", 9, 20000, false, BAY_CLOSED},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const frames_case *one = &cases[i];
+        answer out;
+        buf frames;
+        http_client_limits limits = http_client_default_limits;
+        limits.framing_rest_ms = one->rests ? 0 : limits.framing_rest_ms;
+        buf_init(&frames, SIZE_MAX / 2);
+        frame_put(&frames, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
+        frame_put(&frames, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, "\x88", 1);
+        for (int k = 0; k < one->count; k++) {
+            frame_put(&frames, one->type, one->flags, 1, one->at, one->len);
+        }
+        against(frames.at, frames.len, &limits, &out);
+        if (out.err != one->err) {
+            fail_msg("case %zu: %s, %s", i, bay_err_text(out.err), out.text);
+        }
+        if (one->err == BAY_CLOSED) { /* all of it was read */
+            assert_int_equal(out.body_bytes, (size_t)one->count * one->len);
+        }
+        answer_fini(&out);
+        buf_fini(&frames);
+    }
+}
+
 /* --- with any lack of memory ----------------------------------------------------------------- */
 
 static void memory_body(uint16_t port, rig *server)
@@ -571,6 +618,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_peers_that_do_not_speak_it),
+        cmocka_unit_test(test_replies_of_framing),
         cmocka_unit_test(test_call),
         cmocka_unit_test(test_trailers_come_before_the_end),
         cmocka_unit_test(test_many_calls_on_few_connections),

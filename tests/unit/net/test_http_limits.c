@@ -209,6 +209,33 @@ static void test_idle_connections_end(void **state)
     rig_fini(&on);
 }
 
+/* A connection that never speaks has the time of a head, one that was of use may rest longer. */
+static void test_silent_connections_end(void **state)
+{
+    (void)state;
+    rig on;
+    raw used, silent;
+    http_server_limits limits = defaults();
+    limits.head_timeout_ms = 10;
+    rig_init(&on, &limits);
+    raw_open(&used, &on);
+    assert_true(raw_say(&used, &on, POST "Content-Length: 2\r\n\r\nhi"));
+    raw_until(&used, &on, "hi");
+    for (int i = 0; i < 3; i++) { /* three times the time of a head */
+        raw_open(&silent, &on);
+        raw_until(&silent, &on, NULL);
+        assert_int_equal(silent.got.len, 0);
+        assert_false(silent.is_reset);
+        raw_close(&silent);
+    }
+    buf_clear(&used.got);
+    assert_true(raw_say(&used, &on, POST "Content-Length: 2\r\n\r\nhi"));
+    raw_until(&used, &on, "hi");
+    raw_close(&used);
+    RIG_UNTIL(&on, http_server_connections(on.server) == 0);
+    rig_fini(&on);
+}
+
 /* What takes its time is not idle. */
 static void test_pending_is_not_idle(void **state)
 {
@@ -499,6 +526,7 @@ int main(void)
         cmocka_unit_test(test_slow_writers),
         cmocka_unit_test(test_drip),
         cmocka_unit_test(test_idle_connections_end),
+        cmocka_unit_test(test_silent_connections_end),
         cmocka_unit_test(test_pending_is_not_idle),
         cmocka_unit_test(test_connections),
         cmocka_unit_test(test_connections_per_address),

@@ -12,7 +12,7 @@
 #include "wire/http1.h"
 
 static const http1_limits small = {
-    .body_bytes = 20, .chunk_extension_bytes = 10, .trailer_bytes = 16};
+    .body_bytes = 20, .framing_bytes = 60, .chunk_extension_bytes = 10, .trailer_bytes = 16};
 
 typedef struct outcome {
     bay_err err;
@@ -97,7 +97,18 @@ static const bad_case bad_chunks[] = {
     {BAY_SYNTAX, 400, STR_INIT("0x1\r\na\r\n0\r\n\r\n")},
     {BAY_SYNTAX, 400, STR_INIT(" 1\r\na\r\n0\r\n\r\n")},
     {BAY_SYNTAX, 400, STR_INIT("1 \r\na\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1\t;a\r\na\r\n0\r\n\r\n")},
+    {BAY_SYNTAX, 400, STR_INIT("1\t\r\na\r\n0\r\n\r\n")},
+    {BAY_SYNTAX, 400, STR_INIT("1 1\r\na\r\n0\r\n\r\n")},
+    {BAY_SYNTAX, 400, STR_INIT("1 =a\r\na\r\n0\r\n\r\n")},
+    {BAY_SYNTAX, 400, STR_INIT("1; \r\na\r\n0\r\n\r\n")},
+    {BAY_SYNTAX, 400, STR_INIT("1;a \r\na\r\n0\r\n\r\n")},
+    {BAY_SYNTAX, 400, STR_INIT("1;a= \r\na\r\n0\r\n\r\n")},
+    {BAY_SYNTAX, 400, STR_INIT("1;a=b \r\na\r\n0\r\n\r\n")},
+    {BAY_SYNTAX, 400, STR_INIT("1;a=b =c\r\na\r\n0\r\n\r\n")},
+    {BAY_SYNTAX, 400, STR_INIT("1;a=\"b\" c\r\na\r\n0\r\n\r\n")},
+    {BAY_SYNTAX, 400, STR_INIT("1;a=\"b\" \r\na\r\n0\r\n\r\n")},
+    {BAY_SYNTAX, 400, STR_INIT("1\v;a\r\na\r\n0\r\n\r\n")},
+    {BAY_LIMIT, 400, STR_INIT("1           ;a\r\na\r\n0\r\n\r\n")},
     {BAY_SYNTAX, 400, STR_INIT("\r\n")},
     {BAY_SYNTAX, 400, STR_INIT(";a\r\n")},
     {BAY_SYNTAX, 400, STR_INIT("g\r\n")},
@@ -116,7 +127,6 @@ static const bad_case bad_chunks[] = {
     {BAY_LIMIT, 413, STR_INIT("15\r\n")},
     {BAY_LIMIT, 413, STR_INIT("a\r\n0123456789\r\nb\r\n0123456789a\r\n0\r\n\r\n")},
     {BAY_SYNTAX, 400, STR_INIT("1;\r\na\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1; a\r\na\r\n0\r\n\r\n")},
     {BAY_SYNTAX, 400, STR_INIT("1;a=\r\na\r\n0\r\n\r\n")},
     {BAY_SYNTAX, 400, STR_INIT("1;a b\r\na\r\n0\r\n\r\n")},
     {BAY_SYNTAX, 400, STR_INIT("1;a\na\r\n0\r\n\r\n")},
@@ -194,6 +204,9 @@ static const good_case good_chunks[] = {
      0},
     {STR_INIT("0000000000000001\r\na\r\n0\r\n\r\n"), STR_INIT("a"), 0},
     {STR_INIT("1;a;b=c\r\na\r\n0;de\r\n\r\n"), STR_INIT("a"), 0},
+    {STR_INIT("1 ;a\r\na\r\n0 \t; b\r\n\r\n"), STR_INIT("a"), 0},
+    {STR_INIT("1; a = b;c\r\na\r\n0\r\n\r\n"), STR_INIT("a"), 0},
+    {STR_INIT("1;\ta\t=\"\" ;c\r\na\r\n0\r\n\r\n"), STR_INIT("a"), 0},
     {STR_INIT("1;a=\"\\\" ;\"\r\na\r\n0\r\n\r\n"), STR_INIT("a"), 0},
     {STR_INIT("1;a=\"\";b\r\na\r\n0\r\n\r\n"), STR_INIT("a"), 0},
     {STR_INIT("1\r\na\r\n0\r\nA:\r\nB: cdef\r\n\r\n"), STR_INIT("a"), 0},
@@ -212,6 +225,92 @@ static void good_chunks_are_read(void **state)
         assert_true(str_eq(buf_view(&out.data), good_chunks[i].data));
         assert_int_equal(out.consumed, good_chunks[i].bytes.len - good_chunks[i].left);
         buf_fini(&out.data);
+    }
+}
+
+/* `count` chunks, each of `size` bytes and with `zeros` in front of its size. */
+static void put_chunks(buf *out, size_t count, size_t size, size_t zeros)
+{
+    static const char bytes[] = "0123456789abcdef";
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < zeros; k++) {
+            buf_char(out, '0');
+        }
+        buf_printf(out, "%zx\r\n%.*s\r\n", size, (int)size, bytes);
+    }
+    assert_int_equal(out->err, BAY_OK);
+}
+
+typedef struct framing_case {
+    size_t count, size, zeros;
+    bay_err err;
+} framing_case;
+
+/* The framing of a body may be as long as its data and 64 KiB more, however it is spread. */
+static void framing_counts(void **state)
+{
+    (void)state;
+    static const framing_case cases[] = {
+        {1000, 1, 0, BAY_OK},       {20000, 1, 0, BAY_LIMIT},  {20000, 4, 0, BAY_OK},
+        {100000, 5, 0, BAY_OK},     {100000, 4, 0, BAY_LIMIT}, {10000, 16, 14, BAY_OK},
+        {20000, 16, 14, BAY_LIMIT},
+    };
+    http1_head head = {.framing = HTTP1_FRAMING_CHUNKED};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        outcome out;
+        buf bytes;
+        buf_init(&bytes, 1 << 22);
+        put_chunks(&bytes, cases[i].count, cases[i].size, cases[i].zeros);
+        buf_lit(&bytes, HTTP1_LAST_CHUNK);
+        decode(head, &http1_default_limits, buf_view(&bytes), bytes.len, 1, &out);
+        if (out.err != cases[i].err || out.status != (out.err == BAY_OK ? 0 : 413)) {
+            fail_msg("case %zu: %s, %d", i, bay_err_text(out.err), out.status);
+        }
+        buf_fini(&out.data);
+        buf_fini(&bytes);
+    }
+}
+
+/* Where exactly it ends does not depend on how the bytes were cut, and trailers count, too. */
+static void framing_is_counted_to_the_byte(void **state)
+{
+    (void)state;
+    http1_head head = {.framing = HTTP1_FRAMING_CHUNKED};
+    http1_limits limits = small;
+    for (limits.framing_bytes = 0; limits.framing_bytes < 30; limits.framing_bytes++) {
+        outcome out;
+        /* 3 before the first byte, then 5, 3 and 3 less, at last 9 and a trailer of 6 */
+        decode_every_way(head, &limits, STR("1\r\na\r\n3\r\nabc\r\n0\r\nA: b\r\n\r\n"), &out);
+        assert_int_equal(out.err, limits.framing_bytes < 17 ? BAY_LIMIT : BAY_OK);
+        buf_fini(&out.data);
+    }
+}
+
+static void silence_forgives_framing(void **state)
+{
+    (void)state;
+    http1_head head = {.framing = HTTP1_FRAMING_CHUNKED};
+    http1_limits limits = small;
+    limits.framing_bytes = 9;
+    limits.body_bytes = HTTP1_UNBOUNDED;
+    for (int rests = 0; rests < 2; rests++) {
+        http1_body body;
+        http1_body_init(&body, HTTP1_RESPONSE, &head, &limits);
+        bay_err err = BAY_OK;
+        for (int i = 0; i < 100 && err == BAY_OK; i++) {
+            bay_str rest = STR("1\r\n\n\r\n");
+            http1_body_event event = HTTP1_BODY_DATA;
+            while (event == HTTP1_BODY_DATA && err == BAY_OK) {
+                size_t consumed = 0;
+                bay_str data;
+                err = http1_body_feed(&body, rest, &consumed, &data, &event);
+                rest = str_from(rest, consumed);
+            }
+            if (rests) {
+                http1_body_rest(&body);
+            }
+        }
+        assert_int_equal(err, rests ? BAY_OK : BAY_LIMIT);
     }
 }
 
@@ -282,6 +381,9 @@ int main(void)
         cmocka_unit_test(bad_chunks_are_refused),
         cmocka_unit_test(framing_trailers_are_refused),
         cmocka_unit_test(good_chunks_are_read),
+        cmocka_unit_test(framing_counts),
+        cmocka_unit_test(framing_is_counted_to_the_byte),
+        cmocka_unit_test(silence_forgives_framing),
         cmocka_unit_test(lengths_are_kept),
         cmocka_unit_test(a_body_may_end_with_the_connection),
         cmocka_unit_test(chunks_written_are_read),

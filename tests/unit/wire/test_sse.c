@@ -171,6 +171,45 @@ static void names_and_ids_are_bounded(void **state)
     }
 }
 
+/* Of one block at most 64 KiB more may be no data than is; each block begins anew. */
+static void what_is_no_data_is_bounded(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        int count;
+        bay_err err;
+    } streams[] = {
+        {"data:\n", 20000, BAY_LIMIT},       {":\n", 40000, BAY_LIMIT},
+        {"event:x\n", 20000, BAY_LIMIT},     {"x\n", 40000, BAY_LIMIT},
+        {"data:\n", 10000, BAY_OK},          {"data: 123456789\n", 20000, BAY_OK},
+        {":\n\n", 100000, BAY_OK},           {"\n", 100000, BAY_OK},
+        {"data:\ndata:\n\n", 20000, BAY_OK},
+    };
+    for (size_t i = 0; i < sizeof(streams) / sizeof(streams[0]); i++) {
+        buf bytes;
+        sse_decoder decoder;
+        buf_init(&bytes, 1 << 22);
+        for (int n = 0; n < streams[i].count; n++) {
+            buf_str(&bytes, str_of(streams[i].line));
+        }
+        sse_decoder_init(&decoder, 1 << 22);
+        bay_str rest = buf_view(&bytes);
+        bay_err err = BAY_OK;
+        while (rest.len > 0 && err == BAY_OK) {
+            sse_block block;
+            size_t consumed = 0;
+            err = sse_decoder_feed(&decoder, rest, &consumed, &block);
+            rest = str_from(rest, consumed);
+        }
+        if (err != streams[i].err) {
+            fail_msg("case %zu: %s", i, bay_err_text(err));
+        }
+        sse_decoder_fini(&decoder);
+        buf_fini(&bytes);
+    }
+}
+
 static void the_caller_may_stop_between_blocks(void **state)
 {
     (void)state;
@@ -345,6 +384,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(streams_are_decoded),
         cmocka_unit_test(names_and_ids_are_bounded),
+        cmocka_unit_test(what_is_no_data_is_bounded),
         cmocka_unit_test(the_caller_may_stop_between_blocks),
         cmocka_unit_test(data_of_one_line_is_not_copied),
         cmocka_unit_test(bad_events_are_not_written),
