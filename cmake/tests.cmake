@@ -50,7 +50,7 @@ if(CMOCKA)
         if(target STREQUAL "test_sessions_keeper") # over HTTP
             target_link_libraries(${target} PRIVATE room_transport)
         endif()
-        if(target MATCHES "_sandbox")
+        if(target MATCHES "_sandbox|_left_behind")
             add_dependencies(${target} escape_server)
         endif()
         if(target STREQUAL "test_sdk_main") # starts these

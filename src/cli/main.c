@@ -5,7 +5,11 @@
 
 #include "base/str.h"
 #include "cli/commands.h"
+<<<<<<< HEAD
 #include "cli/say.h"
+=======
+#include "net/descendants.h"
+>>>>>>> 7dd2ca7 (process: end a server's descendants wherever they went)
 
 static void print(const buf *text)
 {
@@ -32,6 +36,13 @@ static int version(const cli_arguments *arguments)
     return CLI_EXIT_OK;
 }
 
+static bool starts_servers(cli_command command)
+{
+    return command == CLI_SERVE || command == CLI_STDIO || command == CLI_LIST ||
+           command == CLI_CALL || command == CLI_READ || command == CLI_PROMPT ||
+           command == CLI_STEP;
+}
+
 int main(int argc, char **argv)
 {
     static int (*const commands[CLI_COMMAND_COUNT])(const cli_arguments *arguments) = {
@@ -49,6 +60,12 @@ int main(int argc, char **argv)
     if (cli_parse(argc, argv, &arguments, &diag) != BAY_OK) {
         cli_say("%s", diag.text);
         return CLI_EXIT_USAGE;
+    }
+    if (!arguments.wants_help && starts_servers(arguments.command) &&
+        descendants_watch() != BAY_OK) {
+        fprintf(stderr, "patchbay: no process can be started: servers could not be ended after "
+                        "kill -9\n");
+        return CLI_EXIT_FAILED;
     }
     return arguments.wants_help ? help(&arguments) : commands[arguments.command](&arguments);
 }

@@ -22,6 +22,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "net/descendants.h"
 #include "net/loop_internal.h"
 #include "net/sandbox_internal.h"
 
@@ -161,6 +162,7 @@ static _Noreturn void be_child(const child_start_plan *start)
     }
     keep_standard_only();
     reset_signals();
+    descendants_wear(plan->mark);
     sandbox_step failed = sandbox_become(start->sandbox);
     if (failed != SANDBOX_STEP_NONE) {
         give_up(start->report_fd, STAGE_SANDBOX, (int)failed);

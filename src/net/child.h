@@ -16,6 +16,7 @@ typedef struct child_plan {
     int fds[3];                     /* become 0, 1 and 2; all above 2; borrowed */
     const sandbox_options *sandbox; /* NULL: none */
     bool outlives_thread;
+    uint64_t mark; /* by which its descendants are found (descendants.h); 0: none */
 } child_plan;
 
 /* Forks and executes, without a shell; returns once the program runs. The child leads a process

@@ -6,7 +6,7 @@
  *                               |
  *                 dead: reads what is left, at most GRACE_MS
  *                               |
- *                 group killed, reaped, `exited` said --process_free--> gone
+ *           group killed, reaped, descendants killed, `exited` said --process_free--> gone
  *
  * Invariants
  * - The child is reaped only after its group was killed: until then the zombie keeps the number of
@@ -24,6 +24,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "net/child.h"
+#include "net/descendants.h"
 #include "net/line_stream.h"
 #include "net/loop_internal.h"
 
@@ -46,7 +47,8 @@ struct process {
     loop_timer close_timer;
     loop_timer grace_timer;
     pid_t pid;
-    int folder; /* of a sandboxed child below /proc: held, its rule is kept; -1: none */
+    uint64_t mark; /* of its descendants */
+    int folder;    /* of a sandboxed child below /proc: held, its rule is kept; -1: none */
     uint32_t kill_ms;
     int exit_status;
     int exit_signal;
@@ -98,6 +100,7 @@ static void reap(process *self)
 {
     kill_group(self, SIGKILL);
     child_reap(self->pid, &self->exit_status, &self->exit_signal);
+    descendants_kill(self->mark);
     release_folder(self);
     self->is_reaped = true;
 }
@@ -136,7 +139,7 @@ static void say_exited_if_done(process *self)
     }
 }
 
-/* A descendant holds a pipe open. Its group goes; what then still holds it has left the group. An
+/* A descendant holds a pipe open. It goes; what then still holds it was given it by a socket. An
  * owner that has paused is waited for: its lines are not dropped. */
 static void on_grace_over(void *argument)
 {
@@ -147,6 +150,7 @@ static void on_grace_over(void *argument)
         return;
     }
     kill_group(self, SIGKILL);
+    descendants_kill(self->mark);
     self->is_group_killed = true;
     if (loop_timer_start(self->loop, &self->grace_timer, is_paused ? GRACE_MS : LAST_LOOK_MS) !=
         BAY_OK) {
@@ -363,6 +367,7 @@ static bay_err start_child(process *self, const process_options *options, bay_di
         .fds = {-1, -1, -1},
         .sandbox = options->sandbox,
         .outlives_thread = options->outlives_thread,
+        .mark = self->mark,
     };
     int ours[3] = {-1, -1, -1};
     bay_err err = open_pipes(&plan, ours);
@@ -397,6 +402,7 @@ bay_err process_start(loop *on_loop, const process_options *options, const proce
     self->events = events;
     self->user = user;
     self->folder = -1;
+    self->mark = descendants_mark();
     self->object.end = end_object;
     loop_timer_init(&self->close_timer, on_close_timer, self);
     loop_timer_init(&self->grace_timer, on_grace_over, self);

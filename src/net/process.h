@@ -1,12 +1,14 @@
 /* A child process spoken to by lines: started without a shell, its stdin written, its stdout and
  * stderr read line by line within a bound, ended by closing stdin, then SIGTERM, then SIGKILL, and
- * never left behind (its own process group; PR_SET_PDEATHSIG, so it dies with us).
+ * never left behind (its own process group; PR_SET_PDEATHSIG, so it dies with us). Its descendants
+ * end with it, also those that left its group or session (descendants.h).
  *
  * The kernel ties that death to the thread that forked, not to the process: process_start is called
  * on the loop's thread, so a loop that starts processes must run on a thread that lives as long as
  * they shall, or do without (outlives_thread: the end of its stdin is then all that the child sees
- * of a SIGKILL of ours). Descendants are in the child's group and are killed with it, also when the
- * child exited by itself; after a SIGKILL of our own process they see only the end of their stdin.
+ * of a SIGKILL of ours). Descendants are killed with the child, also when it exited by itself.
+ * After a SIGKILL of our own process they are killed where descendants_watch was called; else they
+ * see only the end of their stdin.
  *
  * A child that ends its stdout but lives on is closed (2 s to SIGTERM, 2 s more to SIGKILL). After
  * its death, what is left in its pipes is read for at most 250 ms when a descendant holds them. */

@@ -79,6 +79,7 @@ enum { /* what has several spellings in the headers */
        MAP_IS_VALIDATED = 0x03,
        MAP_IS_ANONYMOUS = 0x20,
        MAP_GROWS = 0x100,
+       LIMIT_OF_MARK = 15, /* RLIMIT_RTTIME */
        PRCTL_DEATH_SIGNAL = 1,
        PRCTL_MM = 35,
        FCNTL_SETOWN = 8,
@@ -358,6 +359,22 @@ static void write_sockets(sandbox_filter *self, const sandbox_filter_options *op
     leave(self, at);
 }
 
+/* The limit that marks it as a child of ours may be read, but not changed (descendants.h). */
+static void write_mark(sandbox_filter *self)
+{
+    static const uint32_t mark[] = {LIMIT_OF_MARK};
+    DENY_IF_EQUAL(self, SYS_setrlimit, 0, mark);
+    uint16_t at = enter(self, SYS_prlimit64);
+    load_argument(self, 1);
+    uint16_t is_mark = enter_if(self, BPF_JEQ, LIMIT_OF_MARK);
+    load_argument(self, 2);
+    give_unless(self, BPF_JEQ, 0, DENY(EPERM));
+    load_upper_argument(self, 2);
+    give_unless(self, BPF_JEQ, 0, DENY(EPERM));
+    leave(self, is_mark);
+    leave(self, at);
+}
+
 static void write_processes(sandbox_filter *self, const sandbox_filter_options *options)
 {
     static const uint32_t memory_map[] = {PRCTL_MM};
@@ -370,6 +387,7 @@ static void write_processes(sandbox_filter *self, const sandbox_filter_options *
     DENY_IF_EQUAL(self, SYS_prctl, 0, memory_map);
     /* what the same user may do to any of his processes, the gateway among them */
     deny_unless_zero(self, SYS_prlimit64, 0);
+    write_mark(self);
     deny_unless_zero(self, SYS_sched_setscheduler, 0);
     deny_unless_zero(self, SYS_sched_setparam, 0);
     deny_unless_zero(self, SYS_sched_setattr, 0);

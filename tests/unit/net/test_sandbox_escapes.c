@@ -235,7 +235,8 @@ static const attempt escapes[] = {
     {"groups", "0", "", ROOT},
     {"capability", "", "", ROOT},
     {"read", "@/rw/foreign", "", ROOT},
-    {"raise_limit", "4", "", LUCK}, /* RLIMIT_CORE */
+    {"raise_limit", "4", "", LUCK},  /* RLIMIT_CORE */
+    {"raise_limit", "15", "", LUCK}, /* RLIMIT_RTTIME, by which it is found */
     {"personality", "", "", EVERYBODY},
     {"memory_map", "", "", LUCK},
     {"interrupt", "", "", LUCK},

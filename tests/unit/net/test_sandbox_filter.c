@@ -243,6 +243,8 @@ static void arguments_decide(void **state)
         {SYS_setpgid, 0, 0, REFUSED(EPERM), ALLOWED},
         {SYS_prlimit64, 0, 0, ALLOWED, ALLOWED},
         {SYS_prlimit64, 0, 1, REFUSED(EPERM), REFUSED(EPERM)},
+        {SYS_setrlimit, 0, 7, ALLOWED, ALLOWED},
+        {SYS_setrlimit, 0, 15 /* the mark */, REFUSED(EPERM), REFUSED(EPERM)},
         {SYS_setpriority, 1, 0, ALLOWED, ALLOWED},
         {SYS_setpriority, 1, 5, REFUSED(EPERM), REFUSED(EPERM)},
         {SYS_setpriority, 0, 1 /* its group */, ALLOWED, ALLOWED},
@@ -365,6 +367,21 @@ static void nobody_is_made_its_user(void **state)
     assert_int_equal(ask(&tight, SYS_openat, 3, 06755), ALLOWED);
 }
 
+static void its_mark_is_read_and_not_changed(void **state)
+{
+    (void)state;
+    SKIP_ELSEWHERE();
+    static const uint64_t changes[] = {0, 0x1000, 0x100000000};
+    for (uint64_t resource = 0; resource < 16; resource++) {
+        for (size_t i = 0; i < 3; i++) {
+            uint64_t arguments[6] = {0, resource, changes[i]};
+            bool is_change = resource == 15 && changes[i] != 0;
+            assert_int_equal(ask_all(&tight, SYS_prlimit64, arguments),
+                             is_change ? REFUSED(EPERM) : ALLOWED);
+        }
+    }
+}
+
 static void netlink_is_for_routes_only(void **state)
 {
     (void)state;
@@ -406,10 +423,15 @@ static void every_mixture_is_a_filter(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(other_machines_calls_kill),  cmocka_unit_test(what_is_never_allowed),
-        cmocka_unit_test(what_every_program_does),    cmocka_unit_test(arguments_decide),
-        cmocka_unit_test(netlink_is_for_routes_only), cmocka_unit_test(every_mixture_is_a_filter),
-        cmocka_unit_test(pairs_stay_connected),       cmocka_unit_test(nobody_is_made_its_user),
+        cmocka_unit_test(other_machines_calls_kill),
+        cmocka_unit_test(what_is_never_allowed),
+        cmocka_unit_test(what_every_program_does),
+        cmocka_unit_test(arguments_decide),
+        cmocka_unit_test(netlink_is_for_routes_only),
+        cmocka_unit_test(every_mixture_is_a_filter),
+        cmocka_unit_test(its_mark_is_read_and_not_changed),
+        cmocka_unit_test(pairs_stay_connected),
+        cmocka_unit_test(nobody_is_made_its_user),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

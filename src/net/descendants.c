@@ -1,0 +1,196 @@
+#include "net/descendants.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/rand.h"
+#include "net/child.h"
+
+/* A mark: a bit that makes it long, the number of this process, the number of the child; 0 of those
+ * is the watcher, which is of no child. */
+#define MARK_BIT (1ULL << 62)
+#define MARK_CHILD_BITS 24
+#define MARK_OF_ALL (~0ULL << MARK_CHILD_BITS)
+
+enum {
+    CALL_PIDFD_SEND_SIGNAL = 424, /* the same on every machine */
+    CALL_PIDFD_OPEN = 434,
+    DESCENDANTS_KNOWN = 1024, /* killed in one search */
+    DESCENDANTS_ROUNDS = 64,  /* against what forks faster than it is killed */
+};
+
+/* ---- marks ----------------------------------------------------------------------------------- */
+
+static pthread_once_t base_once = PTHREAD_ONCE_INIT;
+static uint64_t base;
+
+static void draw_base(void)
+{
+    base = (rand_u64() & (MARK_BIT - 1) & MARK_OF_ALL) | MARK_BIT;
+}
+
+uint64_t descendants_mark(void)
+{
+    static atomic_uint_fast64_t next = 1;
+    pthread_once(&base_once, draw_base);
+    uint64_t child = 0;
+    while (child == 0) {
+        child = atomic_fetch_add(&next, 1) & ~MARK_OF_ALL;
+    }
+    return base | child;
+}
+
+void descendants_wear(uint64_t mark)
+{
+    struct rlimit limit;
+    if (mark != 0 && getrlimit(RLIMIT_RTTIME, &limit) == 0) {
+        limit.rlim_cur = mark;
+        (void)setrlimit(RLIMIT_RTTIME, &limit); /* refused where the hard one is lower */
+    }
+}
+
+/* ---- the search -------------------------------------------------------------------------------
+ */
+
+typedef struct search {
+    uint64_t mark;
+    uint64_t mask;
+    pid_t known[DESCENDANTS_KNOWN];
+    size_t count;
+} search;
+
+static bool wears(const search *self, pid_t pid)
+{
+    struct rlimit limit;
+    return prlimit(pid, RLIMIT_RTTIME, NULL, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+           (limit.rlim_cur & self->mask) == self->mark;
+}
+
+/* A zombie is found as long as nobody has reaped it. */
+static bool is_known(const search *self, pid_t pid)
+{
+    for (size_t i = 0; i < self->count; i++) {
+        if (self->known[i] == pid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The number may be a stranger's by now: what was opened is what is asked and what is killed. */
+static void kill_if_worn(const search *self, pid_t pid)
+{
+    int fd = (int)syscall(CALL_PIDFD_OPEN, pid, 0U);
+    if (fd < 0) {
+        if (errno == ENOSYS) { /* before Linux 5.3 */
+            (void)kill(pid, SIGKILL);
+        }
+        return;
+    }
+    if (wears(self, pid)) {
+        (void)syscall(CALL_PIDFD_SEND_SIGNAL, fd, SIGKILL, NULL, 0U);
+    }
+    (void)syscall(SYS_close, fd);
+}
+
+/* True: it found some that were not found before. */
+static bool kill_round(search *self, DIR *processes)
+{
+    const struct dirent *entry;
+    bool is_new = false;
+    rewinddir(processes);
+    while ((entry = readdir(processes)) != NULL) {
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (pid <= 1 || pid == getpid() || !wears(self, pid) || is_known(self, pid)) {
+            continue;
+        }
+        kill_if_worn(self, pid);
+        is_new = true;
+        if (self->count < DESCENDANTS_KNOWN) {
+            self->known[self->count++] = pid;
+        }
+    }
+    return is_new;
+}
+
+static void kill_all(uint64_t mark, uint64_t mask)
+{
+    search self = {.mark = mark & mask, .mask = mask, .count = 0};
+    DIR *processes = opendir("/proc");
+    if (processes == NULL) {
+        return;
+    }
+    for (int round = 0; round < DESCENDANTS_ROUNDS && kill_round(&self, processes); round++) {
+    }
+    (void)closedir(processes);
+}
+
+void descendants_kill(uint64_t mark)
+{
+    if (mark != 0) {
+        kill_all(mark, ~0ULL);
+    }
+}
+
+/* ---- the watcher ------------------------------------------------------------------------------
+ */
+
+static void keep_only(int fd)
+{
+    (void)dup2(fd, 0);
+    if (syscall(SYS_close_range, 1U, ~0U, 0U) != 0) {
+        for (int other = 1; other < 1024; other++) {
+            (void)close(other);
+        }
+    }
+}
+
+/* It wears a mark of its own: where we are ourselves the child of one who marks, he must not end it
+ * before it has ended ours. */
+static _Noreturn void be_watcher(int fd)
+{
+    char byte;
+    sigset_t all;
+    sigfillset(&all);
+    (void)sigprocmask(SIG_SETMASK, &all, NULL);
+    (void)setsid();
+    (void)prctl(PR_SET_NAME, "patchbay-watch");
+    keep_only(fd);
+    (void)!chdir("/");
+    descendants_wear(base);
+    while (read(0, &byte, 1) < 0 && errno == EINTR) {
+    }
+    kill_all(base, MARK_OF_ALL);
+    _exit(0);
+}
+
+bay_err descendants_watch(void)
+{
+    int ends[2];
+    pthread_once(&base_once, draw_base);
+    bay_err err = child_pipe(ends);
+    if (err != BAY_OK) {
+        return err;
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)close(ends[1]);
+        be_watcher(ends[0]);
+    }
+    (void)close(ends[0]);
+    if (pid < 0) {
+        (void)close(ends[1]);
+        return BAY_IO;
+    }
+    return BAY_OK; /* the other end is open for as long as we live */
+}
