@@ -5,11 +5,8 @@
 
 #include "base/str.h"
 #include "cli/commands.h"
-<<<<<<< HEAD
 #include "cli/say.h"
-=======
 #include "net/descendants.h"
->>>>>>> 7dd2ca7 (process: end a server's descendants wherever they went)
 
 static void print(const buf *text)
 {
@@ -63,8 +60,7 @@ int main(int argc, char **argv)
     }
     if (!arguments.wants_help && starts_servers(arguments.command) &&
         descendants_watch() != BAY_OK) {
-        fprintf(stderr, "patchbay: no process can be started: servers could not be ended after "
-                        "kill -9\n");
+        cli_say("no process can be started that ends the servers after kill -9");
         return CLI_EXIT_FAILED;
     }
     return arguments.wants_help ? help(&arguments) : commands[arguments.command](&arguments);
