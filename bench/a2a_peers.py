@@ -11,6 +11,7 @@ import os
 import sys
 import time
 
+import latency
 import peers  # and by it the folder of toolchains
 import toolchains
 
@@ -40,6 +41,7 @@ class Peers:
         self.taken[name] = taken
         self.bench.subjects["a2a peer " + name] = (server.pid, server.port, "/", self.run.A2A_FIELDS,
                                                    self.run.A2A_SEND)
+        self.bench.expected["a2a peer " + name] = self.run.A2A_DONE
 
     def ask(self, port):
         link = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
@@ -60,16 +62,20 @@ class Peers:
         self.prepare("@a2a-js/sdk", lambda: build.node("hello.mjs"))
         self.prepare("a2a-sdk (PyPI)", lambda: build.python("hello.py"))
         for name in self.taken:
-            self.bench.load_line("a2a peer " + name, 0.3)  # warm
+            self.bench.load("a2a peer " + name, seconds=0.3)  # warm
         for number in range(self.run.ROUNDS):
             print(f"peers of A2A: round {number + 1} of {self.run.ROUNDS}", file=sys.stderr)
-            for name, taken in self.taken.items():
-                taken.add(self.bench.load_line("a2a peer " + name, self.run.SECONDS))
+            for name in self.taken:
+                for count in self.run.COUNTS:
+                    self.bench.take("a2a peer " + name, count)
         for name, taken in self.taken.items():
-            user, total = taken.medians()
-            print(f"{name:16}  user {user:7.1f} us/call  total {total:7.1f} us/call  "
+            of = self.bench.taken["a2a peer " + name, self.run.CONNECTIONS]
+            taken.total, taken.user = of["cpu_us"], of["user_us"]
+            total, user = taken.medians()
+            print(f"{name:16}  total {total:7.1f} us/call  user {user:7.1f} us/call  "
                   f"rest {taken.rest / 1e6:6.1f} MB")
         print()
+        latency.print_table(self.bench, self.run.COUNTS, ["a2a peer " + name for name in self.taken])
 
     def against_fastest(self, index, bound):
         everyone = dict(self.taken)
@@ -95,7 +101,7 @@ def add_rows(run):
             made[0].measure()
         return made[0]
 
-    run.row("a2a peers: user CPU / fastest", "0.33 x")(
-        lambda bench: of(bench).against_fastest(0, 1 / 3))
     run.row("a2a peers: total CPU / fastest", "0.60 x")(
-        lambda bench: of(bench).against_fastest(1, 0.6))
+        lambda bench: of(bench).against_fastest(peers.TOTAL, 0.6))
+    run.row("a2a peers: user CPU / fastest", "0.33 x")(
+        lambda bench: of(bench).against_fastest(peers.USER, 1 / 3))

@@ -3,9 +3,9 @@ rows of bench/run that compare them.
 
 The peers are linked whole, but for libc, and so is ours; as it is with shared libraries is shown
 beside. Every server runs on one core, on stdio and on HTTP, and answers the newest revision that it speaks,
-statelessly and in JSON where it offers that. In each round each of them takes the same load once, in
-turn. On stdio one call is under way, as with a host that waits for each answer; on HTTP 64
-connections have one each. A peer whose toolchain or registry is not there is left out, and said so.
+statelessly and in JSON where it offers that; each is compared with ours in the same era. In each round
+each of them takes the same load once, in turn. On stdio one call is under way, as with a host that
+waits for each answer; on HTTP 1, 8 and 64 connections have one each. A peer whose toolchain or registry is not there is left out, and said so.
 
 Their code is in bench/peers, what is built of it in build/peers."""
 import os
@@ -15,6 +15,8 @@ import statistics
 import subprocess
 import sys
 import time
+
+import latency
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), os.pardir, "tools"))
 import toolchains  # noqa: E402  (it is beside neither)
@@ -30,19 +32,22 @@ class Taken:
 
     def __init__(self, command, revision):
         self.command, self.revision = command, revision
-        self.user, self.total = [], []
+        self.total, self.user = [], []
         self.rest = self.called = None  # bytes
 
-    def add(self, printed):
-        for into, name in ((self.total, "cpu_us"), (self.user, "user_us")):
-            into.append(float(re.search(rf"\b{name}=([\d.]+)", printed).group(1)))
+    def add(self, figures):
+        self.total.append(figures["cpu_us"])
+        self.user.append(figures["user_us"])
 
     def medians(self):
-        return statistics.median(self.user), statistics.median(self.total)
+        return statistics.median(self.total), statistics.median(self.user)
 
 
+TOTAL, USER = 0, 1  # in `medians`
 OURS = "patchbay"
+OURS_SESSION = "patchbay, in a session"
 OURS_SHARED = "patchbay, shared libraries"
+ALL_OURS = (OURS, OURS_SESSION, OURS_SHARED)
 
 
 class Peers:
@@ -75,10 +80,10 @@ class Peers:
         if done.returncode != 0:
             last = (done.stderr or done.stdout).strip().splitlines()[-1:] or [""]
             raise self.run.Failed(f"{os.path.basename(command[-1])} on stdio, {revision}: {last[0][:160]}")
-        return done.stdout
+        return {name: float(value) for name, value in re.findall(r"(\w+)=([\d.]+)", done.stdout)}
 
     def start_http(self, name, command):
-        if name in (OURS, OURS_SHARED):
+        if name in ALL_OURS:
             server = self.bench.server(command + ["--http", "127.0.0.1:0"])
         else:
             port = free_port()
@@ -100,27 +105,31 @@ class Peers:
             except (AttributeError, *self.run.FAILURES) as error:
                 print(f"LEFT OUT: {name} on {carrier}: {error}", file=sys.stderr)
 
-    def prepare_stdio(self, _, command):
-        try:
-            revision, printed = MODERN, self.load_stdio(command, MODERN, 0.1)
-        except self.run.Failed:
-            revision, printed = LEGACY, self.load_stdio(command, LEGACY, 0.1)
+    def newest(self, name, start):
+        """What `start` returns for the newest revision that the server speaks, and that."""
+        if name != OURS_SESSION:
+            try:
+                return MODERN, start(MODERN)
+            except (self.run.Failed, ValueError):
+                pass
+        return LEGACY, start(LEGACY)
+
+    def prepare_stdio(self, name, command):
+        revision, figures = self.newest(name, lambda era: self.load_stdio(command, era, 0.1))
         taken = Taken(command, revision)
-        taken.rest, taken.called = (int(re.search(rf"{word}_kb=(\d+)", printed).group(1)) * 1024
-                                    for word in ("rest", "called"))
+        taken.rest, taken.called = (int(figures[word + "_kb"]) * 1024 for word in ("rest", "called"))
         return taken
 
     def prepare_http(self, name, command):
         server = self.start_http(name, command)
         rest = server.resident()
-        try:
-            revision, target = MODERN, self.run.Target(server.port, MODERN, tool="hello")
-        except (self.run.Failed, ValueError):
-            revision, target = LEGACY, self.run.Target(server.port, LEGACY, tool="hello")
+        revision, target = self.newest(
+            name, lambda era: self.run.Target(server.port, era, tool="hello"))
         taken = Taken(command, revision)
         taken.rest, taken.called = rest, server.resident()
         self.bench.subjects["peer " + name] = (server.pid, server.port, target.path,
                                                target.load_fields, target.body)
+        self.bench.expected["peer " + name] = EXPECTED
         return taken
 
     # ---- measuring
@@ -134,35 +143,42 @@ class Peers:
         else:
             print("the archives of our libraries are not here: shared ones are measured", file=sys.stderr)
             self.prepare(OURS, lambda: [self.run.program("bench_peer_hello")])
+        if OURS in self.taken["stdio"]:
+            self.prepare(OURS_SESSION, lambda: self.taken["stdio"][OURS].command)
         self.prepare("rmcp", lambda: build.rust("hello"))
         self.prepare("go-sdk", lambda: build.go("hello"))
         self.prepare("@modelcontextprotocol/server", lambda: build.node("hello.mjs"))
         self.prepare("mcp (PyPI)", lambda: build.python("mcp_hello.py"))
         self.prepare("fastmcp", lambda: build.python("fastmcp_hello.py"))
         for name in self.taken["http"]:
-            self.bench.load_line("peer " + name, 0.3)  # warm
+            self.bench.load("peer " + name, seconds=0.3)  # warm
         for number in range(self.run.ROUNDS):
             print(f"peers: round {number + 1} of {self.run.ROUNDS}", file=sys.stderr)
             for name, taken in self.taken["stdio"].items():
                 taken.add(self.load_stdio(taken.command, taken.revision, self.run.SECONDS))
-            for name, taken in self.taken["http"].items():
-                taken.add(self.bench.load_line("peer " + name, self.run.SECONDS))
+            for name in self.taken["http"]:
+                for count in self.run.COUNTS:
+                    self.bench.take("peer " + name, count)
+        for name, taken in self.taken["http"].items():
+            of = self.bench.taken["peer " + name, self.run.CONNECTIONS]
+            taken.total, taken.user = of["cpu_us"], of["user_us"]
         self.print_table()
+        latency.print_table(self.bench, self.run.COUNTS, ["peer " + name for name in self.taken["http"]])
 
     def print_table(self):
-        head = ("peers, one core", "revision", "user us/call", "total us/call", "rest MB",
-                "after a call MB", "ours: user", "total", "memory")
+        head = ("peers, one core", "revision", "total us/call", "user us/call", "rest MB",
+                "after a call MB", "ours: total", "user", "memory")
         lines = [head]
         for carrier, all_taken in self.taken.items():
-            ours = all_taken.get(OURS)
             for name, taken in all_taken.items():
-                user, total = taken.medians()
+                total, user = taken.medians()
                 shares = ["", "", ""]
-                if ours is not None and name not in (OURS, OURS_SHARED):
-                    our_user, our_total = ours.medians()
-                    shares = [f"{our_user / user:.2f} x", f"{our_total / total:.2f} x",
+                ours = self.ours_for(carrier, taken)
+                if ours is not None and name not in ALL_OURS:
+                    our_total, our_user = ours.medians()
+                    shares = [f"{our_total / total:.2f} x", f"{our_user / user:.2f} x",
                               f"{ours.rest / taken.rest:.2f} x"]
-                lines.append((f"{carrier}: {name}", taken.revision, f"{user:.1f}", f"{total:.1f}",
+                lines.append((f"{carrier}: {name}", taken.revision, f"{total:.1f}", f"{user:.1f}",
                               f"{taken.rest / 1e6:.1f}", f"{taken.called / 1e6:.1f}", *shares))
         widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
         for line in lines:
@@ -171,31 +187,31 @@ class Peers:
 
     # ---- verdicts
 
-    def ours_and_theirs(self, carrier):
-        everyone = dict(self.taken[carrier])
-        ours = everyone.pop(OURS, None)
-        everyone.pop(OURS_SHARED, None)
-        if ours is None:
+    def ours_for(self, carrier, peer):
+        """Ours in the peer's era; None: not measured."""
+        return self.taken[carrier].get(OURS if peer.revision == MODERN else OURS_SESSION)
+
+    def theirs(self, carrier):
+        if OURS not in self.taken[carrier] or OURS_SESSION not in self.taken[carrier]:
             raise self.run.Failed("ours was not measured")
+        everyone = {name: taken for name, taken in self.taken[carrier].items() if name not in ALL_OURS}
         if not everyone:
             raise self.run.Missing("no peer could be built")
-        return ours, everyone
+        return everyone
 
     def against_fastest(self, carrier, index, bound):
-        ours, everyone = self.ours_and_theirs(carrier)
-        name, best = min(((name, taken.medians()[index]) for name, taken in everyone.items()),
-                         key=lambda one: one[1])
-        mine = ours.medians()[index]
-        return self.run.Figure(f"{mine / best:.2f} x ({mine:.1f} / {best:.1f} us of {name})",
-                               mine / best <= bound)
+        name, fastest = min(self.theirs(carrier).items(), key=lambda one: one[1].medians()[index])
+        best, mine = fastest.medians()[index], self.ours_for(carrier, fastest).medians()[index]
+        return self.run.Figure(f"{mine / best:.2f} x ({mine:.1f} / {best:.1f} us of {name}, "
+                               f"{fastest.revision})", mine / best <= bound)
 
     def against_memory(self, peer, bound):
         parts, is_good = [], True
         for carrier in ("stdio", "http"):
-            ours, everyone = self.ours_and_theirs(carrier)
-            if peer not in everyone:
+            theirs = self.theirs(carrier).get(peer)
+            if theirs is None:
                 raise self.run.Missing(f"{peer} was left out")
-            theirs = everyone[peer]
+            ours = self.ours_for(carrier, theirs)
             share = max(ours.rest / theirs.rest, ours.called / theirs.called)
             parts.append(f"{carrier} {share:.2f} x ({ours.rest / 1e6:.1f} / {theirs.rest / 1e6:.1f} MB)")
             is_good = is_good and share <= bound
@@ -216,14 +232,14 @@ def add_rows(run):
         return bench.peers
 
     for carrier, bound in (("HTTP", 0.6), ("stdio", 0.5)):
-        def user(bench, carrier=carrier):
-            return of(bench).against_fastest(carrier.lower(), 0, 1 / 3)
-
         def total(bench, carrier=carrier, bound=bound):
-            return of(bench).against_fastest(carrier.lower(), 1, bound)
+            return of(bench).against_fastest(carrier.lower(), TOTAL, bound)
 
-        run.row(f"peers: {carrier}, user CPU / fastest", "0.33 x")(user)
+        def user(bench, carrier=carrier):
+            return of(bench).against_fastest(carrier.lower(), USER, 1 / 3)
+
         run.row(f"peers: {carrier}, total CPU / fastest", f"{bound:.2f} x")(total)
+        run.row(f"peers: {carrier}, user CPU / fastest", "0.33 x")(user)
     run.row("peers: memory at rest / rmcp", "< 1 x")(
         lambda bench: of(bench).against_memory("rmcp", 1))
     run.row("peers: memory at rest / go-sdk", "0.33 x")(

@@ -7,16 +7,17 @@ import shutil
 import subprocess
 
 BUILD_SECONDS = 900
+CRATE_SECONDS = 3600  # several hundred crates
 
 
 class Broken(Exception):
     pass
 
 
-def run_tool(missing, what, command, **options):
+def run_tool(missing, what, command, seconds=BUILD_SECONDS, **options):
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=BUILD_SECONDS, check=False, **options)
+                              timeout=seconds, check=False, **options)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise missing(f"{what}: {error}") from None
     if done.returncode != 0:
@@ -54,6 +55,20 @@ class Toolchains:
         run_tool(self.missing, "cargo fetch", ["cargo", "fetch", *manifest])
         run_tool(Broken, "cargo build", ["cargo", "build", "--offline", "--release", "--target-dir", into, *manifest])
         return [os.path.join(into, "release", name)]
+
+    def crate(self, name, version):
+        """The program of that name on crates.io, by its own lock file, without optional features. That
+        it does not build is no fault of ours."""
+        self.needs("cargo")
+        into = os.path.join(self.into, f"{name}-{version}")
+        program = os.path.join(into, "bin", name)
+        if not os.path.exists(program):
+            run_tool(self.missing, f"cargo install {name} {version}",
+                     ["cargo", "install", "--quiet", "--locked", "--no-default-features", "--version", version,
+                      "--root", into, "--target-dir", os.path.join(into, "target"), name],
+                     seconds=CRATE_SECONDS)
+            shutil.rmtree(os.path.join(into, "target"), ignore_errors=True)
+        return [program]
 
     def python(self, script):
         """The script in source/python, in an environment with what its requirements.txt names."""
