@@ -228,8 +228,11 @@ static void face_drained(void *user, mcp_request *request)
 static const mcp_param_table *face_param_table(void *user, bay_str tool)
 {
     face *self = user;
+    if (self->is_searched && meta_tools_are(tool)) {
+        return NULL;
+    }
     const catalog_entry *entry = catalog_view_find(&self->views[LISTING_TOOLS], tool);
-    return entry != NULL ? &entry->item->params : NULL;
+    return entry != NULL ? &entry->item->params : &mcp_params_pending;
 }
 
 bay_str face_profile(const face *self)

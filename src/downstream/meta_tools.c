@@ -415,6 +415,12 @@ static bool call_tool(face *self, mcp_request *request, bay_str name, json_val a
     return false;
 }
 
+bool meta_tools_are(bay_str name)
+{
+    return str_eq(name, STR("search_tools")) || str_eq(name, STR("describe_tool")) ||
+           str_eq(name, STR("call_tool"));
+}
+
 bool meta_tools_request(face *self, mcp_request *request)
 {
     bay_str name;
@@ -422,7 +428,7 @@ bool meta_tools_request(face *self, mcp_request *request)
     bool is_search = str_eq(request->name, STR("search_tools"));
     bool is_describe = str_eq(request->name, STR("describe_tool"));
     bool is_call = str_eq(request->name, STR("call_tool"));
-    if (!is_search && !is_describe && !is_call) {
+    if (!meta_tools_are(request->name)) {
         return false;
     }
     if (!is_call && face_park(self, request)) {

@@ -25,6 +25,8 @@ struct face;
 /* The result of tools/list: its members. */
 bay_str meta_tools_list(void);
 
+/* Is it the name of one of the three? */
+bool meta_tools_are(bay_str name);
 /* Takes a tools/call of one of the three. True: it was answered, or will be. False: it is to go on
  * as any call; one of call_tool reads as a call of its target from then on. */
 bool meta_tools_request(struct face *self, mcp_request *request);

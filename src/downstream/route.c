@@ -299,6 +299,9 @@ static bool refuses_retry(mcp_request *request, const upstream *to)
 void route_to(face *self, mcp_request *request, upstream *to, bay_str rename,
               const catalog_entry *entry)
 {
+    if (entry != NULL && !mcp_request_check_params(request, &entry->item->params)) {
+        return;
+    }
     route *way = refuses_retry(request, to) ? NULL : route_new(self, request);
     if (way == NULL) {
         return;

@@ -43,7 +43,7 @@ static bay_err kept_fields(call_kept *kept, const mcp_call_spec *spec, arena *me
         if (value.at == NULL || kept->field_count >= MCP_MAX_PARAM_HEADERS) {
             continue;
         }
-        buf_lit(&kept->bytes, "Mcp-Param-");
+        buf_lit(&kept->bytes, MCP_PARAM_PREFIX);
         buf_str(&kept->bytes, param->header);
         buf_char(&kept->bytes, '\0');
         buf_str(&kept->bytes, value);

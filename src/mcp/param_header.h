@@ -6,8 +6,10 @@
 
 #include "json/json.h"
 
+#define MCP_PARAM_PREFIX "Mcp-Param-"
+
 typedef struct mcp_param {
-    bay_str header;      /* the suffix after "Mcp-Param-" */
+    bay_str header;      /* the suffix after MCP_PARAM_PREFIX */
     const bay_str *path; /* property names from the arguments down */
     size_t path_len;
     json_kind type; /* JSON_STRING, JSON_NUMBER (integer) or JSON_TRUE (boolean) */

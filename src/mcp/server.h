@@ -59,6 +59,9 @@ typedef struct mcp_http_request {
     bay_str body;
     bay_str (*field)(void *context, bay_str name); /* `at` NULL when absent */
     size_t (*field_count)(void *context, bay_str name);
+    /* The fields one by one, from 0; false: there are no more. May be NULL where no service says
+     * mcp_params_pending. */
+    bool (*field_at)(void *context, size_t index, bay_str *out_name, bay_str *out_value);
     void *context;
     arena *memory;     /* lives as long as the carrier's exchange */
     bay_str principal; /* who is calling; "" = nobody in particular */
@@ -125,6 +128,9 @@ struct mcp_request {
                             lives until the request is finished */
 };
 
+/* What mcp_service.param_table returns for a tool that it does not know yet. */
+extern const mcp_param_table mcp_params_pending;
+
 typedef struct mcp_service {
     /* A request of a method that is not the engine's own. `request->method` is NULL when the method
      * is in no table but `knows_method` said yes. */
@@ -137,7 +143,8 @@ typedef struct mcp_service {
     /* Members of the `capabilities` object for a client of this revision (inside an open object).
      * What they admit is remembered until mcp_server_changed. */
     void (*capabilities)(void *self, const mcp_revision *revision, json_writer *out);
-    /* x-mcp-header table of a tool; NULL: none. May be NULL. */
+    /* x-mcp-header table of a tool; NULL: none. &mcp_params_pending: not known yet; once it is, the
+     * service asks mcp_request_check_params. May be NULL. */
     const mcp_param_table *(*param_table)(void *self, bay_str tool);
     /* Methods outside the table that the service answers (extensions). May be NULL: none. */
     bool (*knows_method)(void *self, bay_str method, const mcp_revision *revision);
@@ -208,6 +215,10 @@ void mcp_request_result(mcp_request *self, json_val result);
 /* The same for a result just written by us: members without braces, with none of the dressing. */
 void mcp_request_result_members(mcp_request *self, bay_str members);
 void mcp_request_error(mcp_request *self, int code, bay_str message, bay_str data);
+/* Checks the Mcp-Param fields that a call came with when its table was pending; the first table
+ * asked about decides. False: they differ from the arguments, and the request has been finished
+ * with that error. True for every other request. */
+bool mcp_request_check_params(mcp_request *self, const mcp_param_table *table) BAY_MUST_CHECK;
 /* resources/read of a URI (request->name) that does not exist, as each revision says it. */
 void mcp_request_resource_not_found(mcp_request *self);
 /* An upstream's error object, byte for byte, but for codes the revision must not emit. */

@@ -79,6 +79,15 @@ typedef struct envelope {
     json_val progress_token;
 } envelope;
 
+/* Mcp-Param fields of a call whose tool is not known yet, in the request's memory. */
+typedef struct kept_params {
+    struct {
+        bay_str name;
+        bay_str value;
+    } * at;
+    size_t count;
+} kept_params;
+
 struct request {
     mcp_request shown; /* first */
     pocket *pocket;
@@ -91,7 +100,8 @@ struct request {
     envelope envelope;
     json_doc doc;
     json_doc client_doc;
-    uint32_t hold; /* > 0: the engine still looks at it */
+    kept_params *params; /* NULL: they are checked, or there are none to check */
+    uint32_t hold;       /* > 0: the engine still looks at it */
     bool is_finished;
     bool has_progress;
     double progress;

@@ -197,22 +197,17 @@ static bool check_name(request *self, const mcp_http_request *http)
     return true;
 }
 
-static bool check_params(request *self, const mcp_http_request *http)
+/* ---- Mcp-Param fields */
+
+const mcp_param_table mcp_params_pending = {0};
+
+static bool params_match(request *self, const mcp_http_request *http, const mcp_param_table *table)
 {
-    mcp_server *server = self->shown.server;
-    const mcp_method *method = self->shown.method;
-    if (method == NULL || method->id != MCP_TOOLS_CALL || server->service->param_table == NULL) {
-        return true;
-    }
-    const mcp_param_table *table = server->service->param_table(server->user, self->shown.name);
-    if (table == NULL || table->count == 0) {
-        return true;
-    }
     json_val arguments = json_get(self->shown.message.params, STR("arguments"));
     for (size_t i = 0; i < table->count; i++) {
         buf name;
         buf_init(&name, 4096);
-        buf_lit(&name, "Mcp-Param-");
+        buf_lit(&name, MCP_PARAM_PREFIX);
         buf_str(&name, table->params[i].header);
         if (name.err != BAY_OK) {
             buf_fini(&name);
@@ -230,6 +225,93 @@ static bool check_params(request *self, const mcp_http_request *http)
     }
     return true;
 }
+
+static bool is_param(bay_str name)
+{
+    bay_str prefix = STR(MCP_PARAM_PREFIX);
+    return str_eq_nocase(str_head(name, prefix.len), prefix);
+}
+
+/* The transport takes the fields back before the tool is known. */
+static bool keep_params(request *self, const mcp_http_request *http)
+{
+    arena *memory = self->shown.memory;
+    kept_params *kept = arena_zalloc(memory, sizeof(*kept));
+    bay_str name, value;
+    size_t count = 0;
+    for (size_t i = 0; http->field_at != NULL && http->field_at(http->context, i, &name, &value);
+         i++) {
+        count += is_param(name);
+    }
+    if (kept != NULL && count > 0) {
+        kept->at = arena_array(memory, count, sizeof(*kept->at));
+    }
+    if (kept == NULL || (count > 0 && kept->at == NULL)) {
+        return out_of_memory(self);
+    }
+    for (size_t i = 0; kept->count < count && http->field_at(http->context, i, &name, &value);
+         i++) {
+        if (!is_param(name)) {
+            continue;
+        }
+        if (arena_dup(memory, name, &kept->at[kept->count].name) != BAY_OK ||
+            arena_dup(memory, value, &kept->at[kept->count].value) != BAY_OK) {
+            return out_of_memory(self);
+        }
+        kept->count++;
+    }
+    self->params = kept;
+    return true;
+}
+
+static size_t kept_count(void *context, bay_str name)
+{
+    const kept_params *self = context;
+    size_t count = 0;
+    for (size_t i = 0; i < self->count; i++) {
+        count += str_eq_nocase(self->at[i].name, name);
+    }
+    return count;
+}
+
+static bay_str kept_field(void *context, bay_str name)
+{
+    const kept_params *self = context;
+    for (size_t i = 0; i < self->count; i++) {
+        if (str_eq_nocase(self->at[i].name, name)) {
+            return self->at[i].value;
+        }
+    }
+    return (bay_str){NULL, 0};
+}
+
+bool mcp_request_check_params(mcp_request *shown, const mcp_param_table *table)
+{
+    request *self = request_of(shown);
+    if (self->params == NULL) {
+        return true;
+    }
+    mcp_http_request kept = {
+        .field = kept_field, .field_count = kept_count, .context = self->params};
+    self->params = NULL;
+    return params_match(self, &kept, table);
+}
+
+static bool check_params(request *self, const mcp_http_request *http)
+{
+    mcp_server *server = self->shown.server;
+    const mcp_method *method = self->shown.method;
+    if (method == NULL || method->id != MCP_TOOLS_CALL || server->service->param_table == NULL) {
+        return true;
+    }
+    const mcp_param_table *table = server->service->param_table(server->user, self->shown.name);
+    if (table == &mcp_params_pending) {
+        return keep_params(self, http);
+    }
+    return table == NULL || params_match(self, http, table);
+}
+
+/* ---- the request */
 
 static void discover(request *self)
 {

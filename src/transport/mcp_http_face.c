@@ -56,6 +56,18 @@ static size_t count_of(void *context, bay_str name)
     return http_exchange_field_count(context, name);
 }
 
+static bool field_at(void *context, size_t index, bay_str *out_name, bay_str *out_value)
+{
+    size_t count;
+    const http_field *fields = http_exchange_fields(context, &count);
+    if (index >= count) {
+        return false;
+    }
+    *out_name = fields[index].name;
+    *out_value = fields[index].value;
+    return true;
+}
+
 /* The port of the loop that owns the session the exchange names, or that what it brings back came
  * from; NULL: ours, or nobody's. */
 static relay_port *owner_of(const http_face *self, const http_exchange *exchange,
@@ -96,6 +108,7 @@ static void serve(http_face *self, http_exchange *exchange, mcp_server *engine, 
                                .body = http_exchange_body(exchange),
                                .field = field_of,
                                .field_count = count_of,
+                               .field_at = field_at,
                                .context = exchange,
                                .memory = http_exchange_arena(exchange),
                                .principal = principal}};

@@ -218,6 +218,17 @@ static size_t count_of(void *context, bay_str name)
     return count;
 }
 
+static bool field_at(void *context, size_t index, bay_str *out_name, bay_str *out_value)
+{
+    const relay *self = context;
+    if (index >= self->field_count) {
+        return false;
+    }
+    *out_name = self->fields[index].name;
+    *out_value = self->fields[index].value;
+    return true;
+}
+
 /* The request is still needed while the call waits; the wait counts for that long. */
 static void drop_wait(face_back *way)
 {
@@ -471,6 +482,7 @@ static bay_err copy_request(relay *self, const http_exchange *exchange, bay_str 
                                       .body = parts[3],
                                       .field = field_of,
                                       .field_count = count_of,
+                                      .field_at = field_at,
                                       .context = self,
                                       .principal = parts[4]}};
     return BAY_OK;

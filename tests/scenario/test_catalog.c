@@ -48,6 +48,102 @@ static void reload(gateway_rig *self, const char *settings)
     wait_until(atomic_load(&self->reloaded) == before + 1);
 }
 
+/* ---- header fields ------------------------------------------------------------------------------
+ */
+
+static int status_of_call(const gateway_rig *self, const char *path, const char *tool,
+                          const char *field)
+{
+    client one;
+    char fields[300];
+    char body[600];
+    client_open(&one, self);
+    (void)snprintf(fields, sizeof(fields),
+                   "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\n"
+                   "Mcp-Name: %s\r\n%s",
+                   tool, field);
+    (void)snprintf(body, sizeof(body),
+                   "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'%s',"
+                   "'arguments':{'region':'eu'}," RIG_META "}}}",
+                   tool);
+    client_post(&one, path, fields, body);
+    int status = client_reply(&one);
+    assert_int_equal(client_find(&one, "-32020") != NULL, status == 400);
+    assert_int_equal(client_find(&one, "\"isError\"") == NULL, true);
+    client_close(&one);
+    return status;
+}
+
+static const struct {
+    const char *field;
+    int status;
+} field_cases[] = {
+    {"", 400},
+    {"Mcp-Param-Region: us\r\n", 400},
+    {"Mcp-Param-Region: =?base64?ZXU\r\n", 400},
+    {"Mcp-Param-Region: eu\r\nmcp-param-region: eu\r\n", 400},
+    {"mcp-param-REGION: eu\r\n", 200},
+    {"Mcp-Param-Region: =?base64?ZXU=?=\r\nMcp-Param-Other: x\r\n", 200},
+};
+
+/* The first call of all: the tool is known only once its server has been started for it. */
+static void fields_of_a_call_that_waits_are_checked(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof(field_cases) / sizeof(field_cases[0]); i++) {
+        gateway_rig self;
+        start(&self,
+              TOP "'bareNames':true,'mcpServers':{" LISTS("a", "fields", ",'start':'lazy'") "}}",
+              i % 2 + 1);
+        int status = status_of_call(&self, "/mcp", "t", field_cases[i / 2].field);
+        assert_int_equal(status, field_cases[i / 2].status);
+        rig_close(&self);
+    }
+}
+
+/* call_tool has no such fields, whatever tool it calls; the tool by its own name has. */
+static void call_tool_needs_no_fields(void **state)
+{
+    (void)state;
+    for (int is_lazy = 0; is_lazy < 2; is_lazy++) {
+        gateway_rig self;
+        client one;
+        start(&self,
+              is_lazy ? TOP "'toolMode':'search','bareNames':true,'mcpServers':{" LISTS(
+                            "a", "fields", ",'start':'lazy'") "}}"
+                      : TOP "'toolMode':'search','bareNames':true,'mcpServers':{" LISTS(
+                            "a", "fields", "") "}}",
+              1);
+        client_open(&one, &self);
+        client_post(&one, "/mcp",
+                    "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\n"
+                    "Mcp-Name: call_tool\r\n",
+                    "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'call_tool',"
+                    "'arguments':{'name':'t','arguments':{'region':'eu'}}," RIG_META "}}}");
+        assert_int_equal(client_reply(&one), 200);
+        assert_null(client_find(&one, "\"error\""));
+        client_close(&one);
+        assert_int_equal(status_of_call(&self, "/mcp", "t", field_cases[0].field), 400);
+        rig_close(&self);
+    }
+}
+
+/* On a pipe, where the server itself never sees a field. */
+static void fields_are_checked_for_servers_on_pipes(void **state)
+{
+    (void)state;
+    gateway_rig self;
+    start(&self, TOP "'mcpServers':{" LISTS("a", "fields", "") "}}", 2);
+    wait_until_listed(&self, "/mcp", "\"a.t\"");
+    for (size_t i = 0; i < sizeof(field_cases) / sizeof(field_cases[0]); i++) {
+        assert_int_equal(status_of_call(&self, "/mcp", "a.t", field_cases[i].field),
+                         field_cases[i].status);
+        assert_int_equal(status_of_call(&self, "/mcp/a", "t", field_cases[i].field),
+                         field_cases[i].status);
+    }
+    rig_close(&self);
+}
+
 /* ---- freshness ----------------------------------------------------------------------------------
  */
 
@@ -367,6 +463,9 @@ static void what_is_exposed_changes_without_a_restart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fields_of_a_call_that_waits_are_checked),
+        cmocka_unit_test(call_tool_needs_no_fields),
+        cmocka_unit_test(fields_are_checked_for_servers_on_pipes),
         cmocka_unit_test(lists_nobody_tells_of_are_read_anew),
         cmocka_unit_test(a_change_reaches_every_client),
         cmocka_unit_test(an_announcement_without_a_change_is_passed_on_once),

@@ -6,10 +6,11 @@
  *   ttl     stateless, with a ttlMs of a second: the same tools
  *   circle  cursors that turn in a circle
  *   many    a hundred thousand tools and a few more, in pages of a thousand
- *   same    handshake era; lists of every kind that never change. A call announces a change of what
- * it names: the tool tools, prompts or resources listen  the same, stateless: on the stream of the
- * last subscriptions/listen odd     names with separators, control characters, a megabyte, twice;
- * items that are none
+ *   odd     names with separators, control characters, a megabyte, twice; items that are none
+ *   fields  the tool t, whose argument "region" is mirrored in Mcp-Param-Region
+ *   same    handshake era; lists of every kind that never change. A call of its tool tools, prompts
+ *           or resources announces a change of those
+ *   listen  the same, stateless: on the stream of the last subscriptions/listen
  *
  * It answers every call with its mode. */
 #include <stdarg.h>
@@ -86,6 +87,9 @@ static void list_tools(const char *id, const char *line)
         list_many(line);
     } else if (is_mode("odd")) {
         list_odd();
+    } else if (is_mode("fields")) {
+        say("{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"region\":{"
+            "\"type\":\"string\",\"x-mcp-header\":\"Region\"}}}}]");
     } else if (is_mode("circle")) {
         say("{\"name\":\"n%d\"}],\"nextCursor\":\"%d\"", readings, readings % 3);
     } else {

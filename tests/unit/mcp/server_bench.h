@@ -71,6 +71,7 @@ typedef struct bench {
     char last_name[128];
     mcp_session *session;
     const mcp_param_table *params;
+    bool are_params_pending;
     bay_err subscribe_err;
 } bench;
 
@@ -179,6 +180,20 @@ static inline bay_str bench_field(void *context, bay_str name)
     return (bay_str){NULL, 0};
 }
 
+static inline bool bench_field_at(void *context, size_t index, bay_str *out_name,
+                                  bay_str *out_value)
+{
+    const field *one = ((field_list *)context)->at;
+    for (size_t i = 0; one != NULL && one->name != NULL; i++, one++) {
+        if (i == index) {
+            *out_name = str_of(one->name);
+            *out_value = str_of(one->value);
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The body and the fields are gone when this returns, as a closed exchange's are. */
 static inline void bench_http_as(bench *self, wire *through, const char *verb, const field *at,
                                  const char *body, const char *principal)
@@ -195,6 +210,7 @@ static inline void bench_http_as(bench *self, wire *through, const char *verb, c
                                 .body = {copy, len},
                                 .field = bench_field,
                                 .field_count = bench_field_count,
+                                .field_at = bench_field_at,
                                 .context = &context,
                                 .memory = &memory,
                                 .principal = str_of(principal)};
@@ -304,7 +320,8 @@ static inline void bench_capabilities(void *context, const mcp_revision *revisio
 static inline const mcp_param_table *bench_param_table(void *context, bay_str tool)
 {
     (void)tool;
-    return ((bench *)context)->params;
+    bench *self = context;
+    return self->are_params_pending ? &mcp_params_pending : self->params;
 }
 
 static inline bool bench_knows(void *context, bay_str method, const mcp_revision *revision)
