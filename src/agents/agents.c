@@ -461,6 +461,7 @@ bay_err agents_new(const agents_options *options, agents **out)
         .origins = options->origins,
         .origin_count = options->origin_count,
         .is_loopback = options->is_loopback,
+        .names = options->names,
         .keep_alive_ms = options->keep_alive_ms,
         .inbound = {.is_lenient = options->is_lenient},
         .agent = face_agent,

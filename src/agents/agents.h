@@ -15,6 +15,7 @@
 #include "agents/made.h"
 #include "agents/remote.h"
 #include "agents/skills.h"
+#include "transport/listen_address.h"
 #include "json/writer.h"
 
 typedef struct agents agents;
@@ -26,6 +27,7 @@ typedef struct agents_options {
     const bay_str *origins;
     size_t origin_count;
     bool is_loopback;
+    const listen_names *names;
     bool is_lenient;
     uint32_t keep_alive_ms;
     uint32_t drain_ms;       /* an agent that was replaced may still have calls for so long */

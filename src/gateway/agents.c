@@ -204,6 +204,7 @@ bay_err worker_agents_init(worker *self, bay_diag *diag)
         .origins = settings->allowed_origins.at,
         .origin_count = settings->allowed_origins.count,
         .is_loopback = self->gateway->is_local,
+        .names = &self->gateway->names,
         .is_lenient = settings->a2a.lenient,
         .keep_alive_ms = keep_alive_ms > 0 ? keep_alive_ms : UINT32_MAX,
         .drain_ms = settings->timeouts.drain_ms,

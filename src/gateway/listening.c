@@ -34,6 +34,9 @@ bay_err gateway_check_listening(gateway *self, bay_diag *diag)
         if (err != BAY_OK) {
             return err;
         }
+        if (is_this_local) {
+            listen_names_add(&self->names, addresses.at[i]);
+        }
         is_local = is_local && is_this_local;
     }
     self->is_local = is_local;

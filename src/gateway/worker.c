@@ -151,6 +151,7 @@ static bay_err open_http(worker *self)
         .origins = settings->allowed_origins.at,
         .origin_count = settings->allowed_origins.count,
         .is_loopback = self->gateway->is_local,
+        .names = &self->gateway->names,
         .worker = self->index,
         .engine = worker_engine,
         .plain = worker_plain,

@@ -9,6 +9,7 @@
 #include "gateway/gateway.h"
 #include "net/thread.h"
 #include "tasks/task.h"
+#include "transport/listen_address.h"
 #include "transport/mcp_http_face.h"
 #include "transport/mcp_stdio.h"
 
@@ -71,6 +72,7 @@ struct gateway {
     const config *config;
     const config *started;            /* the first one: listen and tls stay what it says */
     uint16_t ports[CONFIG_ADDRESSES]; /* of its addresses, once they are listened on */
+    listen_names names;               /* of local addresses */
     bool is_local;                    /* only this machine reaches what is listened on */
     gateway_options options;
     tls_context *tls;

@@ -51,6 +51,7 @@ struct agent_serving {
     tls_context *tls;
     door doors[2]; /* [1]: loopback addresses */
     serving_phase phase;
+    listen_names names; /* of loopback addresses */
     uint16_t port;
     char base[BASE_BYTES]; /* where it is reached, when the program does not say */
     list tasks;
@@ -450,6 +451,7 @@ static bay_err door_open(door *self, agent_serving *of, bool is_loopback)
         .origins = agent->origins.items,
         .origin_count = agent->origins.count,
         .is_loopback = is_loopback,
+        .names = &of->names,
         .keep_alive_ms = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_KEEP_ALIVE_MS),
         .inbound = {.is_lenient = agent->is_lenient},
         .agent = door_agent,
@@ -511,6 +513,9 @@ static bay_err listen_on(agent_serving *self, bay_str address, bool is_loopback,
             door_free(way);
         }
         return err;
+    }
+    if (is_loopback) {
+        listen_names_add(&self->names, address);
     }
     if (self->port == 0) {
         self->port = http_server_port(way->http);

@@ -58,7 +58,8 @@ struct serving {
     bool had_ways; /* something was listened on, or piped */
     bool is_cut;   /* the carriers are gone */
     serving_phase phase;
-    door doors[2]; /* [1]: loopback addresses */
+    door doors[2];      /* [1]: loopback addresses */
+    listen_names names; /* of loopback addresses */
     uint16_t port;
     pipe_pair *pipes;
     size_t pipe_count;
@@ -288,6 +289,7 @@ static bay_err door_open(door *self, serving *of, bool is_loopback)
 {
     http_face_options face = {
         .is_loopback = is_loopback,
+        .names = &of->names,
         .engine = door_engine,
         .identify = door_identify,
         .user = self,
@@ -349,6 +351,9 @@ bay_err bay_server_listen(bay_server *server, const char *address, bay_diag *dia
     if (err != BAY_OK) {
         close_own_if_idle(server);
         return err;
+    }
+    if (is_loopback) {
+        listen_names_add(&self->names, at);
     }
     if (self->port == 0) {
         self->port = http_server_port(way->http);

@@ -243,7 +243,8 @@ bay_err a2a_face_new(loop *runs_on, const a2a_face_options *options, a2a_face **
                         .host_count = options->host_count,
                         .origins = options->origins,
                         .origin_count = options->origin_count,
-                        .is_loopback = options->is_loopback};
+                        .is_loopback = options->is_loopback,
+                        .names = options->names};
     bay_err err = http_guard_copy(&self->guard, &lists, &self->memory);
     if (err == BAY_OK) {
         err = a2a_grpc_new(runs_on, &self->options, &self->grpc);

@@ -15,6 +15,7 @@
 #include "a2a/inbound.h"
 #include "a2a/service.h"
 #include "net/http_server.h"
+#include "transport/listen_address.h"
 
 typedef struct a2a_face a2a_face;
 
@@ -46,6 +47,7 @@ typedef struct a2a_face_options {
     const bay_str *origins;
     size_t origin_count;
     bool is_loopback;
+    const listen_names *names;
     uint32_t keep_alive_ms; /* comment on quiet streams; 0: 15,000 */
     a2a_inbound_settings inbound;
     /* The agent whose path `path` begins with; for gRPC `path` is "" and `tenant` what the request

@@ -34,13 +34,18 @@ static bool is_any(bay_str allowed)
     return str_eq(allowed, STR("*"));
 }
 
+static bool is_own(const http_guard *self, bay_str name)
+{
+    return header_host_is_loopback(name) || listen_names_have(self->names, name);
+}
+
 static bool host_is_listed(const http_guard *self, bay_str host)
 {
     bay_str name;
     uint16_t port;
     if (self->host_count == 0) {
         return !self->is_loopback ||
-               (header_host_split(host, &name, &port) == BAY_OK && header_host_is_loopback(name));
+               (header_host_split(host, &name, &port) == BAY_OK && is_own(self, name));
     }
     for (size_t i = 0; i < self->host_count; i++) {
         if (is_any(self->hosts[i]) || header_host_is(host, self->hosts[i])) {
@@ -103,8 +108,7 @@ static bool origin_is_allowed(const http_guard *self, const http_exchange *excha
         return false;
     }
     if (self->is_loopback) {
-        return header_origin_split(origin, &scheme, &name, &port) == BAY_OK &&
-               header_host_is_loopback(name);
+        return header_origin_split(origin, &scheme, &name, &port) == BAY_OK && is_own(self, name);
     }
     return is_same_origin(origin, http_exchange_field(exchange, STR("Host")));
 }

@@ -3,6 +3,7 @@
 #define TRANSPORT_HTTP_GUARD_H
 
 #include "net/http_server.h"
+#include "transport/listen_address.h"
 
 /* Lists and paths of one face; the configuration bounds them before. */
 enum { TEXTS_MAX_BYTES = 16 << 20 };
@@ -13,6 +14,7 @@ typedef struct http_guard {
     const bay_str *origins;
     size_t origin_count;
     bool is_loopback;
+    const listen_names *names; /* what else is loopback; NULL: nothing; borrowed */
     /* The Host that was let through last: clients name the same one all day. */
     char passed[64];
     size_t passed_len;

@@ -1,11 +1,13 @@
 #include "transport/listen_address.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/str.h"
 #include "net/address.h"
 #include "net/socket.h"
+#include "wire/header.h"
 
 bay_err listen_policy_check(const listen_policy *self, bay_diag *diag)
 {
@@ -51,6 +53,27 @@ bay_err listen_policy_admit(const listen_policy *self, bay_str address, bool *ou
 static bay_str host_of(bay_str address)
 {
     return str_head(address, str_find_last(address, ':'));
+}
+
+bool listen_names_have(const listen_names *self, bay_str name)
+{
+    for (size_t i = 0; self != NULL && i < self->count; i++) {
+        if (str_eq_nocase(str_of(self->at[i]), name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void listen_names_add(listen_names *self, bay_str address)
+{
+    bay_str name;
+    uint16_t port;
+    if (header_host_split(host_of(address), &name, &port) == BAY_OK &&
+        !header_host_is_loopback(name) && !listen_names_have(self, name) &&
+        self->count < LISTEN_NAMES && name.len <= LISTEN_NAME_BYTES) {
+        memcpy(self->at[self->count++], name.at, name.len); /* the rest is zero */
+    }
 }
 
 static bool is_every_address(bay_str host)

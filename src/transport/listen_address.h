@@ -29,6 +29,20 @@ bay_err listen_policy_admit(const listen_policy *self, bay_str address, bool *ou
 bay_err listen_policy_decide(const listen_policy *self, bay_str address, bool is_local,
                              bay_diag *diag) BAY_MUST_CHECK;
 
+enum { LISTEN_NAMES = 16, LISTEN_NAME_BYTES = 253 };
+
+/* Names of this machine that it listens on, and that only a look-up tells to be loopback: requests
+ * for them are as honest as those for "localhost". */
+typedef struct listen_names {
+    char at[LISTEN_NAMES][LISTEN_NAME_BYTES + 1];
+    size_t count;
+} listen_names;
+
+/* Adds the host of a local address unless it is known, or known to be loopback by its text. More
+ * than LISTEN_NAMES are left out. */
+void listen_names_add(listen_names *self, bay_str address);
+bool listen_names_have(const listen_names *self, bay_str name); /* NULL: none */
+
 /* HOST:PORT of a listener, with the port that it was given: as it was written ("[::]" for ":PORT"
  * and "*:PORT"), and as callers reach it: the name of this machine in place of every address. */
 void listen_address_write(bay_str address, uint16_t port, buf *out);

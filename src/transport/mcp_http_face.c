@@ -232,7 +232,8 @@ static bay_err keep_texts(http_face *self, const http_face_options *options)
                         .host_count = options->host_count,
                         .origins = options->origins,
                         .origin_count = options->origin_count,
-                        .is_loopback = options->is_loopback};
+                        .is_loopback = options->is_loopback,
+                        .names = options->names};
     arena_init(&self->memory, TEXTS_MAX_BYTES);
     bay_err err = http_guard_copy(&self->guard, &lists, &self->memory);
     if (err == BAY_OK) {

@@ -9,6 +9,7 @@
 
 #include "mcp/server.h"
 #include "net/http_server.h"
+#include "transport/listen_address.h"
 
 typedef struct http_face http_face;
 
@@ -27,9 +28,10 @@ typedef struct http_face_options {
     const bay_str *origins;
     size_t origin_count;
     bool is_loopback;
-    uint32_t keep_alive_ms;   /* comment on quiet streams; 0: 15,000; UINT32_MAX: none */
-    uint32_t stream_idle_ms;  /* a stream without an event ends; 0: no bound */
-    uint32_t stream_total_ms; /* a stream ends, whatever it says; 0: no bound */
+    const listen_names *names; /* with is_loopback: other names of it; NULL: none; borrowed */
+    uint32_t keep_alive_ms;    /* comment on quiet streams; 0: 15,000; UINT32_MAX: none */
+    uint32_t stream_idle_ms;   /* a stream without an event ends; 0: no bound */
+    uint32_t stream_total_ms;  /* a stream ends, whatever it says; 0: no bound */
     uint32_t worker; /* this loop's number; equals mcp_server_options.worker of its engines */
     /* The engine for a path such as "/mcp" or "/mcp/files"; NULL: 404. */
     mcp_server *(*engine)(void *user, bay_str path);

@@ -284,6 +284,24 @@ static void a_server_that_knows_its_callers_listens_anywhere(void **state)
     bay_server_free(server);
 }
 
+/* "127.1" is 127.0.0.1, but only to those who look it up: as is, in many a hosts file, the name of
+ * the machine. */
+static void a_name_of_this_machine_is_served_and_no_other(void **state)
+{
+    (void)state;
+    bay_server *server = server_of(reply_ok, NULL);
+    runner on;
+    uint16_t before = listen_anywhere(server);
+    assert_int_equal(bay_server_listen(server, "127.1:0", NULL), BAY_OK);
+    start(&on, server);
+    ask(before, "127.1:80", "\"text\":\"ok\"");
+    ask(before, "rebound.example", "HTTP/1.1 403 ");
+    ask(before, "localhost", "\"text\":\"ok\"");
+    bay_server_stop(server);
+    finish(&on);
+    bay_server_free(server);
+}
+
 static void keys_and_an_open_door_exclude_each_other(void **state)
 {
     (void)state;
@@ -758,6 +776,7 @@ int main(void)
         cmocka_unit_test(who_may_name_the_server_depends_on_the_address),
         cmocka_unit_test(strangers_do_not_reach_a_server_that_asks_for_nothing),
         cmocka_unit_test(a_server_that_knows_its_callers_listens_anywhere),
+        cmocka_unit_test(a_name_of_this_machine_is_served_and_no_other),
         cmocka_unit_test(keys_and_an_open_door_exclude_each_other),
         cmocka_unit_test(a_stop_before_the_run_is_not_lost),
         cmocka_unit_test(a_signal_handler_may_stop_it),

@@ -108,6 +108,29 @@ static void keys_and_an_open_door_exclude_each_other(void **state)
     assert_int_equal(listen_policy_check(&nobody_asked, &diag), BAY_OK);
 }
 
+static void names_of_this_machine_are_remembered(void **state)
+{
+    (void)state;
+    listen_names names = {.count = 0};
+    assert_false(listen_names_have(NULL, STR("machine")));
+    assert_false(listen_names_have(&names, STR("")));
+    static const char *const addresses[] = {"127.0.0.1:0", "[::1]:80",  "localhost:0", "a b:0",
+                                            ":0",          "machine:0", "Machine:1"};
+    for (size_t i = 0; i < ARRAY_LEN(addresses); i++) {
+        listen_names_add(&names, str_of(addresses[i]));
+    }
+    assert_int_equal(names.count, 1); /* what is loopback by its text is known anyway */
+    assert_true(listen_names_have(&names, STR("MACHINE")));
+    assert_false(listen_names_have(&names, STR("machine.example")));
+    assert_false(listen_names_have(&names, STR("")));
+    for (int i = 0; i < 2 * LISTEN_NAMES; i++) {
+        char address[32];
+        (void)snprintf(address, sizeof(address), "m%d:0", i);
+        listen_names_add(&names, str_of(address));
+    }
+    assert_int_equal(names.count, LISTEN_NAMES);
+}
+
 typedef struct written {
     const char *address;
     const char *as_it_is;
@@ -150,6 +173,7 @@ int main(void)
         cmocka_unit_test(what_only_this_machine_reaches_is_served),
         cmocka_unit_test(what_cannot_be_decided_is_refused),
         cmocka_unit_test(keys_and_an_open_door_exclude_each_other),
+        cmocka_unit_test(names_of_this_machine_are_remembered),
         cmocka_unit_test(an_address_is_written_with_its_port),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
