@@ -11,8 +11,9 @@
  * is 0. With a board, server N is row FIRST + N of it: calls are counted there by their argument
  * "n", and what shall go wrong is read there.
  *
- * Tools: `tool_NNN` answers at once; `look` too, and says that it may be run twice; `slow` reports progress, and
- * answers after its argument "ms"; `ask` asks the client first. Every answer says "n=N".
+ * Tools: `tool_NNN` answers at once; `look` too, and says that it may be run twice; `slow` reports
+ * progress, and answers after its argument "ms"; `ask` asks the client first. Every answer says
+ * "n=N".
  *
  * The gateway's own requests are compact and begin with the id: looking for keys is reading enough.
  * A call counts as executed when it arrives: that is the hardest reading of "not twice". `ask`
