@@ -5,10 +5,7 @@
 #include "wire/chars.h"
 #include "wire/header.h"
 
-enum {
-    GOAWAY_BYTES = 17,
-    FRAME_HEAD_REST = 5, /* flags and stream */
-};
+enum { GOAWAY_BYTES = 17 };
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
@@ -153,9 +150,12 @@ void http2_meter_init(http2_meter *self, bool is_server)
 static void count_frame(http2_meter *self)
 {
     const uint8_t *head = self->head;
-    self->skip =
-        FRAME_HEAD_REST + ((uint32_t)head[0] << 16 | (uint32_t)head[1] << 8 | (uint32_t)head[2]);
+    bool has_stream = (head[5] & 0x7f) != 0 || head[6] != 0 || head[7] != 0 || head[8] != 0;
+    self->skip = (uint32_t)head[0] << 16 | (uint32_t)head[1] << 8 | (uint32_t)head[2];
     self->have = 0;
+    /* RFC 9113 section 6.3: PRIORITY of stream 0 MUST be a connection error. nghttp2 does not look
+     * at these frames where we said SETTINGS_NO_RFC7540_PRIORITIES. */
+    self->is_broken = self->is_broken || (head[3] == NGHTTP2_PRIORITY && !has_stream);
     if (head[3] == NGHTTP2_RST_STREAM) {
         self->resets++;
     } else {

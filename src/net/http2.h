@@ -96,9 +96,10 @@ typedef struct http2_meter {
     uint64_t window_end_ms; /* when both are counted anew */
     uint32_t useless;
     uint32_t resets;
-    uint32_t skip;   /* bytes until the next frame's head */
-    uint8_t head[4]; /* its length and type, … */
-    uint8_t have;    /* … as far as they came */
+    uint32_t skip;   /* bytes until the next frame's head … */
+    uint8_t head[9]; /* … as far as it came */
+    uint8_t have;
+    bool is_broken; /* a frame came that nghttp2 lets pass and RFC 9113 does not */
 } http2_meter;
 
 /* `is_server`: the peer begins with the preface of RFC 9113 section 3.4. */

@@ -325,6 +325,9 @@ static void check_meter(http2_connection *self)
 {
     const http_server_limits *limits = limits_of(self);
     bool resets = self->meter.resets > limits->resets;
+    if (self->meter.is_broken) {
+        fail(self, NGHTTP2_PROTOCOL_ERROR);
+    }
     if (!resets && self->meter.useless <= limits->control_frames) {
         return;
     }
