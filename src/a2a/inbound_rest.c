@@ -51,11 +51,15 @@ static const struct {
 enum { ROUTES = sizeof(routes) / sizeof(routes[0]) };
 
 static const bay_str allowed[RESOURCES] = {
-    [SENDING] = STR_INIT("POST"),      [STREAMING] = STR_INIT("POST"),
-    [TASKS] = STR_INIT("GET"),         [TASK] = STR_INIT("GET"),
-    [CANCELING] = STR_INIT("POST"),    [SUBSCRIBING] = STR_INIT("GET, POST"),
-    [CONFIGS] = STR_INIT("GET, POST"), [CONFIG] = STR_INIT("GET, DELETE"),
-    [CARD] = STR_INIT("GET"),
+    [SENDING] = STR_INIT("POST"),
+    [STREAMING] = STR_INIT("POST"),
+    [TASKS] = STR_INIT("GET, HEAD"),
+    [TASK] = STR_INIT("GET, HEAD"),
+    [CANCELING] = STR_INIT("POST"),
+    [SUBSCRIBING] = STR_INIT("GET, POST"),
+    [CONFIGS] = STR_INIT("GET, HEAD, POST"),
+    [CONFIG] = STR_INIT("GET, HEAD, DELETE"),
+    [CARD] = STR_INIT("GET, HEAD"),
 };
 
 typedef struct place {
@@ -459,6 +463,11 @@ bay_err a2a_rest_read(bay_str verb, bay_str path, bay_str query, bay_str body, b
                          .rpc_id = STR(""),
                          .params = JSON_NONE,
                          .tenant = STR("")};
+    /* RFC 9110 section 9.3.2: HEAD is GET without content, which HTTP leaves out. To subscribe is
+     * an effect that nobody would see. */
+    if (str_eq(verb, STR("HEAD")) && at.resource != SUBSCRIBING) {
+        verb = STR("GET");
+    }
     for (size_t i = 0; i < ROUTES; i++) {
         if (routes[i].resource == at.resource && str_eq(routes[i].verb, verb)) {
             out->method = routes[i].method;

@@ -298,7 +298,17 @@ static void post(mcp_server *self, const mcp_http_request *http, mcp_carrier *ca
     }
 }
 
-static void get(mcp_server *self, const mcp_http_request *http, mcp_carrier *carrier)
+/* The head of a stream, and its end. */
+static void show_stream(mcp_carrier *carrier)
+{
+    carrier->engine = NULL;
+    (void)carrier->ops->event(carrier, STR(""), STR(""));
+    carrier->ops->end(carrier);
+}
+
+/* RFC 9110 section 9.3.2: HEAD gets what GET would, without content. HTTP leaves the content out;
+ * no stream is opened here, because a session's new one ends the one that it has. */
+static void get(mcp_server *self, const mcp_http_request *http, mcp_carrier *carrier, bool is_head)
 {
     if (!accepts(http, STR("text/event-stream"))) {
         refuse(self, carrier, 406, STR(""), RPC_INVALID_REQUEST,
@@ -323,7 +333,15 @@ static void get(mcp_server *self, const mcp_http_request *http, mcp_carrier *car
         if (is_over) {
             seq = known->seq; /* it had the last event, whatever was written into the log since */
         }
-        stream_resume(known, carrier, seq);
+        if (is_head) {
+            show_stream(carrier);
+        } else {
+            stream_resume(known, carrier, seq);
+        }
+        return;
+    }
+    if (is_head) {
+        show_stream(carrier);
         return;
     }
     if (session->get != NULL) {
@@ -349,16 +367,18 @@ static void end_session(mcp_server *self, const mcp_http_request *http, mcp_carr
 void mcp_server_http(mcp_server *self, const mcp_http_request *http, mcp_carrier *carrier,
                      uint64_t now_ms)
 {
+    bool is_head = str_eq(http->verb, STR("HEAD"));
     server_advance(self, now_ms);
     if (str_eq(http->verb, STR("POST"))) {
         post(self, http, carrier);
-    } else if (server_has_legacy(self) && str_eq(http->verb, STR("GET"))) {
-        get(self, http, carrier);
+    } else if (server_has_legacy(self) && (is_head || str_eq(http->verb, STR("GET")))) {
+        get(self, http, carrier, is_head);
     } else if (server_has_legacy(self) && str_eq(http->verb, STR("DELETE"))) {
         end_session(self, http, carrier);
     } else {
+        /* mcp 2026-07-28 basic/transports: without sessions GET is 405, and so is HEAD. */
         reply(carrier, 405, STR(""),
-              server_has_legacy(self) ? STR("GET, POST, DELETE") : STR("POST"));
+              server_has_legacy(self) ? STR("GET, HEAD, POST, DELETE") : STR("POST"));
     }
 }
 

@@ -319,8 +319,9 @@ a2a_inbound a2a_face_unread(const http_exchange *exchange, bay_str path)
  * Source: A2A 0.2.5 section 7.10. */
 static bay_err read_old_extended_card(http_exchange *exchange, bay_str path, a2a_inbound *out)
 {
+    bay_str verb = http_exchange_method(exchange);
     if (!str_eq(path, STR("/agent/authenticatedExtendedCard")) ||
-        !str_eq(http_exchange_method(exchange), STR("GET"))) {
+        (!str_eq(verb, STR("GET")) && !str_eq(verb, STR("HEAD")))) {
         return BAY_NOTFOUND;
     }
     arena *memory = http_exchange_arena(exchange);

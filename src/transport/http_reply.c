@@ -258,13 +258,26 @@ http_exchange *http_reply_take(http_reply *self)
     return self->exchange != NULL ? detach(self) : NULL;
 }
 
+static const http_field stream_fields[] = {
+    {STR_INIT("Content-Type"), STR_INIT("text/event-stream")},
+    {STR_INIT("Cache-Control"), STR_INIT("no-cache, no-transform")},
+    {STR_INIT("X-Accel-Buffering"), STR_INIT("no")}, /* nginx would hold events back */
+};
+
+void http_reply_show_stream(http_exchange *exchange)
+{
+    http_field fields[HTTP_REPLY_FIELDS];
+    memcpy(fields, stream_fields, sizeof(stream_fields));
+    size_t count = http_reply_cors(exchange, fields, ARRAY_LEN(stream_fields));
+    if (http_stream_open(exchange, 200, fields, count, true) == BAY_OK) {
+        http_stream_end(exchange);
+    } else {
+        http_exchange_abort(exchange);
+    }
+}
+
 static bay_err open_stream(http_reply *self)
 {
-    static const http_field stream_fields[] = {
-        {STR_INIT("Content-Type"), STR_INIT("text/event-stream")},
-        {STR_INIT("Cache-Control"), STR_INIT("no-cache, no-transform")},
-        {STR_INIT("X-Accel-Buffering"), STR_INIT("no")}, /* nginx would hold events back */
-    };
     http_field fields[HTTP_REPLY_FIELDS];
     size_t count = ARRAY_LEN(stream_fields);
     memcpy(fields, stream_fields, sizeof(stream_fields));

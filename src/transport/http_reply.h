@@ -95,6 +95,8 @@ bay_err http_reply_event(http_reply *self, bay_str name, bay_str data, bay_str i
 /* How long a client that lost the stream is to wait before it comes back; opens the stream. */
 bay_err http_reply_retry(http_reply *self, uint32_t retry_ms);
 void http_reply_end(http_reply *self);
+/* What HEAD gets where GET opens a stream: its head (RFC 9110 section 9.3.2). */
+void http_reply_show_stream(http_exchange *exchange);
 /* Ends it by closing the connection; no `gone`. */
 void http_reply_abort(http_reply *self);
 

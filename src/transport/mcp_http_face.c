@@ -171,9 +171,11 @@ static void open_sse(http_face *self, mcp_server *engine, http_exchange *exchang
 {
     if (str_eq(http_exchange_method(exchange), STR("GET"))) {
         sse_2024_open(self, engine, exchange, principal);
+    } else if (str_eq(http_exchange_method(exchange), STR("HEAD"))) {
+        http_reply_show_stream(exchange); /* and no connection behind it */
     } else {
         /* A client that speaks both tries Streamable HTTP first and reads this as "no". */
-        reply_empty(exchange, 405, STR("GET"));
+        reply_empty(exchange, 405, STR("GET, HEAD"));
     }
 }
 
@@ -201,7 +203,7 @@ static void on_request(void *user, http_exchange *exchange)
     if (has_messages || engine != NULL) {
         if (is_preflight) {
             http_guard_preflight(exchange, has_messages ? STR("POST, OPTIONS")
-                                                        : STR("GET, POST, DELETE, OPTIONS"));
+                                                        : STR("GET, HEAD, POST, DELETE, OPTIONS"));
             return;
         }
         serve(self, exchange, engine,
@@ -212,7 +214,7 @@ static void on_request(void *user, http_exchange *exchange)
     }
     mcp_server *sse = face_sse_engine(self, path);
     if (sse != NULL && is_preflight) {
-        http_guard_preflight(exchange, STR("GET, OPTIONS"));
+        http_guard_preflight(exchange, STR("GET, HEAD, OPTIONS"));
     } else if (sse != NULL) {
         open_sse(self, sse, exchange, who.principal);
     } else if (self->options.plain == NULL || !self->options.plain(self->options.user, exchange)) {

@@ -55,12 +55,15 @@ static void other_verbs_are_told_which(void **state)
         const char *allow;
     } cases[] = {
         {"GET", "/message:send", "POST"},
-        {"PUT", "/x/tasks", "GET"},
-        {"POST", "/tasks/t", "GET"},
+        {"PUT", "/x/tasks", "GET, HEAD"},
+        {"POST", "/tasks/t", "GET, HEAD"},
         {"DELETE", "/tasks/t:subscribe", "GET, POST"},
-        {"PATCH", "/tasks/t/pushNotificationConfigs", "GET, POST"},
-        {"POST", "/v1/tasks/t/pushNotificationConfigs/p", "GET, DELETE"},
-        {"get", "/extendedAgentCard", "GET"},
+        {"HEAD", "/tasks/t:subscribe", "GET, POST"},
+        {"HEAD", "/message:send", "POST"},
+        {"HEAD", "/tasks/t:cancel", "POST"},
+        {"PATCH", "/tasks/t/pushNotificationConfigs", "GET, HEAD, POST"},
+        {"POST", "/v1/tasks/t/pushNotificationConfigs/p", "GET, HEAD, DELETE"},
+        {"get", "/extendedAgentCard", "GET, HEAD"},
     };
     fx self;
     fx_init(&self);
@@ -286,6 +289,29 @@ static void requests_become_params(void **state)
     fx_fini(&self);
 }
 
+static void head_is_read_as_get(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        a2a_method method;
+    } cases[] = {{"/tasks", A2A_LIST_TASKS},
+                 {"/tasks/t", A2A_GET_TASK},
+                 {"/tasks/t/pushNotificationConfigs", A2A_LIST_PUSH_CONFIGS},
+                 {"/tasks/t/pushNotificationConfigs/p", A2A_GET_PUSH_CONFIG},
+                 {"/extendedAgentCard", A2A_GET_EXTENDED_CARD}};
+    fx self;
+    fx_init(&self);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        a2a_inbound out;
+        bay_str allow;
+        bay_err err = take(&self, &(asked){"HEAD", cases[i].path, "", "", "1.0"}, &out, &allow);
+        assert_int_equal(err, BAY_OK);
+        assert_int_equal(out.method, cases[i].method);
+    }
+    fx_fini(&self);
+}
+
 static void a_query_has_its_bound(void **state)
 {
     (void)state;
@@ -307,6 +333,7 @@ int main(void)
         cmocka_unit_test(other_verbs_are_told_which),
         cmocka_unit_test(bad_requests_are_refused),
         cmocka_unit_test(requests_become_params),
+        cmocka_unit_test(head_is_read_as_get),
         cmocka_unit_test(a_query_has_its_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

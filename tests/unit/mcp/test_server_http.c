@@ -37,7 +37,7 @@ typedef struct door {
 
 static const door doors[] = {
     {"a verb of nobody", "PUT", plain_fields, "", 405, NULL, NULL},
-    {"HEAD", "HEAD", plain_fields, "", 405, NULL, NULL},
+    {"HEAD, as GET, without a session", "HEAD", plain_fields, "", 400, "Mcp-Session-Id", NULL},
     {"no content type", "POST", FIELDS(BOTH), CALL("1", ""), 415, "-32600", NULL},
     {"another content type", "POST", FIELDS(BOTH, {"Content-Type", "text/plain"}), CALL("1", ""),
      415, "-32600", NULL},
@@ -204,7 +204,7 @@ static void a_server_of_one_era_knows_no_other(void **state)
     mcp_server_options options = bench_options();
     options.oldest = MCP_REV_2026_07_28;
     bench_init_with(&self, &options);
-    static const char *const verbs[] = {"GET", "DELETE"};
+    static const char *const verbs[] = {"GET", "HEAD", "DELETE"};
     for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
         wire through;
         bench_http(&self, &through, verbs[i], plain_fields, NULL);

@@ -137,7 +137,7 @@ static void a_preflight_is_for_allowed_origins(void **state)
 
     wire_exchange(&client, rig.loop, port_of(&rig), "OPTIONS", "/mcp", "", NULL);
     assert_int_equal(client.status, 204);
-    assert_true(wire_head_has(&client, "Allow: GET, POST, DELETE, OPTIONS\r\n"));
+    assert_true(wire_head_has(&client, "Allow: GET, HEAD, POST, DELETE, OPTIONS\r\n"));
     assert_false(wire_head_has(&client, "Access-Control"));
     wire_close(&client);
 
@@ -148,7 +148,7 @@ static void a_preflight_is_for_allowed_origins(void **state)
                   NULL);
     assert_int_equal(client.status, 204);
     assert_true(wire_head_has(&client, "Access-Control-Allow-Origin: http://localhost:6274\r\n"));
-    assert_true(wire_head_has(&client, "Access-Control-Allow-Methods: GET, POST, DELETE"));
+    assert_true(wire_head_has(&client, "Access-Control-Allow-Methods: GET, HEAD, POST, DELETE"));
     static const char *const names[] = {
         "accept",        "authorization",  "content-type",
         "mcp-method",    "mcp-name",       "mcp-protocol-version",
@@ -185,6 +185,88 @@ static void replies_carry_the_origin(void **state)
     rig_close(&rig);
 }
 
+/* ---- HEAD ------------------------------------------------------------------------------------ */
+
+/* The head of the reply to GET, or to HEAD with nothing behind it; without Date. */
+static void head_of(server_rig *rig, const char *verb, const char *target, const char *fields,
+                    buf *out)
+{
+    wire_client client;
+    wire_request(&client, rig->loop, port_of(rig), verb, target, fields, NULL);
+    TURN_UNTIL(rig->loop, wire_pump(&client), client.status != 0);
+    if (strcmp(verb, "HEAD") == 0) {
+        TURN_UNTIL(rig->loop, wire_pump(&client), client.is_over); /* Connection: close */
+        assert_int_equal(client.got.len + 1, client.head.len);     /* which ends in NUL */
+    }
+    buf_init(out, 1 << 16);
+    bay_str rest = buf_view(&client.head);
+    while (rest.len > 0) {
+        size_t end = str_find(rest, '\n');
+        bay_str line = str_head(rest, end + 1);
+        if (!str_starts(line, STR("Date: "))) {
+            buf_str(out, line);
+        }
+        rest = str_from(rest, end + 1);
+    }
+    wire_close(&client);
+}
+
+static void head_is_get_without_content(void **state)
+{
+    static const struct {
+        const char *target, *fields;
+        bool has_session;
+    } cases[] = {
+        {"/mcp", EVENT_STREAM, true},  {"/mcp", EVENT_STREAM, false},
+        {"/sse", EVENT_STREAM, false}, {"/mcp", "Accept: application/json\r\n", true},
+        {"/messages", "", false},      {"/nowhere", "", false},
+    };
+    server_rig rig;
+    char id[64];
+    (void)state;
+    rig_open(&rig, NULL, 0);
+    wire_initialize(rig.loop, port_of(&rig), id);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char fields[256];
+        buf head, get;
+        int len = snprintf(fields, sizeof(fields), "Connection: close\r\n%s", cases[i].fields);
+        if (cases[i].has_session) {
+            snprintf(fields + len, sizeof(fields) - (size_t)len, "Mcp-Session-Id: %s\r\n", id);
+        }
+        head_of(&rig, "HEAD", cases[i].target, fields, &head);
+        head_of(&rig, "GET", cases[i].target, fields, &get);
+        assert_string_equal(head.at, get.at);
+        buf_fini(&head);
+        buf_fini(&get);
+    }
+    rig_close(&rig);
+}
+
+/* A session's new stream ends the one before; HEAD opens none. */
+static void head_leaves_a_stream_alone(void **state)
+{
+    server_rig rig;
+    wire_client stream;
+    char id[64], fields[256];
+    buf head;
+    (void)state;
+    rig_open(&rig, NULL, 0);
+    wire_initialize(rig.loop, port_of(&rig), id);
+    snprintf(fields, sizeof(fields), EVENT_STREAM "Connection: close\r\nMcp-Session-Id: %s\r\n",
+             id);
+    wire_request(&stream, rig.loop, port_of(&rig), "GET", "/mcp", fields, NULL);
+    TURN_UNTIL(rig.loop, wire_pump(&stream), stream.status == 200);
+    head_of(&rig, "HEAD", "/mcp", fields, &head);
+    wire_pump(&stream);
+    assert_false(stream.is_complete || stream.is_over);
+    buf_fini(&head);
+    head_of(&rig, "GET", "/mcp", fields, &head); /* as this does */
+    TURN_UNTIL(rig.loop, wire_pump(&stream), stream.is_complete);
+    buf_fini(&head);
+    wire_close(&stream);
+    rig_close(&rig);
+}
+
 /* ---- paths and refusals ---------------------------------------------------------------------- */
 
 typedef struct status_case {
@@ -202,8 +284,8 @@ static void every_path_has_its_answer(void **state)
         {"GET", "/nowhere", "", NULL, 404, ""},
         {"GET", "/mcp/", "", NULL, 404, ""},
         {"POST", "/mcp/none", WIRE_JSON, "{}", 404, ""},
-        {"PUT", "/mcp", WIRE_JSON, "{}", 405, "Allow: GET, POST, DELETE\r\n"},
-        {"POST", "/sse", WIRE_JSON, WIRE_INITIALIZE, 405, "Allow: GET\r\n"},
+        {"PUT", "/mcp", WIRE_JSON, "{}", 405, "Allow: GET, HEAD, POST, DELETE\r\n"},
+        {"POST", "/sse", WIRE_JSON, WIRE_INITIALIZE, 405, "Allow: GET, HEAD\r\n"},
         {"GET", "/messages", "", NULL, 405, "Allow: POST\r\n"},
         {"POST", "/messages", WIRE_JSON, "{}", 404, ""},
         {"POST", "/messages?sessionId=", WIRE_JSON, "{}", 404, ""},
@@ -564,6 +646,8 @@ int main(void)
         cmocka_unit_test(a_star_allows_all),
         cmocka_unit_test(a_preflight_is_for_allowed_origins),
         cmocka_unit_test(replies_carry_the_origin),
+        cmocka_unit_test(head_is_get_without_content),
+        cmocka_unit_test(head_leaves_a_stream_alone),
         cmocka_unit_test(every_path_has_its_answer),
         cmocka_unit_test(a_loop_is_refused),
         cmocka_unit_test(a_session_is_opened_and_deleted),

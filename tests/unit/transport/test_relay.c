@@ -305,7 +305,7 @@ static void refusals_come_back(void **state)
     say(self, &client, "PUT", "", "{}");
     PUMP_UNTIL(self, &client, client.is_complete);
     assert_int_equal(client.status, 405);
-    assert_true(wire_head_has(&client, "Allow: GET, POST, DELETE\r\n"));
+    assert_true(wire_head_has(&client, "Allow: GET, HEAD, POST, DELETE\r\n"));
     wire_close(&client);
     say(self, &client, "POST", "MCP-Protocol-Version: 2024-11-05\r\n", "{}");
     PUMP_UNTIL(self, &client, client.is_complete);
