@@ -57,15 +57,15 @@ void log_write(log_level level, const char *component, const char *format, ...)
     tell(level, component, text);
 }
 
-void log_write_paced(log_pace *pace, uint64_t now_ms, log_level level, const char *component,
+bool log_write_paced(log_pace *pace, uint64_t now_ms, log_level level, const char *component,
                      const char *format, ...)
 {
     if (!log_wants(level)) {
-        return;
+        return false;
     }
     if (now_ms < pace->next_ms && pace->next_ms - now_ms <= LOG_PACE_MS) {
         pace->left_out++;
-        return;
+        return false;
     }
     char line[LINE_BYTES];
     char text[LINE_BYTES];
@@ -82,4 +82,5 @@ void log_write_paced(log_pace *pace, uint64_t now_ms, log_level level, const cha
     pace->next_ms = now_ms + LOG_PACE_MS;
     pace->left_out = 0;
     tell(level, component, text);
+    return true;
 }

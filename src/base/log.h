@@ -37,8 +37,9 @@ typedef struct log_pace {
     uint64_t next_ms; /* 0: none was written yet */
     uint64_t left_out;
 } log_pace;
-/* `now_ms`: of any clock, the same one each time; one that was set back ends the wait. */
-void log_write_paced(log_pace *pace, uint64_t now_ms, log_level level, const char *component,
+/* `now_ms`: of any clock, the same one each time; one that was set back ends the wait. True: it was
+ * written. */
+bool log_write_paced(log_pace *pace, uint64_t now_ms, log_level level, const char *component,
                      const char *format, ...) BAY_PRINTF(5, 6);
 
 #define LOG(level, component, ...)                                                                 \

@@ -56,32 +56,94 @@ static void put_agents(buf *out, const gateway *running)
     }
 }
 
-/* Tells a person what there is and how to plug it in. */
-static void tell(void *user, gateway *running, const char *what)
+static const char *plural(size_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+/* "12 tools of 5 servers; 1 is still starting, 1 failed (the log says why)" */
+static void put_lists(buf *out, const gateway *running)
+{
+    gateway_servers servers = gateway_count_servers(running);
+    const struct {
+        size_t count;
+        const char *what;
+    } parts[] = {
+        {servers.starting, "still starting"},
+        {servers.down, "failed (the log says why)"},
+        {servers.asleep, "started when needed"},
+    };
+    size_t tools = gateway_tool_count(running);
+    buf_printf(out, "%zu tool%s of %zu server%s", tools, plural(tools), servers.count,
+               plural(servers.count));
+    bool is_first = true;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (parts[i].count > 0) {
+            buf_printf(out, "%s%zu %s", is_first ? "; " : ", ", parts[i].count, parts[i].what);
+            is_first = false;
+        }
+    }
+}
+
+static void put_tools(buf *out, const gateway *running)
 {
     enum { SHOWN = 40 };
+    size_t count = gateway_tool_count(running);
+    put_lists(out, running);
+    buf_str(out, count > 0 ? STR(":\n") : STR(".\n"));
+    for (size_t i = 0; i < count && i < SHOWN; i++) {
+        buf_lit(out, "  ");
+        output_line(out, gateway_tool_name(running, i));
+        buf_char(out, '\n');
+    }
+    if (count > SHOWN) {
+        buf_printf(out, "  … and %zu more\n", count - SHOWN);
+    }
+}
+
+/* What there is and how to plug it in. */
+static void put_banner(buf *out, const gateway *running)
+{
+    buf_lit(out, "\nPatchbay is ready: ");
+    put_addresses(out, running);
+    buf_lit(out, "\n\n");
+    put_tools(out, running);
+    put_agents(out, running);
+    buf_lit(out, "\nTo plug a desktop host in, paste this into its configuration:\n\n"
+                 "  {\"mcpServers\": {\"patchbay\": {\"url\": \"");
+    put_origin(out, running);
+    buf_lit(out, "/mcp\"}}}\n\n");
+}
+
+static void say_starting(const gateway *running)
+{
+    gateway_servers servers = gateway_count_servers(running);
+    if (servers.starting > 0) {
+        cli_say("%zu server%s starting", servers.starting, plural(servers.starting));
+    }
+}
+
+/* Tells a person what happens. `user`: is it on stdio? Then there is no address to tell of. */
+static void tell(void *user, gateway *running, const char *what)
+{
+    const bool *on_stdio = user;
+    bool is_started = strcmp(what, "started") == 0;
     buf text;
-    (void)user;
+    if (strcmp(what, "starting") == 0) {
+        say_starting(running);
+        return;
+    }
+    if (!is_started && strcmp(what, "listed") != 0) {
+        return;
+    }
     buf_init(&text, 1 << 20);
-    if (strcmp(what, "started") == 0) {
-        size_t count = gateway_tool_count(running);
-        buf_lit(&text, "\nPatchbay is ready: ");
-        put_addresses(&text, running);
-        buf_printf(&text, "\n\n%zu tools:\n", count);
-        for (size_t i = 0; i < count && i < SHOWN; i++) {
-            buf_lit(&text, "  ");
-            output_line(&text, gateway_tool_name(running, i));
-            buf_char(&text, '\n');
-        }
-        if (count > SHOWN) {
-            buf_printf(&text, "  … and %zu more\n", count - SHOWN);
-        }
-        put_agents(&text, running);
-        buf_lit(&text, "\nTo plug a desktop host in, paste this into its configuration:\n\n"
-                       "  {\"mcpServers\": {\"patchbay\": {\"url\": \"");
-        put_origin(&text, running);
-        buf_lit(&text, "/mcp\"}}}\n\n");
+    if (is_started && !*on_stdio) {
+        put_banner(&text, running);
         fwrite(text.at, 1, text.len, stderr);
+    } else {
+        put_lists(&text, running);
+        cli_say("%s: %.*s", is_started ? "ready" : "the lists are complete", (int)text.len,
+                text.at);
     }
     buf_fini(&text);
 }
@@ -100,7 +162,8 @@ static int run(const cli_arguments *arguments, bool on_stdio)
     options.listen = str_of(arguments->listen);
     options.is_open = arguments->is_open;
     options.profile = str_of(arguments->profile);
-    options.told = on_stdio ? NULL : tell;
+    options.told = tell;
+    options.user = &on_stdio;
     bay_err err = gateway_new(&options, &running, &diag);
     config_free(settings);
     if (err == BAY_OK) {

@@ -46,6 +46,7 @@ static void on_broken(void *user, bay_err err, const char *text)
 {
     cli_session *self = user;
     self->is_broken = true;
+    mcp_link_log_last_lines(self->link);
     self->broken_err = err;
     snprintf(self->broken_text, sizeof(self->broken_text), "%s", text != NULL ? text : "");
 }
@@ -137,6 +138,7 @@ static mcp_link_options link_options(cli_session *self)
     mcp_link_options options = {.events = &client_events, .user = self};
     options.client = (mcp_client_options){
         .name = STR("patchbay"),
+        .label = str_of(target->shown),
         .version = str_of(bay_version()),
         .oldest = target->oldest,
         .newest = target->newest,

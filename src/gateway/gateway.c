@@ -184,6 +184,9 @@ static void on_signal(void *argument, int number)
 static void run_worker(void *argument)
 {
     worker *self = argument;
+    if (self->index == 0) {
+        gateway_tell(self->gateway, "starting");
+    }
     worker_start_servers(self);
     loop_run(self->loop);
     worker_close_servers(self);
@@ -277,6 +280,26 @@ size_t gateway_agent_count(const gateway *self)
 bay_str gateway_agent_name(const gateway *self, size_t index)
 {
     return agents_name(self->workers[0].agents, index);
+}
+
+void gateway_tell(gateway *self, const char *what)
+{
+    if (self->options.told != NULL) {
+        self->options.told(self->options.user, self, what);
+    }
+}
+
+gateway_servers gateway_count_servers(const gateway *self)
+{
+    const worker *on = &self->workers[0];
+    gateway_servers out = {.count = on->slot_count};
+    for (size_t i = 0; i < on->slot_count; i++) {
+        const upstream *server = on->slots[i]->upstream;
+        out.down += upstream_is_down(server);
+        out.asleep += upstream_is_asleep(server);
+        out.starting += !upstream_is_asleep(server) && !slot_is_learned(on->slots[i]);
+    }
+    return out;
 }
 
 bool gateway_is_tls(const gateway *self)

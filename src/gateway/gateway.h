@@ -22,8 +22,9 @@ typedef struct gateway_options {
     bay_str profile;         /* over stdio: the part of the catalog to serve; empty: all */
     bool is_open;            /* as `open: true` in the configuration */
     bool on_stdio;           /* serve stdin and stdout instead of HTTP (one worker) */
-    /* Tells a person what happens: started (after the servers have settled), reloaded. May be NULL.
-     */
+    /* Tells a person what happens, on worker 0's thread: "starting" (its servers are being
+     * started), "started" (lists go out: all servers were heard of, or timeouts.settle is over),
+     * "listed" (the servers that were missing then have been heard of), "reloaded". May be NULL. */
     void (*told)(void *user, gateway *self, const char *what);
     void *user;
 } gateway_options;
@@ -47,6 +48,14 @@ bay_str gateway_tool_name(const gateway *self, size_t index);
 /* The agents at "/a2a/NAME", likewise. */
 size_t gateway_agent_count(const gateway *self);
 bay_str gateway_agent_name(const gateway *self, size_t index);
+/* Its servers as worker 0 sees them, likewise. */
+typedef struct gateway_servers {
+    size_t count;    /* all that are enabled */
+    size_t starting; /* nothing is known of them yet */
+    size_t asleep;   /* they start when they are needed */
+    size_t down;     /* they failed */
+} gateway_servers;
+gateway_servers gateway_count_servers(const gateway *self);
 bool gateway_is_tls(const gateway *self);
 
 #endif

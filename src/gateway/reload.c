@@ -17,6 +17,7 @@
 #include "gateway/agents.h"
 #include "gateway/worker.h"
 #include "sessions/keys.h"
+#include "upstream/told.h"
 
 typedef struct reload_step {
     struct reload *reload;
@@ -26,11 +27,12 @@ typedef struct reload_step {
 typedef struct reload {
     gateway *gateway;
     const config *next;
-    seal_ring *ring;    /* its keys, when they are others; else NULL */
-    upstream **owners;  /* of processes, by server; written in A by the owning worker */
-    slot ***slots;      /* per worker, by server; NULL where there is none */
-    slot ***places;     /* per worker: what becomes its array of slots */
-    reload_step *steps; /* per worker: the one under way */
+    seal_ring *ring;      /* its keys, when they are others; else NULL */
+    upstream_told **told; /* by server: what the log was told of it */
+    upstream **owners;    /* of processes, by server; written in A by the owning worker */
+    slot ***slots;        /* per worker, by server; NULL where there is none */
+    slot ***places;       /* per worker: what becomes its array of slots */
+    reload_step *steps;   /* per worker: the one under way */
     void (*function)(struct reload *self, worker *on);
     void (*after)(struct reload *self); /* on worker 0, once every worker is through */
     atomic_uint pending;                /* workers that have not finished the step */
@@ -112,7 +114,8 @@ static void make_own(reload *self, worker *on)
             (server->agent.len == 0 || worker_agent_stays(on, self->next, server->agent))) {
             *to = known;
         } else if (is_own) {
-            bay_err err = slot_new(on, self->next, server, NULL, NULL, to);
+            bay_err err =
+                slot_new(on, self->next, server, &(slot_origin){.told = self->told[i]}, to);
             if (err != BAY_OK) {
                 slot_failed(self, server, err);
             }
@@ -131,8 +134,8 @@ static void make_mirrors(reload *self, worker *on)
             continue;
         }
         uint32_t owner = worker_of_server(self->gateway, server->name);
-        bay_err err = slot_new(on, self->next, server, self->owners[i],
-                               self->gateway->workers[owner].loop, &self->slots[on->index][i]);
+        slot_origin origin = {self->owners[i], self->gateway->workers[owner].loop, self->told[i]};
+        bay_err err = slot_new(on, self->next, server, &origin, &self->slots[on->index][i]);
         if (err != BAY_OK) {
             slot_failed(self, server, err);
         }
@@ -252,6 +255,10 @@ void reload_free(reload *self)
         mem_free(self->slots != NULL ? self->slots[i] : NULL);
         mem_free(self->places != NULL ? self->places[i] : NULL);
     }
+    for (size_t i = 0; self->told != NULL && i < self->next->server_count; i++) {
+        upstream_told_unref(self->told[i]);
+    }
+    mem_free(self->told);
     mem_free(self->slots);
     mem_free(self->places);
     mem_free(self->steps);
@@ -286,12 +293,16 @@ static reload *reload_new(gateway *owner, const config *next)
     self->gateway = owner;
     self->next = config_ref(next);
     atomic_init(&self->mirrors, 1);
+    self->told = mem_array(next->server_count + 1, sizeof(upstream_told *));
     self->owners = mem_array(next->server_count + 1, sizeof(*self->owners));
     self->slots = mem_array(owner->worker_count, sizeof(*self->slots));
     self->places = mem_array(owner->worker_count, sizeof(*self->places));
     self->steps = mem_array(owner->worker_count, sizeof(*self->steps));
-    bool is_good =
-        self->owners != NULL && self->slots != NULL && self->places != NULL && self->steps != NULL;
+    bool is_good = self->told != NULL && self->owners != NULL && self->slots != NULL &&
+                   self->places != NULL && self->steps != NULL;
+    for (size_t i = 0; is_good && i < next->server_count; i++) {
+        is_good = upstream_told_new(&self->told[i]) == BAY_OK;
+    }
     for (uint32_t i = 0; is_good && i < owner->worker_count; i++) {
         self->slots[i] = mem_array(next->server_count + 1, sizeof(slot *));
         self->places[i] = mem_array(next->server_count + 1, sizeof(slot *));
@@ -308,9 +319,7 @@ static void reload_over(reload *self)
 {
     gateway *owner = self->gateway;
     LOG(LOG_INFO, "gateway", "the configuration was reloaded");
-    if (owner->options.told != NULL) {
-        owner->options.told(owner->options.user, owner, "reloaded");
-    }
+    gateway_tell(owner, "reloaded");
     owner->reload = NULL;
     reload_free(self);
     if (owner->is_reload_due) {

@@ -227,7 +227,7 @@ static const upstream_events slot_events = {slot_state_changed, slot_changed, sl
                                             slot_elicited};
 
 bay_err slot_new(worker *owner, const config *settings, const config_server *server,
-                 upstream *process_owner, loop *owner_loop, slot **out)
+                 const slot_origin *origin, slot **out)
 {
     slot *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
@@ -235,7 +235,7 @@ bay_err slot_new(worker *owner, const config *settings, const config_server *ser
     }
     self->worker = owner;
     self->config = config_ref(settings);
-    self->is_mirror = process_owner != NULL;
+    self->is_mirror = origin->owner != NULL;
     upstream_options options = {.loop = owner->loop,
                                 .http = owner->http,
                                 .config = settings,
@@ -244,10 +244,11 @@ bay_err slot_new(worker *owner, const config *settings, const config_server *ser
                                 .user = self,
                                 .engine = worker_agents_engine,
                                 .engine_user = owner,
+                                .told = origin->told,
                                 .via = str_of(owner->gateway->via)};
-    bay_err err = self->is_mirror
-                      ? upstream_new_mirror(&options, process_owner, owner_loop, &self->upstream)
-                      : upstream_new(&options, &self->upstream);
+    bay_err err = self->is_mirror ? upstream_new_mirror(&options, origin->owner, origin->owner_loop,
+                                                        &self->upstream)
+                                  : upstream_new(&options, &self->upstream);
     if (err != BAY_OK) {
         config_free(self->config);
         mem_free(self);
@@ -295,9 +296,10 @@ void worker_settle(worker *self)
     }
     face_settle(self->all);
     self->is_settled = true;
-    if (self->index == 0 && owner->options.told != NULL && !owner->is_told) {
+    if (self->index == 0 && !owner->is_told) {
         owner->is_told = true;
-        owner->options.told(owner->options.user, owner, "started");
+        owner->is_list_due = gateway_count_servers(owner).starting > 0;
+        gateway_tell(owner, "started");
     }
 }
 
@@ -327,6 +329,10 @@ void worker_check_settled(worker *self)
     }
     if (all_learned && !self->is_settled) {
         worker_settle(self);
+    }
+    if (all_learned && self->index == 0 && self->gateway->is_list_due) {
+        self->gateway->is_list_due = false;
+        gateway_tell(self->gateway, "listed");
     }
 }
 

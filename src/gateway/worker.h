@@ -89,7 +89,8 @@ struct gateway {
     struct reload *reload;  /* under way, or NULL; worker 0's */
     bool is_stopping;       /* worker 0's, and the two below */
     bool is_reload_due;     /* asked for while one was under way */
-    bool is_told;
+    bool is_told;           /* "started" */
+    bool is_list_due;       /* and "listed" is to follow */
 };
 
 /* worker.c */
@@ -132,8 +133,14 @@ void worker_free_slots(worker *self);
 void worker_fini(worker *self);
 
 /* slot.c */
+/* What the slots of a server share. */
+typedef struct slot_origin {
+    upstream *owner; /* of the process, on another loop; NULL: this slot is an owner */
+    loop *owner_loop;
+    upstream_told *told;
+} slot_origin;
 bay_err slot_new(worker *owner, const config *settings, const config_server *server,
-                 upstream *process_owner, loop *owner_loop, slot **out) BAY_MUST_CHECK;
+                 const slot_origin *origin, slot **out) BAY_MUST_CHECK;
 void slot_free(slot *self);
 bool slot_is_learned(const slot *self);
 /* Its settings became others: when its lists are read anew may differ. */
@@ -156,6 +163,8 @@ bay_err worker_set_profiles(worker *self, const catalog_source *sources,
 face *worker_profile(const worker *self, bay_str name); /* NULL: there is none */
 void worker_free_profiles(worker *self);
 
+/* To whoever is to tell a person; worker 0's thread. */
+void gateway_tell(gateway *self, const char *what);
 /* Lists go out from now on, whoever has not been heard of. */
 void worker_settle(worker *self);
 /* Which worker owns the process of a server. */

@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/shown.h"
 #include "mcp/client_internal.h"
 #include "wire/via.h"
 
@@ -95,6 +96,8 @@ bay_err mcp_client_new(const mcp_client_options *options, const mcp_client_event
     self->user = user;
     self->ops = *ops;
     self->link = link;
+    shown_copy(self->label, sizeof(self->label),
+               options->label.len > 0 ? options->label : STR("a server"), SHOWN_LINE);
     client_configure(self, options);
     self->level = MCP_LOG_NONE;
     self->next_id = 1;
@@ -214,6 +217,11 @@ static void fail_everything(mcp_client *self, bay_err err, const char *text, boo
     }
 }
 
+const char *mcp_client_label(const mcp_client *self)
+{
+    return self->label;
+}
+
 void mcp_client_free(mcp_client *self)
 {
     if (self == NULL || self->is_dead) {
@@ -273,7 +281,7 @@ void mcp_client_break(mcp_client *self, bay_err err, const char *text, bool is_l
     self->broken_err = err;
     snprintf(self->broken_text, sizeof(self->broken_text), "%s",
              text != NULL && text[0] != '\0' ? text : bay_err_text(err));
-    LOG(LOG_INFO, "mcp", "the link is broken: %s", self->broken_text);
+    LOG(LOG_DEBUG, "mcp", "%s: the link is broken: %s", self->label, self->broken_text);
     char copy[CLIENT_TEXT]; /* a callback may open the link again */
     memcpy(copy, self->broken_text, sizeof(copy));
     fail_everything(self, err, copy, is_link_gone);
@@ -347,7 +355,7 @@ void mcp_client_close(mcp_client *self)
 void mcp_client_become_ready(mcp_client *self)
 {
     mcp_client_set_state(self, MCP_CLIENT_READY);
-    LOG(LOG_DEBUG, "mcp", "ready, revision %.*s", BAY_STR(self->revision->text));
+    LOG(LOG_DEBUG, "mcp", "%s: ready, revision %.*s", self->label, BAY_STR(self->revision->text));
     if (self->events.ready != NULL) {
         self->events.ready(self->user);
     }

@@ -181,6 +181,7 @@ typedef struct mcp_client_options {
     uint32_t max_calls;        /* open and waiting; 0: 10,000 */
     size_t max_message_bytes;  /* 0: 64 MiB */
     bool wants_changes;        /* keep a GET stream or listen open */
+    bay_str label;             /* what the log calls the server; "": "a server" */
     bay_str via;               /* our name in the Via of calls over HTTP; "": none is sent */
 } mcp_client_options;
 
@@ -189,6 +190,7 @@ bay_err mcp_client_new(const mcp_client_options *options, const mcp_client_event
                        mcp_client **out) BAY_MUST_CHECK;
 void mcp_client_free(mcp_client *self); /* open calls fail with BAY_CANCELLED first */
 
+const char *mcp_client_label(const mcp_client *self);
 mcp_client_state mcp_client_state_of(const mcp_client *self);
 /* As given, or HTTP+SSE since the transport fell back to it. */
 mcp_link_kind mcp_client_link_kind(const mcp_client *self);

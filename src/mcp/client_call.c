@@ -261,8 +261,8 @@ static void call_finish_own(mcp_call *call, const mcp_outcome *outcome)
         return;
     case CALL_QUIET:
         if (outcome->kind != MCP_OUTCOME_RESULT) {
-            LOG(LOG_WARN, "mcp", "the server refused %.*s: %s", BAY_STR(call->method->text),
-                outcome->text != NULL ? outcome->text : "an error");
+            LOG(LOG_WARN, "mcp", "%s: the server refused %.*s: %s", self->label,
+                BAY_STR(call->method->text), outcome->text != NULL ? outcome->text : "an error");
         }
         return;
     case CALL_STREAM:

@@ -236,7 +236,7 @@ void mcp_client_detect_probed(mcp_client *self, mcp_call *call, const mcp_outcom
         probed_unsupported(self, outcome->error);
     } else if (is_modern_error(outcome->error_code)) {
         /* Modern without doubt; what is wrong with our request each caller will hear. */
-        LOG(LOG_WARN, "mcp", "the server answered server/discover with error %d",
+        LOG(LOG_WARN, "mcp", "%s: the server answered server/discover with error %d", self->label,
             outcome->error_code);
         self->is_confirmed = true;
         become_modern(self, self->probed_version);
@@ -393,7 +393,8 @@ static void doubt(mcp_client *self)
     self->doubt_after_ms = self->now_ms + CLIENT_DOUBT_PAUSE_MS;
     self->has_probed = false;
     self->probes = self->proposals = 0;
-    LOG(LOG_INFO, "mcp", "the server seems to speak another revision now; asking it");
+    LOG(LOG_INFO, "mcp", "%s: the server seems to speak another revision now; asking it",
+        self->label);
     mcp_client_legacy_close_stream(self);
     mcp_client_modern_close_listens(self, false);
     mcp_client_detect_probe(self, newest_of(self, MCP_MODERN));

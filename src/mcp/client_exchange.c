@@ -87,7 +87,7 @@ static void ended_unanswered(mcp_call *call, bay_err err, bool was_sent, const c
     } else if (call->status >= 400 && !is_resumed) {
         ended_refused(call);
     } else if (mcp_client_legacy_resume(call)) {
-        LOG(LOG_DEBUG, "mcp", "a stream was cut; it will be resumed");
+        LOG(LOG_DEBUG, "mcp", "%s: a stream was cut; it will be resumed", self->label);
     } else if (call->fault != BAY_OK) {
         snprintf(told, sizeof(told), "the server's answer is not one to this request%s%s",
                  call->fault_text != NULL ? ": " : "",
@@ -110,7 +110,7 @@ void mcp_client_ended(mcp_client *self, uint64_t exchange, bay_err err, bool was
     mcp_client_enter(self, now_ms);
     call->is_exchange_open = false;
     if (!mcp_client_is_http(self) && err == BAY_OK && call->status < 400) {
-        LOG(LOG_DEBUG, "mcp", "a request was taken");
+        LOG(LOG_DEBUG, "mcp", "%s: a request was taken", self->label);
     } else if (call == self->stream) {
         mcp_client_legacy_stream_ended(self, err);
     } else if (call->phase == CALL_LINGERING) {

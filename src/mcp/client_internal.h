@@ -40,6 +40,7 @@ enum {
     CLIENT_STEADY_MS = 10000,      /* a stream that lived that long resets its back-off */
     CLIENT_DOUBT_PAUSE_MS = 60000, /* between doubts about the era that turned out unfounded */
     CLIENT_TEXT = 240,
+    CLIENT_LABEL = 128,
     CLIENT_MAX_OPTION_BYTES = 1 << 20, /* clientInfo, capabilities */
     CLIENT_MAX_DESK_BYTES = 1 << 16,   /* kept between messages */
 };
@@ -142,8 +143,9 @@ struct mcp_client {
     size_t max_message_bytes;
     bool wants_changes;
     const mcp_revision *remembered;
-    buf via;         /* our entry of Via; empty: none is sent */
-    buf client_info; /* raw objects */
+    char label[CLIENT_LABEL]; /* what the log calls the server */
+    buf via;                  /* our entry of Via; empty: none is sent */
+    buf client_info;          /* raw objects */
     buf capabilities;
 
     mcp_client_state state;

@@ -68,8 +68,8 @@ static void send_quiet(mcp_client *self, mcp_method_id method, bay_str name, bay
                              self->call_timeout_ms, &err);
     }
     if (err != BAY_OK) {
-        LOG(LOG_WARN, "mcp", "%.*s could not be sent: %s", BAY_STR(mcp_method_of(method)->text),
-            bay_err_text(err));
+        LOG(LOG_WARN, "mcp", "%s: %.*s could not be sent: %s", self->label,
+            BAY_STR(mcp_method_of(method)->text), bay_err_text(err));
     }
     mcp_client_put_desk(&self->send_desk, &desk);
 }
@@ -104,7 +104,7 @@ void mcp_client_legacy_session_lost(mcp_client *self, uint32_t serial)
         mcp_client_is_modern(self)) {
         return; /* already seen to */
     }
-    LOG(LOG_INFO, "mcp", "the server forgot the session; beginning a new one");
+    LOG(LOG_INFO, "mcp", "%s: the server forgot the session; beginning a new one", self->label);
     /* mcp 2025-11-25 basic/transports, Session Management 4: initialize without a session id */
     mcp_client_legacy_close_stream(self);
     self->has_probed = false;
@@ -182,7 +182,7 @@ void mcp_client_legacy_open_stream(mcp_client *self)
     }
     mcp_call *call = mcp_call_new(self, CALL_STREAM);
     if (call == NULL) {
-        LOG(LOG_WARN, "mcp", "no memory for the GET stream");
+        LOG(LOG_WARN, "mcp", "%s: no memory for the GET stream", self->label);
         return;
     }
     self->stream = call;
@@ -204,7 +204,7 @@ void mcp_client_legacy_stream_ended(mcp_client *self, bay_err err)
     }
     /* mcp 2025-11-25 basic/transports, Listening 3: 405 means the server offers no stream */
     if (status >= 400 && status < 500 && status != 408 && status != 429) {
-        LOG(LOG_DEBUG, "mcp", "no GET stream: HTTP status %d", status);
+        LOG(LOG_DEBUG, "mcp", "%s: no GET stream: HTTP status %d", self->label, status);
         self->has_no_stream = true;
         mcp_client_legacy_close_stream(self);
         return;

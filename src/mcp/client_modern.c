@@ -196,7 +196,7 @@ void mcp_client_modern_listen_ended(mcp_client *self, mcp_call *call, const mcp_
     self->listen = self->old_listen;
     self->old_listen = NULL;
     if (outcome->kind == MCP_OUTCOME_ERROR) {
-        LOG(LOG_WARN, "mcp", "the server refused subscriptions/listen: error %d",
+        LOG(LOG_WARN, "mcp", "%s: the server refused subscriptions/listen: error %d", self->label,
             outcome->error_code);
         self->has_no_listen = outcome->error_code == RPC_METHOD_NOT_FOUND;
         return; /* asked again when what is wanted changes */

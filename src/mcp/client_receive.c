@@ -100,7 +100,7 @@ static void receive_answer(mcp_client *self, mcp_call *owner, const rpc_message 
         return;
     }
     if (call == NULL) {
-        LOG(LOG_DEBUG, "mcp", "an answer to no open request was ignored: id %.*s",
+        LOG(LOG_DEBUG, "mcp", "%s: an answer to no open request was ignored: id %.*s", self->label,
             BAY_STR(str_head(message->id, 64)));
         return;
     }
@@ -151,7 +151,7 @@ static void receive_progress(mcp_client *self, mcp_call *owner, const mcp_method
     call = heir != NULL ? heir : call;
     bool is_elsewhere = owner != NULL && owner != call && owner->purpose != CALL_STREAM;
     if (!is_wanted || is_elsewhere) {
-        LOG(LOG_DEBUG, "mcp", "progress of no open request was ignored");
+        LOG(LOG_DEBUG, "mcp", "%s: progress of no open request was ignored", self->label);
         return;
     }
     call->deadline_ms = self->now_ms + call->timeout_ms;
@@ -227,7 +227,7 @@ static void receive_notification(mcp_client *self, mcp_call *owner, const rpc_me
     mcp_revision_id revision = self->revision != NULL ? self->revision->id : self->newest;
     const mcp_method *method = mcp_method_find(message->method, revision, MCP_SENDER_SERVER);
     if (method == NULL || !method->is_notification) {
-        LOG(LOG_DEBUG, "mcp", "an unknown notification was ignored: %.*s",
+        LOG(LOG_DEBUG, "mcp", "%s: an unknown notification was ignored: %.*s", self->label,
             BAY_STR(str_head(message->method, 64)));
         return;
     }
@@ -344,7 +344,7 @@ static void receive_request(mcp_client *self, mcp_call *owner, const rpc_message
     bool is_ready = self->state == MCP_CLIENT_READY;
     if (mcp_client_is_modern(self) && is_ready) {
         /* mcp 2026-07-28 basic/patterns: servers send no requests */
-        LOG(LOG_WARN, "mcp", "a request of a modern server was ignored: %.*s",
+        LOG(LOG_WARN, "mcp", "%s: a request of a modern server was ignored: %.*s", self->label,
             BAY_STR(str_head(message->method, 64)));
         return;
     }
@@ -372,7 +372,7 @@ static void dispatch(mcp_client *self, uint64_t exchange, const rpc_message *mes
 {
     mcp_call *owner = exchange != 0 ? mcp_call_by_exchange(self, exchange) : NULL;
     if (exchange != 0 && (owner == NULL || owner->phase != CALL_OPEN)) {
-        LOG(LOG_DEBUG, "mcp", "a message after the answer was ignored");
+        LOG(LOG_DEBUG, "mcp", "%s: a message after the answer was ignored", self->label);
         return;
     }
     switch (message->kind) {
@@ -414,7 +414,7 @@ static void receive_garbage(mcp_client *self, uint64_t exchange, bay_err err,
     if (err == BAY_PROTOCOL && fail_answered(self, exchange, fault)) {
         return;
     }
-    LOG(LOG_DEBUG, "mcp", "an unreadable message was ignored: %s", why);
+    LOG(LOG_DEBUG, "mcp", "%s: an unreadable message was ignored: %s", self->label, why);
     if (exchange == 0) {
         self->unread_text = why;
         self->unread_ms = self->now_ms;

@@ -351,7 +351,7 @@ bay_err mcp_client_post(mcp_client *self, bay_str message)
         return BAY_OK;
     }
     if (err != BAY_OK) {
-        LOG(LOG_WARN, "mcp", "a message could not be sent: %s", bay_err_text(err));
+        LOG(LOG_WARN, "mcp", "%s: a message could not be sent: %s", self->label, bay_err_text(err));
     }
     return err;
 }

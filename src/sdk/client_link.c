@@ -203,6 +203,7 @@ static void link_broken(void *user, bay_err err, const char *text)
         return;
     }
     self->is_link_broken = true;
+    mcp_link_log_last_lines(self->link);
     loop_timer_stop(self->loop, &self->retry);
     bool was_silent = !self->was_ready && self->argv != NULL && err == BAY_CLOSED;
     client_fail(self, err, was_silent ? "it ended before it could be spoken to" : text);
@@ -320,6 +321,7 @@ static mcp_link_options link_options(bay_client *self, bay_str capabilities)
         .kill_ms = KILL_MS,
     };
     out.client = (mcp_client_options){
+        .label = str_of(self->shown),
         .name = str_of(options->name != NULL ? options->name : "patchbay"),
         .version = str_of(options->version != NULL ? options->version : bay_version()),
         .capabilities = capabilities,

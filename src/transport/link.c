@@ -117,6 +117,13 @@ int mcp_link_process_id(const mcp_link *self)
     return self->carrier->process_id != NULL ? self->carrier->process_id(self) : 0;
 }
 
+void mcp_link_log_last_lines(const mcp_link *self)
+{
+    if (self != NULL && self->carrier->log_last_lines != NULL) {
+        self->carrier->log_last_lines(self);
+    }
+}
+
 /* ---- ending ---------------------------------------------------------------------------------- */
 
 void link_closed(mcp_link *self)

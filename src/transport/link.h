@@ -29,7 +29,8 @@ typedef struct link_carrier {
     void (*stop)(mcp_link *self);
     /* Frees the memory; `stop` came before. */
     void (*release)(mcp_link *self);
-    int (*process_id)(const mcp_link *self); /* NULL: there is never one */
+    int (*process_id)(const mcp_link *self);      /* NULL: there is never one */
+    void (*log_last_lines)(const mcp_link *self); /* NULL: there are none */
 } link_carrier;
 
 struct mcp_link {

@@ -121,9 +121,11 @@ void exchange_conclude(link_exchange *self, bay_err err, bool was_sent, const ch
     } else if (id != 0) {
         mcp_client_ended(owner->base.client, id, err, was_sent, text, link_now(&owner->base));
     } else if (err != BAY_OK) {
-        LOG(LOG_WARN, "mcp", "a message was not delivered: %s", text);
+        LOG(LOG_WARN, "mcp", "%s: a message was not delivered: %s",
+            mcp_client_label(owner->base.client), text);
     } else if (status >= 400) {
-        LOG(LOG_WARN, "mcp", "a message was refused: HTTP status %d", status);
+        LOG(LOG_WARN, "mcp", "%s: a message was refused: HTTP status %d",
+            mcp_client_label(owner->base.client), status);
     }
     link_touch(&owner->base);
     http_link_leave(owner);
@@ -172,7 +174,8 @@ static bay_err exchange_send(link_exchange *self, bay_str message, const mcp_fie
     bay_err err = http_client_call(owner->http, &spec, &exchange_events, self, &self->call, &diag);
     if (err != BAY_OK) {
         self->call = NULL;
-        LOG(LOG_DEBUG, "mcp", "a request could not begin: %s", diag.text);
+        LOG(LOG_DEBUG, "mcp", "%s: a request could not begin: %s",
+            mcp_client_label(owner->base.client), diag.text);
     } else if (self->is_paused) {
         http_call_pause(self->call);
     }

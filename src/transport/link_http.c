@@ -88,7 +88,8 @@ static void http_end_session(void *link, const mcp_field *fields, size_t count)
     bay_err err = exchange_begin(self, EXCHANGE_DELETE, 0, (bay_str){0}, fields, count,
                                  LINK_DELETE_MS, &made);
     if (err != BAY_OK) {
-        LOG(LOG_DEBUG, "mcp", "the session could not be ended: %s", bay_err_text(err));
+        LOG(LOG_DEBUG, "mcp", "%s: the session could not be ended: %s",
+            mcp_client_label(self->base.client), bay_err_text(err));
     }
 }
 
@@ -254,7 +255,8 @@ static bay_err check_fields(const http_field *fields, size_t count, size_t *out_
     return BAY_OK;
 }
 
-static bay_err copy_fields(http_link *self, const http_field *fields, size_t count, size_t bytes)
+static bay_err copy_fields(http_link *self, const http_field *fields, size_t count, size_t bytes,
+                           bay_str label)
 {
     self->secrets = mem_alloc(bytes + 1);
     self->fields = mem_array(count + 4 + MCP_MAX_FIELDS, sizeof(*self->fields));
@@ -266,9 +268,9 @@ static bay_err copy_fields(http_link *self, const http_field *fields, size_t cou
     for (size_t i = 0; i < count; i++) {
         if (is_protocols_own(fields[i].name)) {
             LOG(LOG_WARN, "mcp",
-                "the configured header field %.*s is left out: the protocol "
+                "%.*s: the configured header field %.*s is left out: the protocol "
                 "writes it itself",
-                BAY_STR(fields[i].name));
+                BAY_STR(label), BAY_STR(fields[i].name));
             continue;
         }
         http_field *copy = &self->fields[self->field_count++];
@@ -317,7 +319,8 @@ bay_err mcp_link_open_http(loop *runs_on, http_client *http, bay_str url, const 
     http_link_prepare(self, http, is_sse_2024);
     self->url = mem_dup(url.at, url.len);
     self->url_len = url.len;
-    err = self->url != NULL ? copy_fields(self, fields, count, bytes) : BAY_NOMEM;
+    err = self->url != NULL ? copy_fields(self, fields, count, bytes, options->client.label)
+                            : BAY_NOMEM;
     if (err == BAY_OK) {
         mcp_link_kind kind = is_sse_2024 ? MCP_LINK_SSE_2024 : MCP_LINK_HTTP;
         err = link_init(&self->base, &http_carrier, runs_on, options, kind, &http_ops);

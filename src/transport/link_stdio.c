@@ -1,11 +1,13 @@
 /* A client link to a child process: one line, one message.
  *
- * What the child writes to stderr goes to the log, so many lines a second and no more, and its last
- * words there stand behind the reason when it dies. A line beyond the bound and the death of the
- * child break the link; unreadable lines are the engine's to count. A child that dies of
- * server/discover, as careless servers of older revisions do, is started once more and then asked
- * as such a server.
- * Source: mcp 2025-11-25 basic/transports, stdio; mcp 2025-11-25 basic/lifecycle, Shutdown. */
+ * What the child writes to stderr goes to the log at debug level, so many lines a second and no
+ * more. Its last line there stands behind the reason of its end where it may be about that: it
+ * never answered, or it ended by itself, in error, within LAST_LINE_MS of the line, and no request
+ * was sent after an answer that followed the line. A signal from outside explains itself. A line
+ * beyond the bound and the death of the child break the link; unreadable lines are the engine's to
+ * count. A child that dies of server/discover, as careless servers of older revisions do, is
+ * started once more and then asked as such a server. Source: mcp 2025-11-25 basic/transports,
+ * stdio; mcp 2025-11-25 basic/lifecycle, Shutdown. */
 #include <signal.h>
 #include <stdio.h>
 
@@ -22,6 +24,8 @@ enum {
     LOG_LINES_PER_WINDOW = 1000,
     LOG_WINDOW_MS = 1000,
     LAST_WORDS = 160,
+    LAST_LINE_MS = 2000,     /* between its last line on stderr and an end that this explains */
+    LAST_LINES_BYTES = 4096, /* of its latest lines, kept for the log */
 };
 
 /* What is needed to start the child again. */
@@ -44,6 +48,10 @@ typedef struct stdio_link {
     uint64_t window_ms; /* when the current second of the log began */
     uint64_t window_lines;
     char last_words[LAST_WORDS];
+    uint64_t words_ms; /* when they came */
+    buf last_lines;    /* of stderr, each with its end; what the log has is not in it */
+    bool is_answered;  /* something came on stdout after the last words */
+    bool is_explained; /* it has ended, and its last words are about that */
     bool has_exited;
     bool has_restarted;
     bool speaks_legacy;
@@ -115,6 +123,69 @@ static void command_fini(command *self)
     *self = (command){0};
 }
 
+/* ---- what it writes to stderr ------------------------------------------------------------------
+ */
+
+static void forget_words(stdio_link *self)
+{
+    self->last_words[0] = '\0';
+    self->is_answered = false;
+    buf_clear(&self->last_lines);
+}
+
+static void keep_line(stdio_link *self, bay_str line)
+{
+    bay_str kept = str_head(line, LAST_LINES_BYTES / 4);
+    while (self->last_lines.len + kept.len + 1 > LAST_LINES_BYTES) {
+        buf_consume(&self->last_lines, str_find(buf_view(&self->last_lines), '\n') + 1);
+    }
+    buf_str(&self->last_lines, kept);
+    buf_char(&self->last_lines, '\n');
+    if (self->last_lines.err != BAY_OK) {
+        buf_clear(&self->last_lines);
+    }
+}
+
+/* Signals by which a program ends itself, or that a sandbox's limits send; the rest comes from
+ * outside. */
+static bool is_own_signal(int signal)
+{
+    static const int own[] = {SIGABRT, SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
+                              SIGTRAP, SIGSYS,  SIGXCPU, SIGXFSZ};
+    for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+        if (own[i] == signal) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool do_words_explain(const stdio_link *self, int exit_status, int signal)
+{
+    if (self->last_words[0] == '\0' || (signal != 0 && !is_own_signal(signal))) {
+        return false;
+    }
+    if (mcp_client_revision(self->base.client) == NULL) {
+        return true; /* it never answered */
+    }
+    bool is_error = signal != 0 || exit_status != 0;
+    return is_error && link_now(&self->base) - self->words_ms <= LAST_LINE_MS;
+}
+
+static void stdio_log_last_lines(const mcp_link *base)
+{
+    const stdio_link *self = CONTAINER_OF(base, stdio_link, base);
+    bay_str rest = buf_view(&self->last_lines);
+    if (rest.len <= LAST_WORDS && str_find(rest, '\n') + 1 == rest.len) {
+        return; /* one line, which the reason quotes */
+    }
+    while (self->is_explained && rest.len > 0) {
+        size_t len = str_find(rest, '\n');
+        LOG(LOG_WARN, self->name, "stderr: %.*s", BAY_STR(str_head(rest, len)));
+        rest = str_from(rest, len + 1);
+    }
+}
+
 /* ---- the engine's wishes ----------------------------------------------------------------------
  */
 
@@ -130,6 +201,9 @@ static bay_err stdio_send(void *link, uint64_t exchange, bay_str message, const 
         return BAY_CLOSED;
     }
     link_touch(&self->base);
+    if (self->is_answered) {
+        forget_words(self); /* they were about what is over */
+    }
     bay_str line = link_line(&self->scratch, message);
     if (line.at == NULL) {
         return BAY_NOMEM;
@@ -165,6 +239,7 @@ static const mcp_link_ops stdio_ops = {.send = stdio_send, .pause = stdio_pause}
 static void on_line(void *user, bay_str line)
 {
     stdio_link *self = user;
+    self->is_answered = true;
     if (self->base.is_begun) {
         mcp_client_receive(self->base.client, 0, line, (bay_str){0}, link_now(&self->base));
         link_touch(&self->base);
@@ -174,7 +249,7 @@ static void on_line(void *user, bay_str line)
 static void sum_up(stdio_link *self)
 {
     if (self->window_lines > LOG_LINES_PER_WINDOW) {
-        LOG(LOG_WARN, self->name, "%llu more lines of its stderr were not logged",
+        LOG(LOG_DEBUG, self->name, "%llu more lines of its stderr were not logged",
             (unsigned long long)(self->window_lines - LOG_LINES_PER_WINDOW));
     }
     self->window_lines = 0;
@@ -188,9 +263,14 @@ static void on_error_line(void *user, bay_str line)
         sum_up(self);
         self->window_ms = now;
     }
-    if (++self->window_lines <= LOG_LINES_PER_WINDOW) {
-        LOG(LOG_INFO, self->name, "%.*s", BAY_STR(line));
+    bool is_logged = ++self->window_lines <= LOG_LINES_PER_WINDOW && log_wants(LOG_DEBUG);
+    if (is_logged) {
+        log_write(LOG_DEBUG, self->name, "%.*s", BAY_STR(line));
+    } else {
+        keep_line(self, line);
     }
+    self->is_answered = false;
+    self->words_ms = now;
     char words[LAST_WORDS];
     link_clean_text(words, sizeof(words), str_trim(line));
     if (words[0] != '\0') {
@@ -234,8 +314,9 @@ static bool restart(stdio_link *self)
     }
     process_free(self->process);
     self->process = started;
+    forget_words(self); /* the other one's */
     self->base.is_clogged = false;
-    LOG(LOG_INFO, self->name, "ended when it was asked server/discover; started again");
+    LOG(LOG_DEBUG, self->name, "ended when it was asked server/discover; started again");
     if (mcp_client_restarted(self->base.client, link_now(&self->base))) {
         link_touch(&self->base);
         return true;
@@ -270,7 +351,8 @@ static void on_exited(void *user, int exit_status, int signal)
     int len = signal != 0 ? snprintf(text, sizeof(text), "was killed by signal %d%s", signal,
                                      meaning_of(signal))
                           : snprintf(text, sizeof(text), "exited with status %d", exit_status);
-    if (self->last_words[0] != '\0') {
+    self->is_explained = do_words_explain(self, exit_status, signal);
+    if (self->is_explained) {
         snprintf(text + len, sizeof(text) - (size_t)len, ": %s", self->last_words);
     }
     self->base.is_begun = true; /* there is nothing to begin any more */
@@ -319,6 +401,7 @@ static void stdio_release(mcp_link *base)
 {
     stdio_link *self = stdio_of(base);
     buf_fini(&self->scratch);
+    buf_fini(&self->last_lines);
     command_fini(&self->command);
     mem_free(self->name);
     mem_free(self);
@@ -336,6 +419,7 @@ static const link_carrier stdio_carrier = {
     .stop = stdio_stop,
     .release = stdio_release,
     .process_id = stdio_process_id,
+    .log_last_lines = stdio_log_last_lines,
 };
 
 bay_err mcp_link_open_stdio(loop *runs_on, const process_options *child, bay_str name,
@@ -346,6 +430,7 @@ bay_err mcp_link_open_stdio(loop *runs_on, const process_options *child, bay_str
         return diag_set(diag, BAY_NOMEM, "out of memory for a link");
     }
     buf_init(&self->scratch, SIZE_MAX / 2);
+    buf_init(&self->last_lines, LAST_LINES_BYTES);
     self->term_ms = options->term_ms != 0 ? options->term_ms : TERM_MS;
     self->kill_ms = options->kill_ms != 0 ? options->kill_ms : KILL_MS;
     self->window_ms = loop_now_ms(runs_on);

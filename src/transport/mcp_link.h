@@ -26,8 +26,9 @@ bay_err mcp_link_open_http(loop *loop, http_client *http, bay_str url, const htt
                            size_t count, bool is_sse_2024, const mcp_link_options *options,
                            mcp_link **out, bay_diag *diag) BAY_MUST_CHECK;
 
-/* Starts the process and speaks lines. Its stderr goes to the log, line by line, as component
- * `name`. A server that dies of server/discover is started once more; what that needs is copied. */
+/* Starts the process and speaks lines. Its stderr goes to the log at debug level, line by line, as
+ * component `name`. A server that dies of server/discover is started once more; what that needs is
+ * copied. */
 bay_err mcp_link_open_stdio(loop *loop, const process_options *process, bay_str name,
                             const mcp_link_options *options, mcp_link **out,
                             bay_diag *diag) BAY_MUST_CHECK;
@@ -37,6 +38,10 @@ bay_err mcp_link_open_stdio(loop *loop, const process_options *process, bay_str 
  * server that is freed first breaks the link. */
 bay_err mcp_link_open_local(loop *loop, mcp_server *server, const mcp_link_options *options,
                             mcp_link **out) BAY_MUST_CHECK;
+
+/* Of a process that ended by itself: writes the latest lines of its stderr to the log as warnings,
+ * if they may say why and the log does not hold them already. NULL is fine. */
+void mcp_link_log_last_lines(const mcp_link *self);
 
 mcp_client *mcp_link_client(mcp_link *self);
 int mcp_link_process_id(const mcp_link *self); /* 0 when there is none (any more) */

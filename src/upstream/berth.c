@@ -74,8 +74,11 @@ static void berth_broken(void *user, bay_err err, const char *text)
     if (self->is_broken || self->is_leaving || owner->is_closing) {
         return;
     }
-    LOG(LOG_WARN, "upstream", "%s: one of its sessions ended: %s", owner->base.name,
-        text != NULL && text[0] != '\0' ? text : bay_err_text(err));
+    if (log_write_paced(&owner->session_pace, loop_now_ms(owner->base.loop), LOG_WARN, "upstream",
+                        "%s: one of its sessions ended: %s", owner->base.name,
+                        text != NULL && text[0] != '\0' ? text : bay_err_text(err))) {
+        mcp_link_log_last_lines(self->connection);
+    }
     self->is_broken = true;
     if (!self->is_ready) {
         owner->berth_after_ms =

@@ -41,8 +41,10 @@ void local_count_crash(local *self)
     uint64_t now = loop_now_ms(self->base.loop);
     bool was_trial = self->circuit.state == CIRCUIT_TRIAL;
     if (local_is_process(self) && circuit_crashed(&self->circuit, now)) {
-        LOG(LOG_WARN, "upstream", "%s: %s%u times within %u s: left alone for %llu s",
-            self->base.name, was_trial ? "crashed again, after " : "crashed ", rules->attempts,
+        /* a trial that fails is one more attempt of what was said */
+        LOG(was_trial ? LOG_DEBUG : LOG_WARN, "upstream",
+            "%s: %s%u times within %u s: left alone for %llu s", self->base.name,
+            was_trial ? "crashed again, after " : "crashed ", rules->attempts,
             rules->window_ms / 1000,
             (unsigned long long)(self->circuit.trial_at_ms - now + 999) / 1000);
     }
@@ -99,8 +101,10 @@ static void local_break(local *self, bay_err err, const char *text)
     self->main.is_unwritable = false;
     loop_timer_stop(self->base.loop, &self->main.idle);
     bay_err timer_err = loop_timer_start(self->base.loop, &self->restart, delay);
-    upstream_set_state(&self->base, is_open ? UPSTREAM_OPEN : UPSTREAM_BACKOFF,
-                       self->base.last_break);
+    if (upstream_set_state(&self->base, is_open ? UPSTREAM_OPEN : UPSTREAM_BACKOFF,
+                           self->base.last_break)) {
+        mcp_link_log_last_lines(self->main.connection);
+    }
     if (!was_ready || delay > LOCAL_PATIENCE_MS || timer_err != BAY_OK) {
         local_fail_waiting(self, err, self->base.error);
     }

@@ -14,6 +14,7 @@
 #define UPSTREAM_LOCAL_H
 
 #include "base/circuit.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "transport/mcp_link.h"
 #include "upstream/parts.h"
@@ -85,11 +86,13 @@ typedef struct local {
     uint64_t news_after_ms;
     loop_timer news_timer;
     loop_task news_task;
+    log_pace session_pace; /* of lines about the other links' ends */
     bool is_news_due;
     bool has_dropped_news;
-    bool asks_untied;    /* its questions do not come on the stream of the call they are about */
-    bool has_complained; /* of a question that could not be tied to a call */
-    bool is_unreachable; /* a call found nobody at the URL */
+    bool asks_untied;     /* its questions do not come on the stream of the call they are about */
+    bool has_complained;  /* of a question that could not be tied to a call */
+    bool is_sandbox_told; /* what holds it is in the log */
+    bool is_unreachable;  /* a call found nobody at the URL */
     bool is_closing;
     void (*close_done)(void *user);
     void *close_user;

@@ -20,6 +20,7 @@ static mcp_link_options link_options(local *self, berth *at, const mcp_client_ev
     mcp_client_options *client = &options.client;
     *client = (mcp_client_options){
         .name = STR("patchbay"),
+        .label = server->name,
         .via = self->base.via,
         .version = str_of(bay_version()),
         .capabilities = capabilities,
@@ -116,7 +117,8 @@ static bay_err open_process(local *self, berth *at, const mcp_link_options *opti
     if (err == BAY_OK) {
         err = server_sandbox_make(server, &memory, &child.sandbox);
     }
-    if (child.sandbox != NULL) {
+    if (child.sandbox != NULL && !self->is_sandbox_told) {
+        self->is_sandbox_told = true;
         server_sandbox_log(server, child.sandbox);
     }
     if (err == BAY_OK) {

@@ -60,6 +60,8 @@ struct upstream {
     char error[UPSTREAM_ERROR_BYTES];
     char last_break[UPSTREAM_ERROR_BYTES]; /* why it was last restarted */
     upstream_figures figures;              /* the owner's */
+    upstream_told *told;                   /* an owner's; a mirror logs no step */
+    bool is_told_down;                     /* its part of it */
     const upstream *owner;                 /* whose figures they are; NULL: its own */
 };
 
@@ -67,8 +69,9 @@ struct upstream {
 bay_err upstream_init(upstream *self, const upstream_ops *ops,
                       const upstream_options *options) BAY_MUST_CHECK;
 void upstream_fini(upstream *self);
-/* The one place where the state changes; tells the owner. `error` may be NULL: as it was. */
-void upstream_set_state(upstream *self, upstream_state state, const char *error);
+/* The one place where the state changes; tells the owner. `error` may be NULL: as it was. True: the
+ * log did not say so yet. */
+bool upstream_set_state(upstream *self, upstream_state state, const char *error);
 /* Remembers what the server can; a text that does not parse counts as {}. */
 void upstream_learn(upstream *self, const mcp_revision *revision, bay_str capabilities);
 /* What it tells clients to know of it; what is too long counts as nothing. */

@@ -7,6 +7,7 @@
 #include "base/shown.h"
 #include "base/str.h"
 #include "upstream/parts.h"
+#include "upstream/told.h"
 
 bay_err upstream_init(upstream *self, const upstream_ops *ops, const upstream_options *options)
 {
@@ -24,12 +25,23 @@ bay_err upstream_init(upstream *self, const upstream_ops *ops, const upstream_op
     buf_init(&self->instructions, UPSTREAM_INSTRUCTIONS_BYTES);
     buf_init(&self->capabilities, UPSTREAM_CAPABILITIES_BYTES);
     arena_init(&self->capability_memory, 16 * UPSTREAM_CAPABILITIES_BYTES);
-    return self->name != NULL ? BAY_OK : BAY_NOMEM;
+    if (self->name == NULL) {
+        return BAY_NOMEM;
+    }
+    if (options->told != NULL) {
+        self->told = upstream_told_ref(options->told);
+        return BAY_OK;
+    }
+    return self->owner == NULL ? upstream_told_new(&self->told) : BAY_OK;
 }
 
 void upstream_fini(upstream *self)
 {
     upstream_forget_watchers(self);
+    if (self->is_told_down) { /* the others may be well */
+        upstream_told_step(self->told, &self->is_told_down, UPSTREAM_CLOSED, "");
+    }
+    upstream_told_unref(self->told);
     mem_free(self->name);
     buf_fini(&self->instructions);
     buf_fini(&self->capabilities);
@@ -48,16 +60,32 @@ static const unsigned may_follow[] = {
     [UPSTREAM_CLOSED] = 0,
 };
 
-void upstream_set_state(upstream *self, upstream_state state, const char *error)
+/* Every step goes to the log at debug level; what it does not say yet, to everybody. */
+static bool log_step(upstream *self, upstream_state to)
+{
+    upstream_line line = upstream_told_step(self->told, &self->is_told_down, to, self->error);
+    bool is_bad = to == UPSTREAM_BACKOFF || to == UPSTREAM_OPEN;
+    char after[80] = "";
+    if (line.repeats > 0) {
+        snprintf(after, sizeof(after), " (after %llu more attempts that failed likewise)",
+                 (unsigned long long)line.repeats);
+    }
+    LOG(!line.is_new ? LOG_DEBUG
+        : is_bad     ? LOG_WARN
+                     : LOG_INFO,
+        "upstream", "%s: %s -> %s%s%s%s", self->name, upstream_state_text(self->state),
+        upstream_state_text(to), self->error[0] != '\0' ? ": " : "", self->error, after);
+    return line.is_new;
+}
+
+bool upstream_set_state(upstream *self, upstream_state state, const char *error)
 {
     CHECK((may_follow[self->state] >> state & 1u) != 0);
     if (error != NULL) {
         shown_copy(self->error, sizeof(self->error), str_of(error), SHOWN_LINE);
     }
     bool is_bad = state == UPSTREAM_BACKOFF || state == UPSTREAM_OPEN;
-    LOG(is_bad ? LOG_WARN : LOG_INFO, "upstream", "%s: %s -> %s%s%s", self->name,
-        upstream_state_text(self->state), upstream_state_text(state),
-        self->error[0] != '\0' ? ": " : "", self->error);
+    bool is_new = log_step(self, state);
     self->state = state;
     if (is_bad) {
         memcpy(self->last_break, self->error, sizeof(self->error));
@@ -67,6 +95,7 @@ void upstream_set_state(upstream *self, upstream_state state, const char *error)
     }
     self->events->state_changed(self->user, self);
     upstream_publish_state(self);
+    return is_new;
 }
 
 void upstream_learn_instructions(upstream *self, bay_str text)

@@ -25,6 +25,7 @@
 
 typedef struct upstream upstream;
 typedef struct upstream_call upstream_call;
+typedef struct upstream_told upstream_told;
 
 typedef enum upstream_state {
     UPSTREAM_STOPPED,
@@ -102,7 +103,8 @@ typedef struct upstream_options {
      * link; NULL: it is not there. */
     mcp_server *(*engine)(void *engine_user, bay_str agent);
     void *engine_user;
-    bay_str via; /* Via of requests to URLs: the gateway's name, borrowed; "": none */
+    upstream_told *told; /* shared by all owners of this server; NULL: it has one of its own */
+    bay_str via;         /* Via of requests to URLs: the gateway's name, borrowed; "": none */
 } upstream_options;
 
 enum { UPSTREAM_ERROR_BYTES = 240, UPSTREAM_MAX_WAITING = 10000 };

@@ -733,7 +733,7 @@ static void steps_show_how_far_it_came(void **state)
 static void an_interrupt_leaves_nothing_behind(void **state)
 {
     (void)state;
-    const char *const argv[] = {binary, "-v", "list", SCRIPTED("mute"), NULL};
+    const char *const argv[] = {binary, "-v", "-v", "list", SCRIPTED("mute"), NULL};
     start(&result, argv);
     follow(&result, "mute as ");
     const char *at = strstr(result.err, "mute as ") + strlen("mute as ");

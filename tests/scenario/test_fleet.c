@@ -158,7 +158,8 @@ static void a_server_that_crashes_on_and_on_is_left_alone(void **state)
              2);
     wait_until(state_has(&rig, "\"name\":\"bad\",\"state\":\"open\""));
     expect_state(&rig, "\"circuit\":\"open\"");
-    expect_state(&rig, "\"restarts\":2,\"restartedFor\":\"exited with status 7: cannot start\"");
+    expect_state(&rig, "\"restarts\":2,");
+    expect_state(&rig, "\"restartedFor\":\"exited with status 7: cannot start\"");
     expect_state(&rig, "\"status\":\"degraded\"");
     expect_call(&rig, "bad.echo", "it crashed 3 times within 60 s and is tried again in");
     expect_call(&rig, "well.echo", "good");

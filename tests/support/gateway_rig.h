@@ -46,7 +46,9 @@ typedef struct gateway_rig {
     gateway *gateway;
     const config *config;
     net_thread thread;
+    atomic_int starting; /* what it told, by word */
     atomic_int started;
+    atomic_int listed;
     atomic_int reloaded;
     bay_err result;
     char path[64];   /* of the configuration */
@@ -68,10 +70,10 @@ static inline void rig_log_sink(void *user, log_level level, const char *compone
                                 const char *text)
 {
     (void)user;
-    (void)level;
+    static const char *const levels[] = {"error", "warning", "info", "debug"};
     pthread_mutex_lock(&rig_log.lock);
-    int len =
-        snprintf(rig_log.text + rig_log.len, RIG_LOG - rig_log.len, "%s: %s\n", component, text);
+    int len = snprintf(rig_log.text + rig_log.len, RIG_LOG - rig_log.len, "%s %s: %s\n",
+                       levels[level], component, text);
     rig_log.len += (size_t)len < RIG_LOG - rig_log.len ? (size_t)len : 0;
     pthread_mutex_unlock(&rig_log.lock);
 }
@@ -187,7 +189,11 @@ static inline void rig_told(void *user, gateway *self, const char *what)
 {
     gateway_rig *rig = user;
     (void)self;
-    atomic_fetch_add(strcmp(what, "started") == 0 ? &rig->started : &rig->reloaded, 1);
+    atomic_int *counts[] = {&rig->starting, &rig->started, &rig->listed, &rig->reloaded};
+    static const char *const names[] = {"starting", "started", "listed", "reloaded"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        atomic_fetch_add(counts[i], strcmp(what, names[i]) == 0);
+    }
 }
 
 static inline void rig_run(void *argument)

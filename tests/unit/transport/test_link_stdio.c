@@ -23,6 +23,7 @@
 typedef struct log_book {
     int lines;
     int sums;
+    int warnings; /* and whatever else is not for debugging */
     char last[400];
     char component[64];
 } log_book;
@@ -35,8 +36,10 @@ static void note_log(void *user, log_level level, const char *component, const c
     if (strcmp(component, "mcp") == 0) {
         return;
     }
-    book.lines += level == LOG_INFO;
-    book.sums += level == LOG_WARN;
+    bool is_sum = strstr(text, "were not logged") != NULL;
+    book.lines += level == LOG_DEBUG && !is_sum;
+    book.sums += is_sum;
+    book.warnings += level < LOG_DEBUG;
     snprintf(book.last, sizeof(book.last), "%s", text);
     snprintf(book.component, sizeof(book.component), "%s", component);
 }
@@ -291,12 +294,15 @@ static void test_stderr_is_bounded(void **state)
     (void)state;
     owner on;
     book = (log_book){0};
-    log_set_sink(note_log, NULL, LOG_INFO);
+    log_set_sink(note_log, NULL, LOG_DEBUG);
     start(&on, "echo one two >&2; exit 1");
     LINK_UNTIL(on.loop, on.breaks == 1);
     assert_int_equal(book.lines, 1);
     assert_string_equal(book.last, "one two");
     assert_string_equal(book.component, "sheller");
+    assert_int_equal(book.warnings, 0);
+    mcp_link_log_last_lines(on.link); /* the log holds them already */
+    assert_int_equal(book.warnings, 0);
     finish(&on);
 
     book = (log_book){0};
@@ -308,6 +314,95 @@ static void test_stderr_is_bounded(void **state)
     assert_true(seconds * 1000 >= 30000 || book.sums >= 1);
     assert_string_equal(on.text, "exited with status 0: line 29999");
     finish(&on);
+    log_set_sink(NULL, NULL, LOG_ERROR);
+}
+
+/* A line on stderr is about the end only where it can be. */
+static void test_only_what_explains_the_end_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script; /* of the first call, of the second */
+        const char *text;
+    } cases[] = {
+        /* during a call that went well: nobody knows why it was killed, and nothing else is about
+         * its end by itself at the next call */
+        {"  *first*) echo unrelated >&2; reply '{\"tools\":[]}' ;;\n"
+         "  *second*) kill -KILL $$ ;;\n",
+         "was killed by signal 9"},
+        {"  *first*) echo unrelated >&2; reply '{\"tools\":[]}' ;;\n"
+         "  *second*) exit 3 ;;\n",
+         "exited with status 3"},
+        {"  *first*) reply '{\"tools\":[]}' ;;\n"
+         "  *second*) echo unrelated >&2; kill -TERM $$ ;;\n",
+         "was killed by signal 15"},
+        {"  *first*) reply '{\"tools\":[]}' ;;\n"
+         "  *second*) echo goodbye >&2; exit 0 ;;\n",
+         "exited with status 0"},
+        {"  *first*) echo unrelated >&2; reply '{\"tools\":[]}' ;;\n"
+         "  *second*) echo full disk >&2; exit 3 ;;\n",
+         "exited with status 3: full disk"},
+        {"  *first*) reply '{\"tools\":[]}' ;;\n"
+         "  *second*) echo assertion >&2; kill -ABRT $$ ;;\n",
+         "was killed by signal 6: assertion"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        owner on;
+        answer out[2];
+        char script[2048];
+        snprintf(script, sizeof(script), "%s%s%s", SHELL_SERVER, cases[i].script, SHELL_END);
+        start(&on, script);
+        assert_int_equal(ask(&out[0], &on, "tools/list", "{\"cursor\":\"first\"}"), BAY_OK);
+        LINK_UNTIL(on.loop, out[0].dones == 1);
+        assert_int_equal(out[0].kind, MCP_OUTCOME_RESULT);
+        assert_int_equal(ask(&out[1], &on, "tools/list", "{\"cursor\":\"second\"}"), BAY_OK);
+        LINK_UNTIL(on.loop, on.breaks == 1);
+        assert_string_equal(on.text, cases[i].text);
+        answer_fini(&out[0]);
+        answer_fini(&out[1]);
+        finish(&on);
+    }
+    /* the life before this one said it */
+    owner on = {0};
+    assert_int_equal(loop_new(&on.loop), BAY_OK);
+    mcp_link_options options = owner_options(&on);
+    options.client.newest = MCP_LATEST;
+    static const char twice[] =
+        "read -r line; case $line in *discover*) echo 'what is that?' >&2; exit 1 ;; esac; exit 5";
+    assert_int_equal(start_with(&on, &options, twice, 0), BAY_OK);
+    LINK_UNTIL(on.loop, on.breaks == 1);
+    assert_string_equal(on.text, "exited with status 5");
+    finish(&on);
+}
+
+/* Nobody debugs: the log has nothing of a server that is well, and all of what it said at the end
+ * where that may be why. */
+static void test_last_lines_are_warnings(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script;
+        int warnings;
+    } cases[] = {
+        {"echo a >&2; echo b >&2; exit 1", 2},
+        {"echo the reason quotes it >&2; exit 1", 0},
+        {"echo a >&2; echo b >&2; kill -KILL $$", 0},
+        {"i=0; while [ $i -lt 2000 ]; do echo line $((1000000 + i)) >&2; i=$((i+1)); done; exit 1",
+         315}, /* 4,096 bytes of 13 */
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        owner on;
+        book = (log_book){0};
+        log_set_sink(note_log, NULL, LOG_INFO);
+        start(&on, cases[i].script);
+        LINK_UNTIL(on.loop, on.breaks == 1);
+        assert_int_equal(book.lines + book.warnings, 0);
+        mcp_link_log_last_lines(on.link);
+        assert_int_equal(book.warnings, cases[i].warnings);
+        finish(&on);
+    }
+    assert_string_equal(book.last, "stderr: line 1001999");
+    mcp_link_log_last_lines(NULL);
     log_set_sink(NULL, NULL, LOG_ERROR);
 }
 
@@ -466,6 +561,8 @@ int main(void)
         cmocka_unit_test(test_killed),
         cmocka_unit_test(test_garbage),
         cmocka_unit_test(test_line_over_bound),
+        cmocka_unit_test(test_only_what_explains_the_end_is_told),
+        cmocka_unit_test(test_last_lines_are_warnings),
         cmocka_unit_test(test_stderr_is_bounded),
         cmocka_unit_test(test_close),
         cmocka_unit_test(test_close_early_and_late),
