@@ -12,6 +12,8 @@
  * - A field whose name begins with Transfer-Encoding and goes on (Transfer-Encodings) is taken for
  *   Transfer-Encoding by http_parser; to ours it is a field like any other. Such messages are left
  *   out.
+ * - A tab behind a chunk size: http_parser takes a space there and no tab, RFC 9112 section 7.1.1
+ *   either, and so does ours. Chunked messages with a tab in their body are left out.
  * - A response without a body by its status (1xx, 204, 304): http_parser wants to be told so.
  * All else that differs is ours refusing more. */
 #include <http_parser.h>
@@ -253,8 +255,10 @@ static bool read_ours(reading *out, bool is_request, bay_str bytes, bool *out_di
     out->keep_alive = head.keep_alive;
     *out_differs = (parser.asks_close && parser.asks_keep_alive) ||
                    has_odd_connection(fields, head.field_count);
-    read_our_body(out, kind, &head, str_from(bytes, consumed));
-    return (!is_request || is_known_method(head.method)) &&
+    bay_str rest = str_from(bytes, consumed);
+    read_our_body(out, kind, &head, rest);
+    bool has_tab = head.is_chunked && str_find(rest, '\t') < rest.len;
+    return (!is_request || is_known_method(head.method)) && !has_tab &&
            !has_long_transfer_encoding(fields, head.field_count);
 }
 
