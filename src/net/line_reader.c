@@ -55,6 +55,7 @@ static void say_line(line_reader *self, bay_str line)
     }
     if (line.len <= self->line_bytes) {
         self->events->line(self->user, line);
+        stream_gather_pace(&self->loop->gather);
         return;
     }
     end_source(self, BAY_LIMIT);

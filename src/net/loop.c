@@ -40,6 +40,7 @@ static void run_messages(loop *self)
         if (is_ours) {
             mem_free(message);
         }
+        stream_gather_pace(&self->gather);
         message = next;
     }
 }
@@ -154,6 +155,7 @@ static void run_tasks(loop *self)
         loop_task *task = self->first_task;
         loop_undefer(self, task);
         task->function(task->argument);
+        stream_gather_pace(&self->gather);
     }
 }
 

@@ -234,6 +234,7 @@ static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *bytes)
     } else {
         socket_say_data(self, span);
     }
+    stream_gather_pace(&self->loop->gather);
 }
 
 void socket_raw_read_start(net_socket *self)

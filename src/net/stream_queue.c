@@ -242,6 +242,7 @@ static void on_turn_end(void *argument)
 {
     stream_gather *self = argument;
     list_link *link;
+    self->since_ns = 0;
     for (uint32_t left = self->count; left > 0; left--) {
         if ((link = list_first(&self->queues)) == NULL) {
             break; /* others were dropped meanwhile */
@@ -260,6 +261,19 @@ void stream_gather_leave(stream_gather *self)
     if (self->count > 0) {
         loop_undefer(self->loop, &self->task);
         on_turn_end(self);
+    }
+}
+
+void stream_gather_pace(stream_gather *self)
+{
+    if (self->count == 0) {
+        return;
+    }
+    uint64_t now = uv_hrtime();
+    if (self->since_ns == 0) {
+        self->since_ns = now;
+    } else if (now - self->since_ns >= (uint64_t)STREAM_GATHER_WAIT_US * 1000) {
+        stream_gather_leave(self);
     }
 }
 

@@ -136,6 +136,57 @@ static void writes_of_a_turn_leave_together_at_its_end(void **state)
     loop_free(on);
 }
 
+/* One of several sockets that become readable in one turn, each with work to do for its answer. */
+typedef struct worker {
+    pair pair;
+    struct worker *all;
+    size_t *called;
+    size_t *in_time; /* answers of this turn that had left when the last worker was called */
+} worker;
+
+enum { WORKERS = 3 };
+
+static void work(void *user, bay_str bytes)
+{
+    worker *self = user;
+    char at[64];
+    if (++*self->called == WORKERS) {
+        for (size_t i = 0; i < WORKERS; i++) {
+            *self->in_time += got(&self->all[i].pair, at, sizeof(at)) > 0;
+        }
+    }
+    uint64_t end = uv_hrtime() + (uint64_t)STREAM_GATHER_WAIT_US * 1000;
+    while (uv_hrtime() < end) {
+    }
+    assert_int_equal(socket_write_one(self->pair.socket, bytes), BAY_OK);
+}
+
+static void an_answer_does_not_wait_for_all_other_handlers(void **state)
+{
+    (void)state;
+    static const socket_events working = {.data = work, .closed = on_closed};
+    loop *on = test_loop();
+    worker all[WORKERS];
+    size_t called = 0;
+    size_t in_time = 0;
+    for (size_t i = 0; i < WORKERS; i++) {
+        assert_true(pair_open(&all[i].pair, on));
+        all[i].all = all;
+        all[i].called = &called;
+        all[i].in_time = &in_time;
+        socket_set_events(all[i].pair.socket, &working, &all[i]);
+        socket_read_start(all[i].pair.socket);
+        assert_int_equal(send(all[i].pair.peer, "work", 4, 0), 4);
+    }
+    (void)loop_turn(on, 0);
+    assert_int_equal(called, WORKERS);
+    assert_int_equal(in_time, WORKERS - 1);
+    for (size_t i = 0; i < WORKERS; i++) {
+        pair_close(&all[i].pair, on);
+    }
+    loop_free(on);
+}
+
 static void an_answer_leaves_before_the_loop_waits_again(void **state)
 {
     (void)state;
@@ -399,6 +450,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(writes_of_a_turn_leave_together_at_its_end),
+        cmocka_unit_test(an_answer_does_not_wait_for_all_other_handlers),
         cmocka_unit_test(an_answer_leaves_before_the_loop_waits_again),
         cmocka_unit_test(nothing_stays_when_the_loop_returns),
         cmocka_unit_test(it_leaves_when_the_socket_is_aborted),
