@@ -53,15 +53,22 @@ typedef struct child_start_plan {
 
 /* --- finding the program --------------------------------------------------------------------- */
 
-static const char *search_path(const char *const *env)
+/* `name` ends in =. NULL: the child has none. */
+static const char *find_variable(const char *const *env, const char *name)
 {
     const char *const *entry = env != NULL ? env : (const char *const *)environ;
     for (; entry != NULL && *entry != NULL; entry++) {
-        if (strncmp(*entry, "PATH=", 5) == 0) {
-            return *entry + 5;
+        if (strncmp(*entry, name, strlen(name)) == 0) {
+            return *entry + strlen(name);
         }
     }
-    return DEFAULT_PATH;
+    return NULL;
+}
+
+static const char *search_path(const char *const *env)
+{
+    const char *path = find_variable(env, "PATH=");
+    return path != NULL ? path : DEFAULT_PATH;
 }
 
 static bool is_program(const char *path)
@@ -263,6 +270,10 @@ bay_err child_start(const child_plan *plan, pid_t *out_pid, bay_diag *diag)
     char path[PATH_BYTES];
     sandbox_plan sandbox = SANDBOX_NO_PLAN;
     bay_err err = find_program(plan, path, diag);
+    if (err == BAY_OK && plan->sandbox != NULL) {
+        err = sandbox_libraries_check(plan->sandbox, path,
+                                      find_variable(plan->env, "LD_LIBRARY_PATH="), diag);
+    }
     if (err == BAY_OK && plan->sandbox != NULL) {
         err = sandbox_prepare(plan->sandbox, path, plan->argv, plan->cwd, &sandbox, diag);
     }

@@ -3,6 +3,7 @@
  *   sandbox.c             what the machine can do, the plan
  *   sandbox_landlock.c    files: a ruleset
  *   sandbox_filter.c      system calls: a program for seccomp
+ *   sandbox_libraries.c   what the program needs to start, and whether it can be seen
  *   sandbox_bubblewrap.c  the command line of bwrap
  *   sandbox_enter.c       the child's side: only async-signal-safe calls */
 #ifndef NET_SANDBOX_INTERNAL_H
@@ -124,6 +125,12 @@ extern const char *const sandbox_write_paths[];
 
 bool sandbox_filter_is_known(void); /* false: no table for this machine */
 void sandbox_filter_write(const sandbox_filter_options *options, sandbox_filter *out);
+
+/* Is the interpreter and are the libraries of the program among what can be read? `library_path` is
+ * the child's LD_LIBRARY_PATH or NULL. Errors: BAY_SPAWN: what is hidden, and the folder to add;
+ * BAY_NOMEM. */
+bay_err sandbox_libraries_check(const sandbox_options *options, const char *program,
+                                const char *library_path, bay_diag *diag) BAY_MUST_CHECK;
 
 /* bwrap's command line in plan->argv. BAY_NOMEM. */
 bay_err sandbox_bubblewrap_prepare(const sandbox_options *options, const char *path,
