@@ -72,7 +72,7 @@ typedef enum bay_agent_setting {
     BAY_AGENT_CARD_MAX_AGE_S,  /* how long callers may keep the card, in seconds; 300 */
     BAY_AGENT_MAX_REPLY_BYTES, /* of replies that callers have not read, of all servers of the
                                 * process; above it the connection that has read nothing for the
-                                * longest time ends; 24 MiB */
+                                * longest time ends; 16 MiB */
 } bay_agent_setting;
 BAY_API void bay_agent_set(bay_agent *agent, bay_agent_setting setting, int64_t value);
 

@@ -66,7 +66,7 @@ typedef enum bay_setting {
     BAY_TASK_POLL_MS,        /* what clients are told to wait between two looks; 1,000 */
     BAY_MAX_REPLY_BYTES,     /* HTTP: of replies that clients have not read, of all servers of the
                               * process; above it the connection that has read nothing for the
-                              * longest time ends; 24 MiB */
+                              * longest time ends; 16 MiB */
 } bay_setting;
 BAY_API void bay_server_set(bay_server *server, bay_setting setting, int64_t value);
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/trim.h"
+
 static void *libc_alloc(void *user, size_t bytes)
 {
     (void)user;
@@ -42,6 +44,13 @@ void mem_set_hooks(const mem_hooks *hooks)
 bool mem_was_used(void)
 {
     return atomic_load(&was_used);
+}
+
+void mem_trim(void)
+{
+    if (mem.release == libc_release) {
+        trim_heap();
+    }
 }
 
 void *mem_alloc(size_t bytes)

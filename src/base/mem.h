@@ -18,6 +18,10 @@ void mem_set_hooks(const mem_hooks *hooks);
 /* Was anything allocated yet, whatever has become of it? Any thread. */
 bool mem_was_used(void);
 
+/* Gives back to the system what the C library's heap keeps for later; nothing with hooks. Locks the
+ * heap for milliseconds: after much was freed, and off a loop's thread. */
+void mem_trim(void);
+
 void *mem_alloc(size_t bytes);              /* uninitialised; NULL when out of memory */
 void *mem_zalloc(size_t bytes);             /* zeroed */
 void *mem_array(size_t count, size_t size); /* zeroed; NULL also when count * size overflows */

@@ -16,6 +16,9 @@ enum {
     SWEEP_MAX_MS = 1000,
     REFUSED_MAX = 64, /* told why at one time; the rest is just closed */
     ADDRESSES_MAX = 1 << 20,
+    TRIM_HIGH_BYTES = 8 << 20,   /* much, of what is under way … */
+    TRIM_LOW_BYTES = 1 << 20,    /* … and little */
+    CONNECTION_BYTES = 32 << 10, /* what one counts there: the most that one costs */
 };
 
 const http_server_limits http_server_default_limits = {
@@ -32,7 +35,7 @@ const http_server_limits http_server_default_limits = {
     .write_timeout_ms = 60000,
     .stream_high_bytes = 256 * 1024,
     .stream_max_bytes = 4 * 1024 * 1024,
-    .reply_bytes = 24 * 1024 * 1024,
+    .reply_bytes = 16 * 1024 * 1024,
     .streams = 100,
     .resets = 200,
     .control_frames = 1000,
@@ -96,6 +99,7 @@ void http_memory_charge(http_server *server, http_memory *memory)
 {
     server->held_bytes += memory->input.len - memory->charged;
     memory->charged = memory->input.len;
+    server->was_high = server->was_high || server->held_bytes >= TRIM_HIGH_BYTES;
 }
 
 /* --- time ------------------------------------------------------------------------------------ */
@@ -160,6 +164,32 @@ static void arm_sweep(http_server *self)
     }
 }
 
+static void trim(void *argument)
+{
+    (void)argument;
+    mem_trim();
+}
+
+static void trimmed(void *argument)
+{
+    (void)argument;
+}
+
+/* After a flood of requests, replies or connections the heap gives back what it took for them: once
+ * all that is under way has fallen from much to little, on a thread of the pool. Whoever stays
+ * below much, or above little, pays nothing. */
+static void trim_after_flood(http_server *self)
+{
+    size_t now = reply_account_bytes() + self->held_bytes +
+                 (size_t)self->connection_count * CONNECTION_BYTES;
+    size_t peak = reply_account_take_peak();
+    self->was_high = self->was_high || now >= TRIM_HIGH_BYTES || peak >= TRIM_HIGH_BYTES;
+    if (self->was_high && now <= TRIM_LOW_BYTES) {
+        self->was_high = false;
+        err_ignore(loop_work(self->loop, trim, trimmed, NULL)); /* without memory: another time */
+    }
+}
+
 static void on_sweep(void *argument)
 {
     http_server *self = argument;
@@ -169,6 +199,7 @@ static void on_sweep(void *argument)
     {
         connection_sweep(CONTAINER_OF(link, http_connection, link), now);
     }
+    trim_after_flood(self);
     arm_sweep(self);
     server_leave(self);
 }

@@ -46,7 +46,7 @@ typedef struct http_server_limits {
     uint32_t write_timeout_ms;   /* 60,000: a peer that reads more slowly what we have for it */
     size_t stream_high_bytes;    /* 256 KiB queued on a stream: BAY_AGAIN */
     size_t stream_max_bytes;     /* 4 MiB queued: the connection is closed (HTTP/2: the stream) */
-    size_t reply_bytes;          /* 24 MiB of replies that wait for peers, of all servers of the
+    size_t reply_bytes;          /* 16 MiB of replies that wait for peers, of all servers of the
                                   * process: whoever has read nothing for longest ends; 0: this */
     /* HTTP/2: of one connection. */
     uint32_t streams;         /* 100 at one time; further ones are refused */

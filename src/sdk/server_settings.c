@@ -28,7 +28,7 @@ static const setting_row rows[] = {
     [BAY_MAX_TASKS] = {"BAY_MAX_TASKS", 10000, 1, 1000000, false},
     [BAY_TASK_TTL_MS] = {"BAY_TASK_TTL_MS", 3600000, 1, A_MONTH_MS, false},
     [BAY_TASK_POLL_MS] = {"BAY_TASK_POLL_MS", 1000, 1, 3600000, false},
-    [BAY_MAX_REPLY_BYTES] = {"BAY_MAX_REPLY_BYTES", 24 << 20, 1, INT64_C(1) << 40, false},
+    [BAY_MAX_REPLY_BYTES] = {"BAY_MAX_REPLY_BYTES", 16 << 20, 1, INT64_C(1) << 40, false},
 };
 _Static_assert(ARRAY_LEN(rows) <= SERVER_SETTINGS, "server_parts.h has the room");
 _Static_assert(A_MONTH_MS <= UINT32_MAX, "times of the engine are 32 bits");

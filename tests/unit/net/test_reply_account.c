@@ -176,6 +176,20 @@ static void test_a_young_peer_has_a_moment(void **state)
     owe_nothing(&young, 1);
 }
 
+static void test_the_peak_is_told_once(void **state)
+{
+    (void)state;
+    peer one = {0};
+    (void)reply_account_take_peak();
+    owe(&one, 700 * 1000, 1000);
+    owe(&one, 100 * 1000, 1000);
+    assert_int_equal(reply_account_take_peak(), 700 * 1000);
+    assert_int_equal(reply_account_take_peak(), 100 * 1000);
+    owe_nothing(&one, 1);
+    assert_int_equal(reply_account_take_peak(), 100 * 1000);
+    assert_int_equal(reply_account_take_peak(), 0);
+}
+
 /* However large a reply is, it does not end its own connection. */
 static void test_one_large_reply_is_delivered(void **state)
 {
@@ -271,6 +285,7 @@ int main(void)
         RULE(test_readers_are_spared_within_reason),
         RULE(test_small_debts_are_spared_within_reason),
         RULE(test_a_young_peer_has_a_moment),
+        RULE(test_the_peak_is_told_once),
         RULE(test_one_large_reply_is_delivered),
         RULE(test_the_longest_stalled_of_another_loop),
         cmocka_unit_test(test_pace),

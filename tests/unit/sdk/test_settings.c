@@ -61,7 +61,7 @@ static void zero_is_the_default(void **state)
         [BAY_MAX_TASKS] = 10000,
         [BAY_TASK_TTL_MS] = 3600000,
         [BAY_TASK_POLL_MS] = 1000,
-        [BAY_MAX_REPLY_BYTES] = 25165824,
+        [BAY_MAX_REPLY_BYTES] = 16777216,
     };
     bay_server *server = new_server();
     for (size_t i = 0; i < ARRAY_LEN(defaults); i++) {
