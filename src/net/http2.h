@@ -38,9 +38,10 @@ enum {
     HTTP2_HIGH_BYTES = 128 * 1024,         /* with the socket, before more is taken of nghttp2 */
     HTTP2_AHEAD_BYTES = 4 * 1024 * 1024,   /* queued of a connection: its requests wait … */
     HTTP2_QUEUED_BYTES = 16 * 1024 * 1024, /* … and beyond this its streams end */
-    HTTP2_LARGE_BYTES = 16 * 1024,         /* of a reply that enters the account at once */
-    HTTP2_WINDOW = 1024 * 1024,            /* what a peer may send ahead, of a connection … */
-    HTTP2_STREAM_WINDOW = 256 * 1024,      /* … and of one stream */
+    HTTP2_SHUT_REQUESTS = 4, /* under way at one time, of a peer whose windows take no reply */
+    HTTP2_LARGE_BYTES = 16 * 1024,    /* of a reply that enters the account at once */
+    HTTP2_WINDOW = 1024 * 1024,       /* what a peer may send ahead, of a connection … */
+    HTTP2_STREAM_WINDOW = 256 * 1024, /* … and of one stream */
     HTTP2_HEAD_TIMES = 4,          /* a head longer than so often its bound ends the connection */
     HTTP2_TRAILERS = 64,           /* fields behind a reply */
     HTTP2_BATCH_BYTES = 64 * 1024, /* written to the socket at once, and a frame more */
@@ -129,6 +130,7 @@ typedef struct http2_connection {
     list gone;  /* streams whose memory goes once nobody is on the way through them … */
     list spare; /* … or serves the next ones: at most HTTP2_SPARE */
     uint32_t spare_count;
+    uint32_t pending; /* requests that are with the handler and have no reply yet */
     http2_fields fields;
     size_t queued;         /* of all streams */
     uint64_t sent;         /* of their bytes, to the socket so far … */

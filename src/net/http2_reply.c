@@ -21,6 +21,9 @@ void http2_stream_set_state(http2_stream *self, http_state state)
     };
 #undef TO
     CHECK((allowed[self->state] >> state & 1u) != 0);
+    http2_connection *http2 = self->connection->http2;
+    http2->pending += state == HTTP_PENDING ? 1 : 0;
+    http2->pending -= self->state == HTTP_PENDING ? 1 : 0;
     self->state = (uint8_t)state;
     self->deadline_ms = 0;
 }

@@ -245,10 +245,18 @@ static void dispatch(http2_stream *stream)
     server->options.handler->request(server->options.user, exchange);
 }
 
-/* No new work for a peer that does not read the replies there are. */
+/* No new work for a peer that does not read the replies there are, and little for one that has said
+ * that it would not read them: a handler elsewhere could make all of them before the first waits.
+ */
 static bool has_room(const http2_connection *self)
 {
-    return self->queued <= HTTP2_AHEAD_BYTES;
+    const list_link *next = list_first(&self->ready);
+    if (next == NULL || self->queued > HTTP2_AHEAD_BYTES) {
+        return false;
+    }
+    const http2_stream *stream = CONTAINER_OF(next, http2_stream, turn);
+    return self->pending < HTTP2_SHUT_REQUESTS ||
+           nghttp2_session_get_stream_remote_window_size(self->session, stream->id) > 0;
 }
 
 /* One stream that something is due for; false: there is none. Any of this may end everything. */
@@ -359,8 +367,8 @@ void http2_turn(http_connection *connection)
             break;
         }
         write_out(self);
-        bool is_served = list_is_empty(&self->over) && list_is_empty(&self->thirsty) &&
-                         (list_is_empty(&self->ready) || !has_room(self));
+        bool is_served =
+            list_is_empty(&self->over) && list_is_empty(&self->thirsty) && !has_room(self);
         if (is_served || !connection_account(connection)) {
             break;
         }

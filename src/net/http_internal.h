@@ -148,7 +148,7 @@ struct http_server {
     uint32_t depth;
     bool is_freed;
     bool is_draining;
-    bool was_high; /* much was under way since the heap was last trimmed */
+    bool was_high;     /* much was under way since the heap was last trimmed */
     loop_timer linger; /* while draining, before idle connections are closed */
     loop_timer grace;
     loop_task drain_task;
