@@ -24,7 +24,7 @@
 enum {
     STREAM_GATHER_BYTES = 16 * 1024, /* of one queue: more leaves at once … */
     STREAM_GATHER_QUEUES = 128,      /* … as what the next queue writes does */
-    STREAM_GATHER_WAIT_US = 150,     /* of the first, as long as some twenty wake-ups */
+    STREAM_GATHER_WAIT_US = 150,     /* as long as some twenty wake-ups take */
     STREAM_SPARE_BYTES = 2 * 1024,   /* of a block that is kept for the next to gather */
 };
 
