@@ -19,7 +19,7 @@ import time
 TICK, REOPEN, SETTLE = 0.25, 1.0, 8.0
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, SETTINGS, WINDOW_UPDATE = 0, 1, 4, 8
-END_STREAM, END_HEADERS = 1, 4
+END_STREAM, END_HEADERS, PADDED = 1, 4, 8
 
 
 # ---- frames -------------------------------------------------------------------------------------
@@ -97,7 +97,53 @@ class Unread(Flood):
                 f"Content-Length: {len(request.body)}\r\n\r\n").encode() + request.body
 
 
-FLOODS = {"shut-window": ShutWindow, "octet-of-window": OctetOfWindow, "unread": Unread}
+class OctetChunks(Flood):
+    """Bodies over HTTP/1.1 of which one byte in six is data."""
+
+    def opening(self, request):
+        return (f"POST {request.path} HTTP/1.1\r\nHost: 127.0.0.1:{request.port}\r\n"
+                "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n").encode()
+
+    def next(self, _tick):
+        return b"1\r\na\r\n" * 20000
+
+
+class UnknownFrames(Flood):
+    """Frames of a type that nobody knows."""
+
+    def opening(self, request):
+        return PREFACE + frame(SETTINGS, 0, 0)
+
+    def next(self, _tick):
+        return frame(0xfa, 0, 0) * 10000
+
+
+class Padding(UnknownFrames):
+    """DATA that is only padding, for one stream."""
+
+    def opening(self, request):
+        head = post(request, 1)[:-len(request.body) - 9]  # without its DATA
+        return super().opening(request) + head
+
+    def next(self, _tick):
+        return frame(DATA, PADDED, 1, b"\xff" + bytes(255)) * 1000
+
+
+class Silent(Flood):
+    """Connections that say nothing; half of them as far as HTTP/2 can without a request."""
+    connections = 1000
+
+    def __init__(self):
+        self.count = 0
+
+    def opening(self, request):
+        self.count += 1
+        return PREFACE + frame(SETTINGS, 0, 0) if self.count % 2 else b""
+
+
+FLOODS = {"shut-window": ShutWindow, "octet-of-window": OctetOfWindow, "unread": Unread,
+          "octet-chunks": OctetChunks, "unknown-frames": UnknownFrames, "padding": Padding,
+          "silent": Silent}
 
 
 class Attacker:
