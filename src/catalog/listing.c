@@ -1,5 +1,6 @@
 #include "catalog/listing.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -15,16 +16,17 @@ static const struct {
     bay_str capability;
     mcp_method_id method;
     mcp_change change;
+    mcp_shape_id shape; /* of an item */
 } kinds[LISTING_KINDS] = {
     [LISTING_TOOLS] = {STR_INIT("tools"), STR_INIT("name"), STR_INIT("tools"), MCP_TOOLS_LIST,
-                       MCP_CHANGE_TOOLS},
+                       MCP_CHANGE_TOOLS, MCP_SHAPE_TOOL},
     [LISTING_RESOURCES] = {STR_INIT("resources"), STR_INIT("uri"), STR_INIT("resources"),
-                           MCP_RESOURCES_LIST, MCP_CHANGE_RESOURCES},
+                           MCP_RESOURCES_LIST, MCP_CHANGE_RESOURCES, MCP_SHAPE_RESOURCE},
     [LISTING_TEMPLATES] = {STR_INIT("resourceTemplates"), STR_INIT("uriTemplate"),
                            STR_INIT("resources"), MCP_RESOURCES_TEMPLATES_LIST,
-                           MCP_CHANGE_RESOURCES},
+                           MCP_CHANGE_RESOURCES, MCP_SHAPE_TEMPLATE},
     [LISTING_PROMPTS] = {STR_INIT("prompts"), STR_INIT("name"), STR_INIT("prompts"),
-                         MCP_PROMPTS_LIST, MCP_CHANGE_PROMPTS},
+                         MCP_PROMPTS_LIST, MCP_CHANGE_PROMPTS, MCP_SHAPE_PROMPT},
 };
 
 mcp_change listing_change(listing_kind kind)
@@ -132,6 +134,20 @@ static bool is_repeatable(json_val tool)
            json_true(json_get(hints, STR("idempotentHint")));
 }
 
+/* A client that reads strictly would refuse the list over it, whosever the other items are. */
+static bool is_misshapen(const listing_fetch *fetch, json_val value, char *out_why, size_t size)
+{
+    mcp_shape_fault fault;
+    const mcp_revision *revision = upstream_revision(fetch->upstream);
+    mcp_revision_id spoken = revision != NULL ? revision->id : MCP_LATEST;
+    if (mcp_shape_item(kinds[fetch->kind].shape, spoken, value, &fault)) {
+        return false;
+    }
+    (void)snprintf(out_why, size, "%s%s%s", fault.place, fault.place[0] != '\0' ? " " : "",
+                   fault.text);
+    return true;
+}
+
 /* One item of a page. */
 static bay_err listing_add(listing_fetch *fetch, json_val value)
 {
@@ -150,6 +166,10 @@ static bay_err listing_add(listing_fetch *fetch, json_val value)
     }
     if (item.key.len > (is_named(fetch->kind) ? LISTING_NAME_BYTES : LISTING_URI_BYTES)) {
         return leave_out(fetch, item.key, "its name is too long");
+    }
+    char why[MCP_PLACE_BYTES + MCP_SHAPE_TEXT_BYTES];
+    if (is_misshapen(fetch, value, why, sizeof(why))) {
+        return leave_out(fetch, item.key, why);
     }
     if (fetch->kind == LISTING_TOOLS) {
         bay_diag diag = {0};
@@ -267,7 +287,7 @@ static bay_err fetch_take(listing_fetch *self, json_val result, json_val *out_cu
     json_doc *doc = arena_alloc(&self->next->memory, sizeof(*doc));
     bay_err err = doc != NULL ? arena_dup(&self->next->memory, json_raw(result), &text) : BAY_NOMEM;
     if (err == BAY_OK) {
-        err = json_parse(doc, text, NULL, &self->next->memory, NULL);
+        err = json_parse(doc, text, &json_any_depth, &self->next->memory, NULL);
     }
     if (err != BAY_OK) {
         return err;

@@ -1,5 +1,7 @@
 #include "downstream/questions.h"
 
+#include <stdio.h>
+
 #include "base/mem.h"
 #include "base/str.h"
 #include "downstream/face_parts.h"
@@ -30,26 +32,10 @@ void question_write_inputs(buf *out, unsigned inputs)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-static bool is_action(json_val action)
-{
-    return json_str_eq(action, STR("accept")) || json_str_eq(action, STR("decline")) ||
-           json_str_eq(action, STR("cancel"));
-}
-
 bool question_accepts(const question *self, json_val answer)
 {
-    json_val content = json_get(answer, STR("content"));
-    switch (self->method->id) {
-    case MCP_ELICITATION:
-        return is_action(json_get(answer, STR("action"))) &&
-               (json_is(content, JSON_MISSING) || json_is(content, JSON_OBJECT));
-    case MCP_SAMPLING:
-        return json_is(json_get(answer, STR("role")), JSON_STRING) &&
-               json_is(json_get(answer, STR("model")), JSON_STRING) &&
-               (json_is(content, JSON_OBJECT) || json_is(content, JSON_ARRAY));
-    default:
-        return json_is(json_get(answer, STR("roots")), JSON_ARRAY);
-    }
+    mcp_shape_fault fault;
+    return mcp_shape_result(self->method, mcp_revision_of(MCP_LATEST_LEGACY), answer, &fault);
 }
 
 /* ---- open questions -------------------------------------------------------------------------- */
@@ -135,11 +121,26 @@ static void reply_error(route *of, bay_str id, json_val error)
     arena_fini(&memory);
 }
 
+/* What the client answered goes to the server only if the server can read it. */
+static void reply_result(route *of, bay_str id, const mcp_method *method, json_val result)
+{
+    mcp_shape_fault fault;
+    char text[200];
+    if (mcp_shape_result(method, of->request->revision, result, &fault)) {
+        (void)route_reply(of, id, json_raw(result), 0, (bay_str){NULL, 0});
+        return;
+    }
+    (void)snprintf(text, sizeof(text), "the client's answer is no result of %.*s: %s %s",
+                   BAY_STR(method->text), fault.place, fault.text);
+    (void)route_reply(of, id, (bay_str){NULL, 0}, RPC_INTERNAL_ERROR, str_of(text));
+}
+
 /* BAY_CANCELLED: the call itself ends, and the server waits for nothing any more. */
 static void client_answered(void *user, bay_err err, const rpc_message *response)
 {
     question *one = user;
     route *of = one->route;
+    const mcp_method *method = one->method;
     char id[RPC_MAX_ID_BYTES];
     bay_str copy = {id, one->id.len};
     memcpy(id, one->id.at, one->id.len);
@@ -152,7 +153,7 @@ static void client_answered(void *user, bay_err err, const rpc_message *response
                           err == BAY_TIMEOUT ? STR("the client did not answer in time")
                                              : STR("the client is gone"));
     } else if (response->kind == RPC_RESULT) {
-        (void)route_reply(of, copy, json_raw(response->result), 0, (bay_str){NULL, 0});
+        reply_result(of, copy, method, response->result);
     } else {
         reply_error(of, copy, response->error);
     }

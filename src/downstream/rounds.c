@@ -177,6 +177,24 @@ static void client_refused(rounds *self, const round_ask *one, json_val error)
     arena_fini(&memory);
 }
 
+/* False: it is no answer to what was asked, and the call is given up. */
+static bool is_answer(rounds *self, const round_ask *one, json_val result)
+{
+    mcp_shape_fault fault;
+    const mcp_revision *revision = self->way->request->revision;
+    const mcp_method *method = mcp_method_find(one->method, MCP_LATEST_LEGACY, MCP_SENDER_SERVER);
+    if (mcp_shape_result(method, revision, result, &fault)) {
+        return true;
+    }
+    buf text;
+    buf_init(&text, 4096);
+    buf_printf(&text, "the client's answer is no result of %.*s: %s %s",
+               BAY_STR(str_head(one->method, 64)), fault.place, fault.text);
+    give_up(self, "client_refused", buf_view(&text));
+    buf_fini(&text);
+    return false;
+}
+
 static void client_answered(void *user, bay_err err, const rpc_message *response)
 {
     round_ask *one = user;
@@ -193,6 +211,8 @@ static void client_answered(void *user, bay_err err, const rpc_message *response
                         : STR("the client can be asked no more"));
     } else if (response->kind != RPC_RESULT) {
         client_refused(self, one, response->error);
+    } else if (!is_answer(self, one, response->result)) {
+        return;
     } else if (arena_dup(&self->memory, json_raw(response->result), &one->answer) != BAY_OK) {
         fail_memory(self);
     } else if (self->open == 0 && !self->is_asking) {

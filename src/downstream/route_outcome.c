@@ -46,10 +46,15 @@ static void write_failure(buf *out, bay_str server, const mcp_outcome *outcome)
                                  : " The call was not carried out; it can be tried again.");
 }
 
-static void write_reason(buf *out, bay_str server, const char *reason, bool may_have_run)
+static void write_reason(buf *out, bay_str server, const char *reason, const char *place,
+                         bool may_have_run)
 {
     buf_printf(out, "{\"patchbay/reason\":\"%s\",\"patchbay/server\":", reason);
     json_quote(out, server);
+    if (place[0] != '\0') {
+        buf_lit(out, ",\"patchbay/place\":");
+        json_quote(out, str_of(place));
+    }
     buf_printf(out, ",\"patchbay/mayHaveRun\":%s}", may_have_run ? "true" : "false");
 }
 
@@ -76,27 +81,35 @@ static void answer_tool_failure(mcp_request *request, bay_str text, bay_str reas
 }
 
 /* A failure the model can act on is a tool's result; anything else a JSON-RPC error. */
+static void refuse(mcp_request *request, int code, bay_str text, const buf *data)
+{
+    if (request->method != NULL && request->method->id == MCP_TOOLS_CALL) {
+        answer_tool_failure(request, text, buf_view(data));
+    } else {
+        mcp_request_error(request, code, text, buf_view(data));
+    }
+}
+
 void route_refuse(mcp_request *request, bay_str server, const char *reason, int code, bay_str text,
                   bool may_have_run)
 {
     buf data;
     buf_init(&data, 4096);
-    write_reason(&data, server, reason, may_have_run);
-    if (request->method != NULL && request->method->id == MCP_TOOLS_CALL) {
-        answer_tool_failure(request, text, buf_view(&data));
-    } else {
-        mcp_request_error(request, code, text, buf_view(&data));
-    }
+    write_reason(&data, server, reason, "", may_have_run);
+    refuse(request, code, text, &data);
     buf_fini(&data);
 }
 
 static void answer_failure(mcp_request *request, bay_str server, const mcp_outcome *outcome)
 {
     buf text;
+    buf data;
     buf_init(&text, 4096);
+    buf_init(&data, 4096);
     write_failure(&text, server, outcome);
-    route_refuse(request, server, reason_of(outcome->err), RPC_INTERNAL_ERROR, buf_view(&text),
-                 outcome->was_sent);
+    write_reason(&data, server, reason_of(outcome->err), outcome->place, outcome->was_sent);
+    refuse(request, RPC_INTERNAL_ERROR, buf_view(&text), &data);
+    buf_fini(&data);
     buf_fini(&text);
 }
 

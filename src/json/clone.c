@@ -33,7 +33,7 @@ json_doc *json_clone_at(json_val value, void *memory)
         entry -= moved;
         memcpy(&tape[i], &entry, sizeof(entry));
     }
-    *doc = (json_doc){{text, text_len}, tape, (uint32_t)count};
+    *doc = (json_doc){{text, text_len}, tape, (uint32_t)count, value.doc->is_deep};
     return doc;
 }
 

@@ -23,12 +23,17 @@ typedef enum json_kind {
 
 typedef struct json_limits {
     size_t max_bytes;
-    uint32_t max_depth;  /* arrays and objects inside each other */
+    uint32_t max_depth;  /* arrays and objects inside each other; with JSON_MARK_DEPTH added a text
+                            that is deeper is read all the same, and marked: json_doc.is_deep */
     uint32_t max_values; /* of the whole document; keys count */
 } json_limits;
 
+#define JSON_MARK_DEPTH (1u << 31)
+
 /* 64 MiB, 128 levels, 4 Mi values. */
 extern const json_limits json_default_limits;
+/* The same with JSON_MARK_DEPTH. */
+extern const json_limits json_any_depth;
 
 typedef struct json_tape json_tape; /* known inside json/ only */
 
@@ -36,6 +41,7 @@ typedef struct json_doc {
     bay_str text;
     const json_tape *tape;
     uint32_t count;
+    bool is_deep; /* it has more levels than the limits that were given allow */
 } json_doc;
 
 typedef struct json_val {
@@ -66,6 +72,8 @@ static inline bool json_is(json_val value, json_kind kind)
 
 /* The exact bytes of the value (a string with its quotes); empty for JSON_MISSING. */
 bay_str json_raw(json_val value);
+/* Are there more than `levels` arrays and objects inside each other, the value itself one? */
+bool json_is_deeper(json_val value, uint32_t levels);
 size_t json_offset(json_val value); /* of its first byte in the text */
 size_t json_count(json_val value);  /* elements or members; 0 for anything else */
 

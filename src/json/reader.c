@@ -16,6 +16,7 @@
 #include "json/tape.h"
 
 const json_limits json_default_limits = {64U << 20, 128, 4U << 20};
+const json_limits json_any_depth = {64U << 20, 128 | JSON_MARK_DEPTH, 4U << 20};
 
 enum { SCRATCH_ENTRIES = 128 };
 static const uint32_t no_parent = UINT32_MAX;
@@ -32,6 +33,8 @@ typedef struct indexer {
     uint32_t cap;
     uint32_t max_values;
     uint32_t max_depth;
+    bool marks_depth;
+    bool is_deep;
     bay_err err;
     const char *what;
     const byte *where;
@@ -334,7 +337,10 @@ static const byte *index_value(indexer *self, const byte *at)
         }
         if (*at == '{' || *at == '[') {
             if (depth >= self->max_depth) {
-                return fail(self, BAY_DEPTH, at, "nested too deeply");
+                self->is_deep = true;
+                if (!self->marks_depth) {
+                    return fail(self, BAY_DEPTH, at, "nested too deeply");
+                }
             }
             depth++;
             is_object = *at == '{';
@@ -403,7 +409,7 @@ static bay_err keep(const indexer *self, bay_str text, arena *memory, json_doc *
         return memory->is_full ? BAY_LIMIT : BAY_NOMEM;
     }
     memcpy(tape, self->tape, bytes);
-    *out = (json_doc){text, tape, self->count};
+    *out = (json_doc){text, tape, self->count, self->is_deep};
     return BAY_OK;
 }
 
@@ -429,7 +435,8 @@ bay_err json_parse(json_doc *out, bay_str text, const json_limits *limits, arena
         .tape = scratch,
         .cap = limits->max_values < SCRATCH_ENTRIES ? limits->max_values : SCRATCH_ENTRIES,
         .max_values = limits->max_values,
-        .max_depth = limits->max_depth,
+        .max_depth = limits->max_depth & ~JSON_MARK_DEPTH,
+        .marks_depth = (limits->max_depth & JSON_MARK_DEPTH) != 0,
     };
     bay_err err = index_text(&self);
     if (valid != end && (err == BAY_OK || (err == BAY_SYNTAX && self.where == valid))) {

@@ -10,7 +10,7 @@
 #include "json/json.h"
 #include "json/tape.h"
 
-enum { PICK_MAX = 32 };
+enum { PICK_MAX = 32, JSON_LEVELS_MOST = 512 };
 
 static const json_tape *entry_of(json_val value)
 {
@@ -51,6 +51,30 @@ static bool is_container(json_val value)
 {
     json_kind kind = json_kind_of(value);
     return kind == JSON_ARRAY || kind == JSON_OBJECT;
+}
+
+/* No recursion and no stack: a container inside another ends with it or before it, so the ends of
+ * those that are open are at most `levels` numbers. */
+bool json_is_deeper(json_val value, uint32_t levels)
+{
+    uint32_t ends[JSON_LEVELS_MOST];
+    uint32_t open = 0;
+    uint32_t end = is_container(value) ? entry_of(value)->next : 0;
+    levels = levels < JSON_LEVELS_MOST ? levels : JSON_LEVELS_MOST;
+    for (uint32_t at = (uint32_t)value.at; at < end; at++) {
+        const json_tape *entry = &value.doc->tape[at];
+        json_kind kind = tape_kind(entry);
+        while (open > 0 && ends[open - 1] <= at) {
+            open--;
+        }
+        if (kind == JSON_ARRAY || kind == JSON_OBJECT) {
+            if (open == levels) {
+                return true;
+            }
+            ends[open++] = entry->next;
+        }
+    }
+    return false;
 }
 
 size_t json_count(json_val value)

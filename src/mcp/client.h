@@ -16,6 +16,7 @@
 
 #include "mcp/param_header.h"
 #include "mcp/protocol.h"
+#include "mcp/shape.h"
 #include "rpc/message.h"
 
 typedef struct mcp_client mcp_client;
@@ -111,6 +112,7 @@ typedef struct mcp_outcome {
     bay_err err; /* FAILED: TIMEOUT, CLOSED, EXITED, CONNECT, PROTOCOL, LIMIT, BUSY, VERSION … */
     bool was_sent; /* FAILED: the server may have executed it */
     const char *text;
+    char place[MCP_PLACE_BYTES]; /* FAILED: where in the result, as a JSON pointer; "": see text */
     uint64_t progress_token; /* RESULT: by which the call could be told of progress; a task that it
                                 began goes on using it */
 } mcp_outcome;

@@ -347,8 +347,6 @@ void mcp_client_modern_listen_ended(mcp_client *self, mcp_call *call, const mcp_
 void mcp_client_modern_close_listens(mcp_client *self, bool is_link_gone);
 /* -32022 to a user's call: true when it will be sent again. */
 bool mcp_client_modern_retry_version(mcp_call *call, json_val error);
-/* BAY_PROTOCOL for a resultType nobody knows. */
-bay_err mcp_client_modern_check_result(json_val result) BAY_MUST_CHECK;
 
 /* ---- client_receive.c */
 /* Is it the raw id of a request of ours? */

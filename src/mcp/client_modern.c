@@ -1,5 +1,5 @@
 /* The stateless era: subscriptions/listen kept open for what the owner wants to hear, versions
- * retried, results checked.
+ * retried.
  *
  * A listen is replaced, not changed: the new one is opened, and only when the server acknowledged
  * it the old one is closed, so that nothing falls between them. Source: mcp 2026-07-28
@@ -215,7 +215,7 @@ void mcp_client_modern_close_listens(mcp_client *self, bool is_link_gone)
     listen_drop(self, &self->old_listen, is_link_gone);
 }
 
-/* ---- versions and results -------------------------------------------------------------------- */
+/* ---- versions -------------------------------------------------------------------------------- */
 
 bool mcp_client_modern_retry_version(mcp_call *call, json_val error)
 {
@@ -237,15 +237,4 @@ bool mcp_client_modern_retry_version(mcp_call *call, json_val error)
     self->proposals = 0;
     mcp_client_legacy_initialize(self, legacy);
     return true;
-}
-
-bay_err mcp_client_modern_check_result(json_val result)
-{
-    json_val type = json_get(result, STR("resultType"));
-    if (json_kind_of(type) == JSON_MISSING || json_str_eq(type, STR("complete")) ||
-        json_str_eq(type, STR("input_required")) || json_str_eq(type, STR("task"))) {
-        return BAY_OK;
-    }
-    /* mcp 2026-07-28 basic: an unrecognised resultType makes the result invalid */
-    return BAY_PROTOCOL;
 }

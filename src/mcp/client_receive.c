@@ -3,6 +3,7 @@
  * channel. Everything here is hostile: what fits nothing is dropped and logged, what is unreadable
  * is counted. Source: mcp 2026-07-28 basic/transports; mcp 2025-11-25 basic/transports. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/log.h"
@@ -15,16 +16,41 @@ bool mcp_client_is_id(bay_str raw, uint64_t *out)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
+__attribute__((cold, noinline)) static void finish_misshapen(mcp_call *call,
+                                                             const mcp_shape_fault *fault)
+{
+    char text[CLIENT_TEXT];
+    mcp_outcome outcome = {
+        .kind = MCP_OUTCOME_FAILED, .err = BAY_PROTOCOL, .was_sent = true, .text = text};
+    bay_str method = call->method != NULL ? call->method->text : STR("its method");
+    snprintf(text, sizeof(text), "what the server answered is no result of %.*s: %s%s%s",
+             BAY_STR(method), fault->place, fault->place[0] != '\0' ? " " : "it ", fault->text);
+    memcpy(outcome.place, fault->place, sizeof(outcome.place));
+    mcp_call_finish(call, &outcome);
+}
+
+/* A list is taken item by item: whoever asked for it leaves out those that are too deep. */
+static bool is_list(const mcp_call *call)
+{
+    return call->method != NULL && (call->method->flags & MCP_FLAG_LIST) != 0;
+}
+
 static void finish_result(mcp_call *call, const rpc_message *message)
 {
-    bool is_modern = call->purpose == CALL_USER && mcp_client_is_modern(call->client);
-    if (is_modern && mcp_client_modern_check_result(message->result) != BAY_OK) {
-        mcp_call_fail(call, BAY_PROTOCOL, true,
-                      "the result has a resultType that no revision knows");
-        return;
-    }
-    if (is_modern) {
-        call->client->is_confirmed = true;
+    mcp_shape_fault fault;
+    if (call->purpose == CALL_USER) {
+        if (message->root.doc->is_deep && !is_list(call)) {
+            fault = (mcp_shape_fault){.text = "is nested too deeply"};
+            finish_misshapen(call, &fault);
+            return;
+        }
+        if (!mcp_shape_result(call->method, call->client->revision, message->result, &fault)) {
+            finish_misshapen(call, &fault);
+            return;
+        }
+        if (mcp_client_is_modern(call->client)) {
+            call->client->is_confirmed = true;
+        }
     }
     mcp_outcome outcome = {.kind = MCP_OUTCOME_RESULT,
                            .result = message->result,
@@ -438,6 +464,18 @@ static void receive_garbage(mcp_client *self, uint64_t exchange, bay_err err,
     }
 }
 
+/* Only results may be nested deeply, see finish_result; of an error the id is taken. */
+static void deliver(mcp_client *self, uint64_t exchange, const rpc_message *message, arena *memory)
+{
+    if (message->root.doc->is_deep && message->kind != RPC_RESULT) {
+        rpc_fault fault = {.text = "The message is nested too deeply"};
+        fault.answers = message->kind == RPC_ERROR ? message->id : (bay_str){0};
+        receive_garbage(self, exchange, BAY_PROTOCOL, &fault);
+        return;
+    }
+    dispatch(self, exchange, message, memory);
+}
+
 static void receive_batch(mcp_client *self, uint64_t exchange, json_val batch, arena *memory)
 {
     bool may = self->revision != NULL && self->revision->batches &&
@@ -452,7 +490,7 @@ static void receive_batch(mcp_client *self, uint64_t exchange, json_val batch, a
         rpc_fault fault = {0};
         bay_err err = rpc_message_read(&message, iter.value, memory, &fault);
         if (err == BAY_OK) {
-            dispatch(self, exchange, &message, memory);
+            deliver(self, exchange, &message, memory);
         } else {
             receive_garbage(self, exchange, err, &fault);
         }
@@ -464,7 +502,7 @@ static void receive_text(mcp_client *self, uint64_t exchange, bay_str text, aren
     json_doc doc;
     rpc_message message;
     rpc_fault fault = {0};
-    json_limits limits = json_default_limits;
+    json_limits limits = json_any_depth;
     limits.max_bytes = self->max_message_bytes;
     bay_err err = rpc_message_parse(&message, &doc, text, &limits, memory, &fault);
     if (err == BAY_UNSUPPORTED) {
@@ -475,7 +513,7 @@ static void receive_text(mcp_client *self, uint64_t exchange, bay_str text, aren
         if (exchange == 0) {
             self->garbage = 0;
         }
-        dispatch(self, exchange, &message, memory);
+        deliver(self, exchange, &message, memory);
     }
 }
 

@@ -92,6 +92,9 @@ static void call_failed(bay_request *self, const mcp_outcome *outcome)
         return;
     }
     if (!is_loss(outcome->err)) {
+        if (outcome->err == BAY_PROTOCOL && self->follows_task) {
+            sdk_task_abandon(self); /* its server cannot say how it stands with it */
+        }
         sdk_request_break(self, outcome->err, outcome->text);
         return;
     }

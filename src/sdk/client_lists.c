@@ -149,6 +149,15 @@ static bay_err read_texts(bay_list *self, json_val value, list_entry *out)
     return err;
 }
 
+static mcp_shape_id shape_of_kind(bay_kind kind)
+{
+    return kind == BAY_TOOLS       ? MCP_SHAPE_TOOL
+           : kind == BAY_PROMPTS   ? MCP_SHAPE_PROMPT
+           : kind == BAY_RESOURCES ? MCP_SHAPE_RESOURCE
+           : kind == BAY_TEMPLATES ? MCP_SHAPE_TEMPLATE
+                                   : MCP_SHAPE_NONE;
+}
+
 /* mcp 2026-07-28 server/tools, x-mcp-header: a tool that breaks the rules is left out */
 static bay_err read_entry(bay_list *self, json_val value, bool checks_headers)
 {
@@ -160,6 +169,13 @@ static bay_err read_entry(bay_list *self, json_val value, bool checks_headers)
     }
     if (!json_is(value, JSON_OBJECT) || (entry->name.len == 0 && entry->uri.len == 0)) {
         return reject(self, entry->name, "it has neither a name nor a URI");
+    }
+    mcp_shape_fault fault;
+    if (!mcp_shape_item(shape_of_kind(self->kind), MCP_LATEST, value, &fault)) {
+        char why[MCP_PLACE_BYTES + MCP_SHAPE_TEXT_BYTES];
+        snprintf(why, sizeof(why), "%s%s%s", fault.place, fault.place[0] != '\0' ? " " : "",
+                 fault.text);
+        return reject(self, entry->name.len > 0 ? entry->name : entry->uri, why);
     }
     if (self->kind == BAY_TOOLS) {
         json_val hints = json_get(value, STR("annotations"));
@@ -191,8 +207,9 @@ static bay_err list_new(bay_kind kind, buf *text, bool checks_headers, bay_list 
     *text = (buf){0};
     arena_init(&self->memory, CLIENT_MAX_PARSED);
     bay_err err = self->text.err;
-    err = err == BAY_OK ? json_parse(&self->doc, buf_view(&self->text), NULL, &self->memory, NULL)
-                        : err;
+    err = err == BAY_OK
+              ? json_parse(&self->doc, buf_view(&self->text), &json_any_depth, &self->memory, NULL)
+              : err;
     json_val root = err == BAY_OK ? json_root(&self->doc) : JSON_NONE;
     size_t count = json_count(root);
     if (count > 0) {

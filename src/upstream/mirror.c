@@ -19,7 +19,7 @@ enum {
 };
 
 /* The engines have held these bytes against the configured bounds before. */
-static const json_limits any_size = {(size_t)1 << 30, 1024, 64u << 20};
+static const json_limits any_size = {(size_t)1 << 30, 1024 | JSON_MARK_DEPTH, 64u << 20};
 
 /* Back: what the server said. There: what became of the caller's end of it. */
 typedef enum passage_kind {

@@ -238,7 +238,7 @@ static inline void fake_end(fake *self, upstream_call *call, mcp_outcome *outcom
     json_doc doc;
     arena_init(&memory, (size_t)1 << 30);
     if (json != NULL) {
-        static const json_limits limits = {(size_t)1 << 30, 128, 64u << 20};
+        static const json_limits limits = {(size_t)1 << 30, 128 | JSON_MARK_DEPTH, 64u << 20};
         assert_int_equal(json_parse(&doc, str_of(json), &limits, &memory, NULL), BAY_OK);
         outcome->result = is_error ? JSON_NONE : json_root(&doc);
         outcome->error = is_error ? json_root(&doc) : JSON_NONE;

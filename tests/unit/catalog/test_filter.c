@@ -262,7 +262,7 @@ static void assert_shown(const char *settings, listing_kind kind, const char *it
 
 #define ITEMS                                                                                      \
     "[{\"name\":\"x\"},{ \"description\" : \"D\\u0020\" , \"name\":\"y\",\"n\":1.0 },"             \
-    "{\"name\":\"z\",\"inputSchema\":{\"description\":\"not me\"},\"description\":null}]"
+    "{\"name\":\"z\",\"inputSchema\":{\"description\":\"not me\"},\"description\":\"\"}]"
 
 static void names_and_descriptions_are_replaced_in_place(void **state)
 {

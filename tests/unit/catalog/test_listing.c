@@ -236,7 +236,7 @@ static void only_a_server_says_that_its_tool_may_run_twice(void **state)
 {
     (void)state;
     stage self;
-    static const bool wanted[] = {false, false, false, false, true, true, true};
+    static const bool wanted[] = {false, false, true, true, true};
     begin(&self, LISTING_TOOLS);
     listing_fetch_start(&self.fetch, 1000);
     fake_result(self.server,
@@ -250,6 +250,49 @@ static void only_a_server_says_that_its_tool_may_run_twice(void **state)
     for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
         assert_int_equal(self.fetch.current->items[i].is_repeatable, wanted[i]);
     }
+    finish(&self);
+}
+
+/* One definition that no strict client would read is left out, and nothing else. */
+static void a_misshapen_or_endlessly_nested_item_costs_itself_only(void **state)
+{
+    static const char *const bad[] = {
+        "'description':7",
+        "'inputSchema':[]",
+        "'inputSchema':{'type':'array'}",
+        "'annotations':{'readOnlyHint':'yes'}",
+        "'icons':[null]",
+        "'_meta':null",
+    };
+    enum { DEEP = 3000, SIZE = 4 * DEEP };
+    stage self;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        char text[400];
+        begin(&self, LISTING_TOOLS);
+        listing_fetch_start(&self.fetch, 1000);
+        (void)snprintf(text, sizeof(text),
+                       "{'tools':[{'name':'a'},{'name':'b',%s},{'name':'c','n':1.50}]}", bad[i]);
+        fake_result(self.server, text);
+        assert_non_null(self.fetch.current);
+        assert_int_equal(self.fetch.current->count, 2);
+        assert_text(self.fetch.current->items[1].raw, "{\"name\":\"c\",\"n\":1.50}");
+        finish(&self);
+    }
+    char *text = calloc(1, SIZE);
+    assert_non_null(text);
+    size_t len = (size_t)snprintf(text, SIZE, "{'tools':[{'name':'a'},{'name':'b','x':");
+    memset(text + len, '[', DEEP);
+    memset(text + len + DEEP, ']', DEEP);
+    (void)snprintf(text + len + 2 * (size_t)DEEP, SIZE - len - 2 * (size_t)DEEP,
+                   "},{'name':'c'}]}");
+    begin(&self, LISTING_TOOLS);
+    listing_fetch_start(&self.fetch, 1000);
+    fake_result(self.server, text);
+    free(text);
+    assert_non_null(self.fetch.current);
+    assert_int_equal(self.fetch.current->count, 2);
+    assert_text(self.fetch.current->items[1].key, "c");
     finish(&self);
 }
 
@@ -383,6 +426,8 @@ int main(void)
         cmocka_unit_test(names_have_a_bound),
         cmocka_unit_test(only_a_server_says_that_its_tool_may_run_twice),
         cmocka_unit_test(broken_header_annotations_cost_the_tool),
+        cmocka_unit_test(a_misshapen_or_endlessly_nested_item_costs_itself_only),
+        cmocka_unit_test(broken_header_annotations_cost_the_tool_for_urls_only),
         cmocka_unit_test(all_pages_are_fetched_with_the_cursor_as_it_came),
         cmocka_unit_test(a_missing_method_means_none),
         cmocka_unit_test(without_the_capability_nobody_is_asked),

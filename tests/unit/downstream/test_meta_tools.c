@@ -105,7 +105,7 @@ static void open_search(stage *self)
               "{'name':'write_file','description':'Writes a file.\\nSecond line.'}]");
     set_tools(self, 1,
               "[{ 'name':'forecast' , 'inputSchema':{'x':1.0e2},'annotations':{'title':'Weather'}},"
-              "{'name':'say','description':7}]");
+              "{'name':'say','x':7}]");
     assert_int_equal(self->legacy.count, 0); /* the three stay as they are */
 }
 

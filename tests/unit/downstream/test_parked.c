@@ -305,13 +305,16 @@ static void shapes_depend_on_what_was_asked(void **state)
         bool is_good;
     } rows[] = {
         {"'method':'roots/list'", "{'roots':{}}", false},
-        {"'method':'roots/list'", "{'roots':[7]}", true},
+        {"'method':'roots/list'", "{'roots':[7]}", false},
+        {"'method':'roots/list'", "{'roots':[{'uri':'file:///'}]}", true},
         {"'method':'sampling/createMessage','params':{}", "{'role':'user','content':{}}", false},
         {"'method':'sampling/createMessage','params':{}", "{'content':{},'model':'m'}", false},
         {"'method':'sampling/createMessage','params':{}",
          "{'role':'user','content':'x','model':'m'}", false},
         {"'method':'sampling/createMessage','params':{}",
-         "{'role':'user','content':{},'model':'m'}", true},
+         "{'role':'user','content':{},'model':'m'}", false},
+        {"'method':'sampling/createMessage','params':{}",
+         "{'role':'user','content':{'type':'new'},'model':'m'}", true},
     };
     open_parking(&self, "workers: 1");
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

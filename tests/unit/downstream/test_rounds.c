@@ -163,15 +163,18 @@ static void several_inputs_and_several_rounds(void **state)
     say(&self.legacy, "{'jsonrpc':'2.0','id':'bay-3','result':{'roots' : []}}");
     say(&self.legacy, "{'jsonrpc':'2.0','id':'bay-1','result':{'action':'decline','x':1.0}}");
     assert_int_equal(self.a->held_count, 0);
-    say(&self.legacy, "{'jsonrpc':'2.0','id':'bay-2','result':{'role':'user','content':{}}}");
-    assert_params(&self, "{'name':'a.echo','arguments':{'n':1.0},'inputResponses':{'a\\u0041':{"
-                         "'action':'decline','x':1.0},'b':{'role':'user','content':{}},'c':{"
-                         "'roots' : []}},'requestState':'s\\u0031'}");
+    say(&self.legacy, "{'jsonrpc':'2.0','id':'bay-2','result':{'role':'user','model':'m','content':"
+                      "{'type':'x'}}}");
+    assert_params(
+        &self,
+        "{'name':'a.echo','arguments':{'n':1.0},'inputResponses':{'a\\u0041':{"
+        "'action':'decline','x':1.0},'b':{'role':'user','model':'m','content':{'type':'x'}},'c':{"
+        "'roots' : []}},'requestState':'s\\u0031'}");
     fake_result(self.a, INPUT("'d':{'method':'roots/list'}", "")); /* without a state this time */
     assert_heard(&self.legacy, "{'jsonrpc':'2.0','id':'bay-4','method':'roots/list'}");
-    say(&self.legacy, "{'jsonrpc':'2.0','id':'bay-4','result':{'roots':[1.0]}}");
+    say(&self.legacy, "{'jsonrpc':'2.0','id':'bay-4','result':{'roots':[{'uri':'a:','n':1.0}]}}");
     assert_params(&self, "{'name':'a.echo','arguments':{'n':1.0},'inputResponses':{'d':{"
-                         "'roots':[1.0]}}}");
+                         "'roots':[{'uri':'a:','n':1.0}]}}}");
     assert_int_equal(self.a->sends, 3);
     fake_result(self.a, "{'resultType':'complete','content':[]}");
     assert_heard(&self.legacy, "{'jsonrpc':'2.0','id':1,'result':{'content':[]}}");
@@ -283,6 +286,21 @@ static void a_client_that_refuses_ends_the_call(void **state)
                            "now\"}],\"isError\":true,\"_meta\":{\"patchbay/reason\":"
                            "\"client_refused\""));
     forget(&self.legacy);
+    assert_int_equal(self.a->held_count, 0);
+    close_stage(&self);
+}
+
+static void an_answer_that_is_none_ends_the_call(void **state)
+{
+    (void)state;
+    stage self;
+    open_rounds(&self, "workers: 1", EVERYTHING);
+    say(&self.legacy, CALL);
+    fake_result(self.a, INPUT("'a':" FORM("m"), ""));
+    forget(&self.legacy);
+    say(&self.legacy, "{'jsonrpc':'2.0','id':'bay-1','result':{'action':7}}");
+    assert_heard_part(&self.legacy, "answer is no result of elicitation/create: "
+                                    "/action must be a string");
     assert_int_equal(self.a->held_count, 0);
     close_stage(&self);
 }
@@ -538,6 +556,7 @@ int main(void)
         cmocka_unit_test(prompts_and_resources_go_round_too),
         cmocka_unit_test(a_state_alone_is_brought_back),
         cmocka_unit_test(a_client_that_refuses_ends_the_call),
+        cmocka_unit_test(an_answer_that_is_none_ends_the_call),
         cmocka_unit_test(a_client_that_falls_silent_ends_the_call),
         cmocka_unit_test(a_cancel_or_a_departure_while_it_is_asked),
         cmocka_unit_test(only_so_many_rounds_are_gone),

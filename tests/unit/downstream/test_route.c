@@ -122,6 +122,24 @@ static void failures_have_a_text_and_a_reason(void **state)
     close_stage(&self);
 }
 
+static void an_invalid_answer_has_its_place(void **state)
+{
+    (void)state;
+    stage self;
+    mcp_outcome outcome = {.kind = MCP_OUTCOME_FAILED,
+                           .err = BAY_PROTOCOL,
+                           .was_sent = true,
+                           .text = "what the server answered is no result of prompts/get",
+                           .place = "/messages/0/\"k"};
+    open_stage(&self);
+    say(&self.legacy, LEGACY("1", "prompts/get", "'name':'a.p'"));
+    fake_end(self.a, fake_take(self.a), &outcome, NULL, false);
+    assert_heard_part(&self.legacy,
+                      "'data':{'patchbay/reason':'invalid_answer','patchbay/server':'a',"
+                      "'patchbay/place':'/messages/0/\\'k','patchbay/mayHaveRun':true}");
+    close_stage(&self);
+}
+
 static void the_longest_failure_is_still_json(void **state)
 {
     (void)state;
@@ -519,6 +537,7 @@ int main(void)
         cmocka_unit_test(a_forged_cursor_is_refused),
         cmocka_unit_test(input_for_a_stateless_client_goes_through),
         cmocka_unit_test(failures_have_a_text_and_a_reason),
+        cmocka_unit_test(an_invalid_answer_has_its_place),
         cmocka_unit_test(the_longest_failure_is_still_json),
         cmocka_unit_test(calls_reach_their_server_under_its_own_name),
         cmocka_unit_test(prompts_resources_and_templates_find_their_owner),

@@ -28,7 +28,7 @@ static inline void parse_within(parsed *self, bay_str text, const json_limits *l
 {
     arena_init(&self->memory, 1U << 30);
     self->diag = (bay_diag){0};
-    self->doc = (json_doc){{NULL, 0}, NULL, 0};
+    self->doc = (json_doc){.count = 0};
     self->copy = malloc(text.len > 0 ? text.len : 1);
     assert_non_null(self->copy);
     if (text.len > 0) {

@@ -53,14 +53,74 @@ static void test_garbage_on_a_line(void **state)
             fx_line(&fx, id + 7, garbage[i]); /* of a request that nobody made */
             fx_saw(&fx, "");
         }
-        fx_line(&fx, id, FX_RESULT("{}"));
-        fx_saw(&fx, "call result {}\n");
+        fx_line(&fx, id, FX_RESULT("{'content':[]}"));
+        fx_saw(&fx, "call result {'content':[]}\n");
         fx_quiet(&fx);
         fx_fini(&fx);
     }
 }
 
 /* The id of an open request and no response: it ends now, with the reason, and not in a minute. */
+/* A result that is none ends its call at once, with the place; a list may be as deep as it likes,
+ * for its items are looked at one by one. */
+static void test_results_that_are_none(void **state)
+{
+    static const struct {
+        const char *method, *result, *saw;
+    } rows[] = {
+        {"tools/call", "{'content':'text'}",
+         "call failed PROTOCOL sent what the server answered is no result of tools/call: /content "
+         "must be an array\n"},
+        {"tools/call", "{'content':[null]}",
+         "call failed PROTOCOL sent what the server answered is no result of tools/call: "
+         "/content/0 must be an object\n"},
+        {"tools/call", "{'content':[],'isError':'no'}",
+         "call failed PROTOCOL sent what the server answered is no result of tools/call: /isError "
+         "must be true or false\n"},
+        {"prompts/get", "{'messages':{}}",
+         "call failed PROTOCOL sent what the server answered is no result of prompts/get: "
+         "/messages must be an array\n"},
+    };
+    static const mcp_link_kind kinds[] = {MCP_LINK_HTTP, MCP_LINK_DUPLEX};
+    enum { DEEP = 3000 };
+    static char text[2 * DEEP + 200];
+    (void)state;
+    for (size_t i = 0; i < 4 * (sizeof(rows) / sizeof(rows[0])); i++) {
+        fx_init(&fx, kinds[i % 2]);
+        if (i / 2 % 2 == 0) {
+            fx_open_modern(&fx);
+        } else {
+            fx_open_legacy(&fx, kinds[i % 2] == MCP_LINK_HTTP ? "s" : "");
+        }
+        fx_name call = {.text = "call"};
+        fx_call(&fx, &call, rows[i / 4].method, "{'name':'a'}");
+        (void)snprintf(text, sizeof(text), FX_RESULT("%s"), rows[i / 4].result);
+        fx_record *sent = fx_next(&fx);
+        fx_message(&fx, kinds[i % 2] == MCP_LINK_HTTP ? sent->exchange : 0, sent->exchange, text);
+        fx_saw(&fx, rows[i / 4].saw);
+        assert_int_equal(call.done_count, 1);
+        fx_fini(&fx);
+    }
+    for (int list = 0; list < 2; list++) {
+        fx_init(&fx, MCP_LINK_DUPLEX);
+        fx_open_legacy(&fx, "");
+        fx_name call = {.text = "call"};
+        fx_call(&fx, &call, list == 1 ? "tools/list" : "tools/call", "{'name':'a'}");
+        size_t len = (size_t)snprintf(
+            text, sizeof(text), "{'jsonrpc':'2.0','id':#,'result':{'tools':[],'content':[],'x':");
+        memset(text + len, '[', DEEP);
+        memset(text + len + DEEP, ']', DEEP);
+        (void)snprintf(text + len + 2 * (size_t)DEEP, 10, "}}");
+        fx_line(&fx, fx_next(&fx)->exchange, text);
+        assert_int_equal(call.kind, list == 1 ? MCP_OUTCOME_RESULT : MCP_OUTCOME_FAILED);
+        if (list == 0) {
+            fx_saw(&fx, "call failed PROTOCOL sent what the server answered is no result of "
+                        "tools/call: it is nested too deeply\n");
+        }
+        fx_fini(&fx);
+    }
+}
+
 static void test_broken_answers(void **state)
 {
     (void)state;
@@ -94,7 +154,7 @@ static void test_broken_answers(void **state)
             bool is_version = strstr(rows[i].why, "two") != NULL;
             assert_non_null(strstr(fx.log, is_version ? "jsonrpc must be" : rows[i].why));
             assert_int_equal(other.done_count, 0);
-            fx_message(&fx, kind == MCP_LINK_HTTP ? next : 0, next, FX_RESULT("{}"));
+            fx_message(&fx, kind == MCP_LINK_HTTP ? next : 0, next, FX_RESULT("{'content':[]}"));
             assert_int_equal(other.kind, MCP_OUTCOME_RESULT);
             fx_fini(&fx);
         }
@@ -136,7 +196,7 @@ static void test_broken_answer_elsewhere(void **state)
     uint64_t first = fx_next(&fx)->exchange, second = fx_next(&fx)->exchange;
     fx_message(&fx, first, second, "{'jsonrpc':'2.0','id':#,'result':5}");
     assert_int_equal(two.done_count, 0);
-    fx_reply(&fx, second, 200, FX_RESULT("{}"));
+    fx_reply(&fx, second, 200, FX_RESULT("{'content':[]}"));
     assert_int_equal(two.kind, MCP_OUTCOME_RESULT);
     fx_fini(&fx);
 }
@@ -191,7 +251,7 @@ static void test_garbage_on_an_exchange(void **state)
         assert_int_equal(call.err, garbage[i][0] == '\0' ? BAY_CLOSED : BAY_PROTOCOL);
         assert_true(call.was_sent);
         assert_int_equal(other.done_count, 0);
-        fx_reply(&fx, fx_next(&fx)->exchange, 200, FX_RESULT("{}"));
+        fx_reply(&fx, fx_next(&fx)->exchange, 200, FX_RESULT("{'content':[]}"));
         assert_int_equal(other.kind, MCP_OUTCOME_RESULT);
     }
     fx_fini(&fx);
@@ -208,8 +268,8 @@ static void test_garbage_before_the_answer(void **state)
     for (int i = 0; i < 50; i++) {
         fx_message(&fx, id, id, "babble");
     }
-    fx_reply(&fx, id, 200, FX_RESULT("{}"));
-    fx_saw(&fx, "call result {}\n");
+    fx_reply(&fx, id, 200, FX_RESULT("{'content':[]}"));
+    fx_saw(&fx, "call result {'content':[]}\n");
     fx_call(&fx, &call, "tools/list", NULL);
     id = fx_next(&fx)->exchange;
     for (int i = 0; i < 101; i++) {
@@ -267,8 +327,8 @@ static void test_answers_an_unknown_id(void **state)
             } else {
                 fx_line(&fx, id, text);
                 fx_saw(&fx, "");
-                fx_line(&fx, id, FX_RESULT("{}"));
-                fx_saw(&fx, "call result {}\n");
+                fx_line(&fx, id, FX_RESULT("{'content':[]}"));
+                fx_saw(&fx, "call result {'content':[]}\n");
             }
             fx_fini(&fx);
         }
@@ -289,7 +349,7 @@ static void test_answers_crosswise(void **state)
     fx_ended(&fx, first, BAY_OK);
     assert_int_equal(one.err, BAY_PROTOCOL);
     assert_int_equal(two.done_count, 0);
-    fx_reply(&fx, second, 200, FX_RESULT("{}"));
+    fx_reply(&fx, second, 200, FX_RESULT("{'content':[]}"));
     assert_int_equal(two.kind, MCP_OUTCOME_RESULT);
     fx_fini(&fx);
 }
@@ -427,7 +487,7 @@ static void test_strangers(void **state)
     uint64_t exchanges[] = {0, 1, 2, 77, UINT64_MAX};
     for (size_t i = 0; i < 5; i++) {
         fx_head(&fx, exchanges[i], 404);
-        fx_message(&fx, exchanges[i], 1, FX_RESULT("{}"));
+        fx_message(&fx, exchanges[i], 1, FX_RESULT("{'content':[]}"));
         mcp_client_event_hint(fx.client, exchanges[i], STR("a"), 5);
         fx_ended(&fx, exchanges[i], BAY_CLOSED);
     }
@@ -443,7 +503,7 @@ static void test_calls_at_every_moment(void **state)
     /* The owner does what he should not: the engine stays whole. */
     fx_init(&fx, MCP_LINK_HTTP);
     fx_new(&fx);
-    fx_message(&fx, 1, 1, FX_RESULT("{}"));
+    fx_message(&fx, 1, 1, FX_RESULT("{'content':[]}"));
     fx_ended(&fx, 1, BAY_OK);
     mcp_client_drained(fx.client);
     mcp_client_relinked(fx.client, MCP_LINK_HTTP, fx.now);
@@ -474,13 +534,13 @@ static void test_posts_of_sse_that_fail(void **state)
     fx_call(&fx, &three, "tools/list", NULL);
     id = fx_next(&fx)->exchange;
     fx_reply(&fx, id, 404, NULL);
-    fx_line(&fx, id, FX_RESULT("{}"));
+    fx_line(&fx, id, FX_RESULT("{'content':[]}"));
     mcp_client_ended(fx.client, fx_next(&fx)->exchange, BAY_CONNECT, false, "refused", fx.now);
     id = fx_next(&fx)->exchange;
     fx_reply(&fx, id, 202, NULL);
-    fx_line(&fx, id, FX_RESULT("{}"));
+    fx_line(&fx, id, FX_RESULT("{'content':[]}"));
     fx_saw(&fx, "one failed PROTOCOL unsent the server answered HTTP status 404\n"
-                "two failed CONNECT unsent refused\nthree result {}\n");
+                "two failed CONNECT unsent refused\nthree result {'content':[]}\n");
     fx_quiet(&fx);
     fx_fini(&fx);
 }
@@ -489,6 +549,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_garbage_on_a_line),
+        cmocka_unit_test(test_results_that_are_none),
         cmocka_unit_test(test_broken_answers),
         cmocka_unit_test(test_late_after_garbage),
         cmocka_unit_test(test_broken_answer_elsewhere),

@@ -351,7 +351,7 @@ static void test_timeout(void **state)
                 assert_int_equal(sent->exchange, 0);
             }
             /* The late answer changes nothing. */
-            fx_message(&fx, kind == MCP_LINK_HTTP ? id : 0, id, FX_RESULT("{}"));
+            fx_message(&fx, kind == MCP_LINK_HTTP ? id : 0, id, FX_RESULT("{'content':[]}"));
             fx_saw(&fx, "");
             fx_pass(&fx, 10000);
             fx_saw(&fx, "");
@@ -458,8 +458,9 @@ static void test_answers(void **state)
         uint64_t first = fx_next(&fx)->exchange, second = fx_next(&fx)->exchange;
         uint64_t at = kind == MCP_LINK_HTTP ? 1 : 0;
         fx_message(&fx, at * second, second, FX_ERROR("-32602"));
-        fx_message(&fx, at * first, first, " " FX_RESULT("{ 'n' : 1.50 }") " ");
-        fx_saw(&fx, "two error -32602 {'code':-32602,'message':'no'}\none result { 'n' : 1.50 }\n");
+        fx_message(&fx, at * first, first, " " FX_RESULT("{ 'n' : 1.50 ,'content':[]}") " ");
+        fx_saw(&fx, "two error -32602 {'code':-32602,'message':'no'}\none result { 'n' : 1.50 "
+                    ",'content':[]}\n");
         assert_int_equal(mcp_client_open_calls(fx.client), 0);
         fx_ended(&fx, first, BAY_OK);
         fx_ended(&fx, second, BAY_OK);
@@ -478,7 +479,7 @@ static void test_answered_exchange_that_stays_open(void **state)
     fx_name call = {.text = "call"};
     fx_call(&fx, &call, "tools/list", NULL);
     uint64_t id = fx_next(&fx)->exchange;
-    fx_message(&fx, id, id, FX_RESULT("{}"));
+    fx_message(&fx, id, id, FX_RESULT("{'content':[]}"));
     fx_quiet(&fx);
     uint64_t due = fx_pass(&fx, 1999);
     assert_int_equal(due, fx.now + 1);
@@ -513,7 +514,7 @@ static void test_cancel(void **state)
                          (unsigned long long)id);
                 fx_expect(&fx, text);
             }
-            fx_message(&fx, kind == MCP_LINK_HTTP ? id : 0, id, FX_RESULT("{}"));
+            fx_message(&fx, kind == MCP_LINK_HTTP ? id : 0, id, FX_RESULT("{'content':[]}"));
             fx_ended(&fx, id, BAY_OK);
             assert_int_equal(mcp_client_open_calls(fx.client), 0);
             fx_saw(&fx, "");
@@ -610,7 +611,7 @@ static void test_pause(void **state)
     mcp_call_pause(second, true);
     mcp_call_pause(second, false);
     fx_quiet(&fx);
-    fx_line(&fx, id, FX_RESULT("{}")); /* its end is the end of its pause */
+    fx_line(&fx, id, FX_RESULT("{'content':[]}")); /* its end is the end of its pause */
     assert_false(fx_next_kind(&fx, 'P')->is_paused);
     fx_quiet(&fx);
     fx_fini(&fx);
@@ -650,10 +651,10 @@ static void test_done_starts_a_call(void **state)
     nested = (fx_name){.text = "nested"};
     fx_call(&fx, &call, "tools/list", NULL);
     fx.on_done = start_another;
-    fx_reply(&fx, fx_next(&fx)->exchange, 200, FX_RESULT("{'a':1}"));
-    fx_saw(&fx, "call result {'a':1}\nstill {'a':1}\n");
-    fx_reply(&fx, fx_expect(&fx, "'name':'nested'")->exchange, 200, FX_RESULT("{}"));
-    fx_saw(&fx, "nested result {}\n");
+    fx_reply(&fx, fx_next(&fx)->exchange, 200, FX_RESULT("{'content':[],'a':1}"));
+    fx_saw(&fx, "call result {'content':[],'a':1}\nstill {'content':[],'a':1}\n");
+    fx_reply(&fx, fx_expect(&fx, "'name':'nested'")->exchange, 200, FX_RESULT("{'content':[]}"));
+    fx_saw(&fx, "nested result {'content':[]}\n");
     fx_fini(&fx);
 }
 
@@ -678,7 +679,7 @@ static void test_done_frees_the_client(void **state)
         uint64_t id = fx_next(&fx)->exchange;
         fx.on_done = free_the_client;
         if (way < 2) {
-            fx_message(&fx, way == 1 ? 0 : id, id, FX_RESULT("{}"));
+            fx_message(&fx, way == 1 ? 0 : id, id, FX_RESULT("{'content':[]}"));
         } else if (way == 2) {
             mcp_client_broken(fx.client, BAY_CLOSED, "gone", fx.now);
         } else {

@@ -106,9 +106,10 @@ static void test_lost_session_is_begun_again(void **state)
             fx_record *sent = fx_expect(&fx, names[k]);
             assert_string_equal(sent->fields,
                                 "MCP-Protocol-Version: 2025-11-25\nMcp-Session-Id: s-2\n");
-            fx_reply(&fx, sent->exchange, 200, FX_RESULT("{}"));
+            fx_reply(&fx, sent->exchange, 200, FX_RESULT("{'content':[]}"));
         }
-        fx_saw(&fx, "ready 2025-11-25\none result {}\ntwo result {}\nthree result {}\n");
+        fx_saw(&fx, "ready 2025-11-25\none result {'content':[]}\ntwo result {'content':[]}\nthree "
+                    "result {'content':[]}\n");
         fx_quiet(&fx);
         fx_fini(&fx);
     }
@@ -163,8 +164,8 @@ static void test_lost_session_server_now_modern(void **state)
     fx_reply(&fx, fx_expect(&fx, "initialize")->exchange, 400, FX_ERROR("-32602"));
     fx_reply(&fx, fx_expect(&fx, "server/discover")->exchange, 200,
              FX_DISCOVER("['2026-07-28']", "{}"));
-    fx_reply(&fx, fx_expect(&fx, "tools/list")->exchange, 200, FX_RESULT("{}"));
-    fx_saw(&fx, "ready 2026-07-28\ncall result {}\n");
+    fx_reply(&fx, fx_expect(&fx, "tools/list")->exchange, 200, FX_RESULT("{'content':[]}"));
+    fx_saw(&fx, "ready 2026-07-28\ncall result {'content':[]}\n");
     fx_fini(&fx);
 }
 
@@ -239,12 +240,13 @@ static void test_resumption(void **state)
         fx_message(&fx, get->exchange, id,
                    "{'jsonrpc':'2.0','method':'notifications/"
                    "progress','params':{'progressToken':#,'progress':1}}");
-        fx_message(&fx, get->exchange, id, FX_RESULT("{'a':1}"));
+        fx_message(&fx, get->exchange, id, FX_RESULT("{'content':[],'a':1}"));
         fx_ended(&fx, get->exchange, BAY_OK);
         char text[256];
-        fx_saw_part(&fx, fx_text("call notified notifications/progress "
-                                 "{'progressToken':#,'progress':1}\ncall result {'a':1}\n",
-                                 id, text, sizeof(text)));
+        fx_saw_part(&fx,
+                    fx_text("call notified notifications/progress "
+                            "{'progressToken':#,'progress':1}\ncall result {'content':[],'a':1}\n",
+                            id, text, sizeof(text)));
         fx_quiet(&fx);
         fx_fini(&fx);
     }
@@ -406,7 +408,7 @@ static void test_stream_that_never_was(void **state)
     fx_reply(&fx, fx_expect(&fx, "tools/list")->exchange, 404, NULL);
     fx_answer_initialize(&fx, "s-2");
     fx_reply(&fx, fx_next_kind(&fx, 'G')->exchange, 404, NULL);
-    fx_reply(&fx, fx_expect(&fx, "tools/list")->exchange, 200, FX_RESULT("{}"));
+    fx_reply(&fx, fx_expect(&fx, "tools/list")->exchange, 200, FX_RESULT("{'content':[]}"));
     assert_int_equal(call.kind, MCP_OUTCOME_RESULT);
     fx_quiet(&fx);
     fx_fini(&fx);
@@ -606,8 +608,9 @@ static void test_batches(void **state)
     uint64_t id = fx_next(&fx)->exchange;
     fx_line(&fx, id,
             "[{'jsonrpc':'2.0','method':'notifications/tools/"
-            "list_changed'},1,{'jsonrpc':'2.0','id':7,'method':'ping'}," FX_RESULT("{}") "]");
-    fx_saw(&fx, "ready 2025-03-26\nchanged 1\ncall result {}\n");
+            "list_changed'},1,{'jsonrpc':'2.0','id':7,'method':'ping'}," FX_RESULT(
+                "{'content':[]}") "]");
+    fx_saw(&fx, "ready 2025-03-26\nchanged 1\ncall result {'content':[]}\n");
     fx_expect(&fx, "'id':7,'result':{}");
     fx_fini(&fx);
     /* No other revision has them. */
@@ -657,8 +660,8 @@ static void test_subscribe_after_a_renamed_call(void **state)
     for (int spare = 0; spare < 4; spare++) { /* more than there are from the handshake */
         assert_int_equal(fx_try(&fx, &name, &spec, NULL), BAY_OK);
         fx_record *sent = fx_expect(&fx, "'name':'tool'");
-        fx_line(&fx, sent->exchange, "{'jsonrpc':'2.0','id':#,'result':{}}");
-        fx_saw(&fx, "x result {}\n");
+        fx_line(&fx, sent->exchange, FX_RESULT("{'content':[]}"));
+        fx_saw(&fx, "x result {'content':[]}\n");
     }
     assert_int_equal(mcp_client_subscribe(fx.client, STR("file:///a"), true, fx.now), BAY_OK);
     fx_expect(&fx, "'method':'resources/subscribe','params':{'uri':'file:///a'}");

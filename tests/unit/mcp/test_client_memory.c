@@ -86,7 +86,7 @@ static void legacy_server(const fx_record *sent)
 {
     if (sent->kind == 'G') {
         if (strstr(sent->fields, "Last-Event-ID") != NULL) {
-            fx_message(&fx, sent->exchange, cut, FX_RESULT("{}"));
+            fx_message(&fx, sent->exchange, cut, FX_RESULT("{'content':[]}"));
         }
         fx_ended(&fx, sent->exchange, BAY_OK);
     } else if (says(sent, "server/discover")) {
@@ -105,7 +105,7 @@ static void legacy_server(const fx_record *sent)
         cut = sent->exchange;
         fx_ended(&fx, sent->exchange, BAY_CLOSED);
     } else if (sent->exchange != 0) {
-        fx_reply(&fx, sent->exchange, 200, FX_RESULT("{}"));
+        fx_reply(&fx, sent->exchange, 200, FX_RESULT("{'content':[]}"));
     }
 }
 
@@ -200,7 +200,7 @@ static void modern_lines(const fx_record *sent)
     if (says(sent, "server/discover")) {
         fx_line(&fx, sent->exchange, FX_DISCOVER("['2026-07-28']", FX_CAPABILITIES));
     } else if (sent->exchange != 0 && !says(sent, "listen")) {
-        fx_line(&fx, sent->exchange, FX_RESULT("{}"));
+        fx_line(&fx, sent->exchange, FX_RESULT("{'content':[]}"));
     }
 }
 

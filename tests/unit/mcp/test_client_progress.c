@@ -23,8 +23,9 @@ static void an_heir_hears_what_its_ancestor_would(void **state)
     spec.wants_progress = true;
     assert_int_equal(fx_try(&fx, &first, &spec, NULL), BAY_OK);
     uint64_t token = fx_next(&fx)->exchange;
-    fx_line(&fx, token, "{'jsonrpc':'2.0','id':#,'result':{'task':{}}}");
-    fx_saw(&fx, "first result {'task':{}}\n");
+    fx_line(&fx, token,
+            "{'jsonrpc':'2.0','id':#,'result':{'task':{'taskId':'t','status':'working'}}}");
+    fx_saw(&fx, "first result {'task':{'taskId':'t','status':'working'}}\n");
     assert_int_equal(first.progress_token, token);
     tell(token); /* nobody waits */
     fx_saw(&fx, "");
@@ -39,8 +40,8 @@ static void an_heir_hears_what_its_ancestor_would(void **state)
     tell(id); /* it gave no token of its own */
     tell(0);
     fx_saw(&fx, "");
-    fx_line(&fx, id, "{'jsonrpc':'2.0','id':#,'result':{}}");
-    fx_saw(&fx, "heir result {}\n");
+    fx_line(&fx, id, FX_RESULT("{'content':[]}"));
+    fx_saw(&fx, "heir result {'content':[]}\n");
     tell(token);
     fx_saw(&fx, "");
     /* one that was cancelled hears nothing more */

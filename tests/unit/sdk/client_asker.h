@@ -82,7 +82,10 @@ static inline void asker_modern(asker *self, const peer_message *message)
         self->answers++;
     }
     if (self->rounds-- <= 0) {
-        peer_result(&self->server, message, "", PEER_TEXT_RESULT("done"));
+        const char *done = peer_is(message, "resources/read") ? "{\"contents\":[]}"
+                           : peer_is(message, "prompts/get")  ? "{\"messages\":[]}"
+                                                              : PEER_TEXT_RESULT("done");
+        peer_result(&self->server, message, "", done);
         return;
     }
     snprintf(text, sizeof(text), "{\"resultType\":\"input_required\"%s%s%s%s%s}",

@@ -136,7 +136,7 @@ static void pages(peer *self, const peer_message *message)
                   "{\"name\":\"a\",\"annotations\":{\"title\":\"A\"}}],\"nextCursor\":"
                   "\"two\\\"\"}");
     } else if (peer_is(message, "prompts/list")) {
-        peer_result(self, message, "", "{\"prompts\":[{\"name\":\"p\",\"title\":7}]}");
+        peer_result(self, message, "", "{\"prompts\":[{\"name\":\"p\"}]}");
     } else if (peer_is(message, "resources/list")) {
         peer_result(self, message, "", "{\"resources\":[{\"uri\":\"x:a\",\"name\":\"r\"}]}");
     } else if (peer_is(message, "resources/templates/list")) {
@@ -517,7 +517,9 @@ static void listening(peer *self, const peer_message *message)
         return;
     }
     if (!peer_is(message, "subscriptions/listen")) {
-        peer_result(self, message, "", PEER_TEXT_RESULT("good"));
+        peer_result(self, message, "",
+                    peer_is(message, "resources/read") ? "{\"contents\":[]}"
+                                                       : PEER_TEXT_RESULT("good"));
         return;
     }
     if (peer_number(self) == 1) {

@@ -52,29 +52,30 @@ static void malformed_questions(void **state)
         bay_err err;
         const char *says;
     } cases[] = {
-        {"{\"resultType\":\"input_required\"}", BAY_PROTOCOL, "requires input"},
-        {"{\"resultType\":\"input_required\",\"requestState\":1}", BAY_PROTOCOL, "requires input"},
+        {"{\"resultType\":\"input_required\"}", BAY_PROTOCOL, "neither inputRequests nor"},
+        {"{\"resultType\":\"input_required\",\"requestState\":1}", BAY_PROTOCOL,
+         "/requestState must be a string"},
         {"{\"resultType\":\"input_required\",\"inputRequests\":[]}", BAY_PROTOCOL,
-         "requires input"},
+         "/inputRequests must be an object"},
         {"{\"resultType\":\"input_required\",\"requestState\":\"a\",\"inputRequests\":7}",
-         BAY_PROTOCOL, "requires input"},
+         BAY_PROTOCOL, "/inputRequests must be an object"},
         {"{\"resultType\":\"input_required\",\"requestState\":\"a\",\"requestState\":\"b\"}",
          BAY_PROTOCOL, "requires input"},
         {"{\"resultType\":\"input_required\",\"inputRequests\":{\"a\":" CONFIRM
          ",\"\\u0061\":" CONFIRM "}}",
          BAY_PROTOCOL, "no map"},
         {"{\"resultType\":\"input_required\",\"inputRequests\":{\"a\":" CONFIRM ",\"b\":1}}",
-         BAY_PROTOCOL, "no request"},
+         BAY_PROTOCOL, "/inputRequests/b must be an object"},
         {"{\"resultType\":\"input_required\",\"inputRequests\":{\"a\":{\"params\":{}}}}",
-         BAY_PROTOCOL, "no request"},
+         BAY_PROTOCOL, "/inputRequests/a/method is missing"},
         {"{\"resultType\":\"input_required\",\"inputRequests\":{\"a\":{\"method\":\"roots/list\","
          "\"params\":[]}}}",
-         BAY_PROTOCOL, "no request"},
+         BAY_PROTOCOL, "/inputRequests/a/params must be an object"},
         {"{\"resultType\":\"input_required\",\"inputRequests\":{\"a\":" CONFIRM
          ",\"b\":{\"method\":\"tools/call\"}}}",
          BAY_PROTOCOL, "did not offer"},
         {"{\"resultType\":\"something_new\",\"content\":[]}", BAY_PROTOCOL, "resultType"},
-        {"{\"resultType\":\"task\"}", BAY_PROTOCOL, "taskId"},
+        {"{\"resultType\":\"task\"}", BAY_PROTOCOL, "/taskId is missing"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         peer server;

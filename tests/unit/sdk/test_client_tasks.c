@@ -105,7 +105,7 @@ static void how_a_task_ends(void **state)
         {{LOOK("completed", RESULT)}, BAY_OK, "", 0},
         {{LOOK("working", ""), LOOK("working", ""), LOOK("completed", RESULT)}, BAY_OK, "", 0},
         {{LOOK("completed", "")}, BAY_PROTOCOL, "without a result", 0},
-        {{LOOK("completed", ",\"result\":[]")}, BAY_PROTOCOL, "without a result", 0},
+        {{LOOK("completed", ",\"result\":[]")}, BAY_PROTOCOL, "/result must be an object", 1},
         {{LOOK("failed", ",\"error\":{\"code\":-32005,\"message\":\"it \\\"broke\\\"\"}")},
          BAY_REMOTE,
          "error -32005: it \"broke\"",
@@ -119,7 +119,10 @@ static void how_a_task_ends(void **state)
          1},
         {{"no such task"}, BAY_REMOTE, "no such task", 0},
         {{created}, BAY_PROTOCOL, "cannot be", 1},
-        {{"{\"resultType\":\"input_required\",\"inputRequests\":{}}"}, BAY_PROTOCOL, "task", 1},
+        {{"{\"resultType\":\"input_required\",\"inputRequests\":{}}"},
+         BAY_PROTOCOL,
+         "/resultType is none",
+         1},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         tasker self = {0};
