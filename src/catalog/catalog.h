@@ -34,8 +34,9 @@ enum {
 /* A server as the catalog sees it; `listings` are the fetched ones, or NULL before that. */
 typedef struct catalog_source {
     upstream *upstream;
-    listing *listings[LISTING_KINDS];       /* borrowed: whoever fetches holds them */
-    unsigned abilities;                     /* the face's own: what the server can */
+    listing *listings[LISTING_KINDS]; /* borrowed: whoever fetches holds them */
+    unsigned abilities;               /* the face's own: what the server can */
+    unsigned read;                    /* one bit a kind: reading it has ended once, well or not */
     uint64_t fresh_until_ms[LISTING_KINDS]; /* 0: nobody says; UINT64_MAX: without end */
 } catalog_source;
 

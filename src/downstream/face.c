@@ -66,7 +66,22 @@ static void refuse_name(mcp_request *request, const char *what)
     buf_fini(&text);
 }
 
-/* Tools and prompts: by the catalog; before a server's list is known, by its prefix. */
+/* Its server's list could not be read: whether there is such a thing nobody can say. */
+static void refuse_unread(mcp_request *request, const catalog_source *source, const char *what)
+{
+    buf text;
+    bay_str server = upstream_name(source->upstream);
+    const char *why = upstream_error(source->upstream);
+    buf_init(&text, 4096);
+    buf_printf(&text, "The server \"%.*s\" has no %s list that could be read", BAY_STR(server),
+               what);
+    buf_printf(&text, "%s%.1000s. The call was not carried out; it can be tried again.",
+               why[0] != '\0' ? ": " : "", why);
+    route_refuse(request, server, "server_unavailable", RPC_INTERNAL_ERROR, buf_view(&text), false);
+    buf_fini(&text);
+}
+
+/* Tools and prompts, by the catalog alone: what a server does not list cannot be called. */
 static void take_named(face *self, mcp_request *request, listing_kind kind, const char *what)
 {
     const catalog_entry *entry = catalog_view_find(&self->views[kind], request->name);
@@ -76,11 +91,13 @@ static void take_named(face *self, mcp_request *request, listing_kind kind, cons
     }
     bay_str own = {NULL, 0};
     const catalog_source *source = source_by_prefix(self, kind, request->name, &own);
-    if (source != NULL && source->listings[kind] == NULL) {
-        route_to(self, request, source->upstream, own, NULL);
+    bool is_unread = source != NULL && source->listings[kind] == NULL;
+    if (is_unread ? face_await(self, request, source, kind) : face_park(self, request)) {
         return;
     }
-    if (!face_park(self, request)) {
+    if (is_unread) {
+        refuse_unread(request, source, what);
+    } else {
         refuse_name(request, what);
     }
 }
@@ -99,6 +116,12 @@ upstream *face_owner_by_list(const face *self, bay_str address)
     return entry->upstream;
 }
 
+static bool is_unread(const catalog_source *source)
+{
+    return source->listings[LISTING_RESOURCES] == NULL &&
+           source->listings[LISTING_TEMPLATES] == NULL;
+}
+
 upstream *face_owner_of_resource(const face *self, bay_str address)
 {
     const config_profile *profile = self->part;
@@ -110,11 +133,12 @@ upstream *face_owner_of_resource(const face *self, bay_str address)
         return owner;
     }
     /* Unlisted resources exist (links in results): with one server there is no doubt whose it is.
-     */
+     * Not of one whose lists could not be read. */
     upstream *only = NULL;
     for (size_t i = 0; i < self->roster.count; i++) {
-        upstream *candidate = self->roster.sources[i].upstream;
-        if (upstream_has(candidate, STR("resources")) &&
+        const catalog_source *source = &self->roster.sources[i];
+        upstream *candidate = source->upstream;
+        if (upstream_has(candidate, STR("resources")) && !is_unread(source) &&
             filter_exposes(upstream_config(candidate), LISTING_RESOURCES, address)) {
             if (only != NULL) {
                 return NULL;
@@ -134,6 +158,13 @@ static void take_resource(face *self, mcp_request *request)
     if (owner != NULL) {
         route_to(self, request, owner, (bay_str){NULL, 0}, NULL);
         return;
+    }
+    for (size_t i = 0; i < self->roster.count; i++) {
+        const catalog_source *source = &self->roster.sources[i];
+        if (is_unread(source) && upstream_has(source->upstream, STR("resources")) &&
+            face_await(self, request, source, LISTING_RESOURCES)) {
+            return;
+        }
     }
     mcp_request_resource_not_found(request);
 }
@@ -254,9 +285,12 @@ void face_resume(face *self)
         list_push(&now, link);
     }
     while ((link = list_pop(&now)) != NULL) {
-        mcp_request *request = CONTAINER_OF(link, route, link)->request;
+        const route *waits = CONTAINER_OF(link, route, link);
+        mcp_request *request = waits->request;
+        self->resumed_until_ms = waits->until_ms;
         request->user = NULL;
         face_request(self, request);
+        self->resumed_until_ms = 0;
     }
 }
 
@@ -320,6 +354,7 @@ bay_err face_new(const face_options *options, face **out)
     face_wishes_init(self);
     loop_timer_init(&self->tell, face_tell_now, self);
     loop_timer_init(&self->waking, face_waited, self);
+    loop_timer_init(&self->awaiting, face_awaited, self);
     parked_init(self);
     face_clients_init(self);
     buf_init(&self->scratch, CATALOG_MAX_BYTES);
@@ -374,6 +409,7 @@ void face_free(face *self)
     if (self->loop != NULL) {
         loop_timer_stop(self->loop, &self->tell);
         loop_timer_stop(self->loop, &self->waking);
+        loop_timer_stop(self->loop, &self->awaiting);
     }
     session_keeper_free(self->keeper);
     parked_fini(self);

@@ -40,3 +40,44 @@ void face_waited(void *argument)
 {
     face_awake(argument);
 }
+
+/* ---- one server's first list ----------------------------------------------------------------- */
+
+bool face_await(face *self, mcp_request *request, const catalog_source *source, listing_kind kind)
+{
+    uint64_t now_ms = face_now_ms(self);
+    uint64_t until_ms = self->resumed_until_ms;
+    if (!self->is_settled) {
+        return face_park(self, request);
+    }
+    if (upstream_state_of(source->upstream) == UPSTREAM_STOPPED) {
+        upstream_start(source->upstream);
+    }
+    bool may_come = (source->read & 1u << kind) == 0 && !upstream_is_down(source->upstream);
+    until_ms = until_ms != 0 ? until_ms : now_ms + self->config->timeouts.settle_ms;
+    if (self->loop == NULL || !may_come || now_ms >= until_ms) {
+        return false;
+    }
+    if (!self->is_awaiting) {
+        self->is_awaiting =
+            loop_timer_start(self->loop, &self->awaiting, until_ms - now_ms) == BAY_OK;
+    }
+    route *waits = self->is_awaiting ? arena_zalloc(request->memory, sizeof(*waits)) : NULL;
+    if (waits == NULL) {
+        return false;
+    }
+    *waits = (route){.face = self, .request = request, .until_ms = until_ms};
+    request->user = waits;
+    list_push(&self->waiting, &waits->link);
+    return true;
+}
+
+void face_awaited(void *argument)
+{
+    face *self = argument;
+    if (self->is_awaiting) {
+        self->is_awaiting = false;
+        loop_timer_stop(self->loop, &self->awaiting);
+        face_resume(self);
+    }
+}

@@ -219,6 +219,7 @@ void face_refresh(face *self, listing_kind kind, const catalog_source *sources, 
         }
         known->listings[kind] = sources[i].listings[kind];
         known->fresh_until_ms[kind] = sources[i].fresh_until_ms[kind];
+        known->read = sources[i].read;
         bay_err err = bring_up_to_date(self, view, (size_t)(known - self->roster.sources));
         if (err != BAY_OK) {
             say_stays(kind, err);
@@ -228,6 +229,7 @@ void face_refresh(face *self, listing_kind kind, const catalog_source *sources, 
         tell_changed(self, kind);
         face_wishes_settle(self);
     }
+    face_awaited(self);
 }
 
 void face_keep_fresh(face *self, listing_kind kind, const catalog_source *source)
@@ -235,7 +237,9 @@ void face_keep_fresh(face *self, listing_kind kind, const catalog_source *source
     catalog_source *known = known_source(self, source);
     if (known != NULL) {
         known->fresh_until_ms[kind] = source->fresh_until_ms[kind];
+        known->read = source->read;
     }
+    face_awaited(self);
 }
 
 void face_announced(face *self, listing_kind kind, const catalog_source *source)

@@ -30,6 +30,9 @@ struct face {
     loop_timer tell;
     loop_timer waking; /* servers that slept are waited for no longer than that */
     bool is_waking;
+    loop_timer awaiting; /* requests that wait for one server's first list: see face_await */
+    bool is_awaiting;
+    uint64_t resumed_until_ms; /* while such a request is taken up again: how long it may wait */
     bool is_settled;
     bool has_one_client;
     bool is_searched; /* it lists the meta tools in place of its tools */
@@ -73,6 +76,13 @@ upstream *face_owner_of_resource(const face *self, bay_str address);
 bool face_wake(face *self);
 void face_waited(void *argument); /* a timer's function; the argument is the face */
 
+/* A request for something of a server whose list has not been read: waits until it has been, at
+ * most `timeouts.settle`. False: it could not be read, or the server is down. */
+bool face_await(face *self, mcp_request *request, const catalog_source *source, listing_kind kind);
+/* A list has been read, or could not be, or the time is over: who waits is taken up again. The
+ * argument is the face. */
+void face_awaited(void *argument);
+
 /* face_lists.c */
 void face_answer_list(face *self, mcp_request *request);
 void face_tell_now(void *argument); /* a timer's function; the argument is the face */
@@ -110,7 +120,8 @@ void face_elicited(face *self, bay_str server, json_val params, mcp_session *ses
 /* A request on its way through: in the request's memory until it is finished; a call that may be
  * parked has memory of its own and outlives the request (parked.h). */
 typedef struct route {
-    list_link link; /* in face.waiting */
+    list_link link;    /* in face.waiting */
+    uint64_t until_ms; /* there: it waits no longer, see face_await; 0: as long as the others */
     face *face;
     mcp_request *request; /* NULL while it is parked */
     listing *owner;       /* keeps the tool's header table; may be NULL */

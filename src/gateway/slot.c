@@ -24,7 +24,7 @@ static bool is_gone(const slot *self)
 
 static catalog_source source_of(const slot *self)
 {
-    catalog_source source = {.upstream = self->upstream};
+    catalog_source source = {.upstream = self->upstream, .read = self->fetched};
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
         source.listings[kind] = self->fetches[kind].current;
         source.fresh_until_ms[kind] = self->freshness.until_ms[kind];

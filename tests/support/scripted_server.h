@@ -51,8 +51,8 @@ static const scripted_row scripted_rows[] = {
      NULL},
     {"tools/call", "fails",
      "\"result\":{\"isError\":true,\"content\":[{\"type\":\"text\",\"text\":\"no luck\"}]}", NULL},
-    {"tools/call", "asks", "\"result\":{\"resultType\":\"input_required\",\"inputRequests\":{}}",
-     NULL},
+    {"tools/call", "asks",
+     "\"result\":{\"content\":[],\"resultType\":\"input_required\",\"inputRequests\":{}}", NULL},
     {"tools/call", "logs", SCRIPTED_TEXT("done"),
      "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"warning\","
      "\"data\":\"look\\u0007out\"}}"},

@@ -427,7 +427,6 @@ int main(void)
         cmocka_unit_test(only_a_server_says_that_its_tool_may_run_twice),
         cmocka_unit_test(broken_header_annotations_cost_the_tool),
         cmocka_unit_test(a_misshapen_or_endlessly_nested_item_costs_itself_only),
-        cmocka_unit_test(broken_header_annotations_cost_the_tool_for_urls_only),
         cmocka_unit_test(all_pages_are_fetched_with_the_cursor_as_it_came),
         cmocka_unit_test(a_missing_method_means_none),
         cmocka_unit_test(without_the_capability_nobody_is_asked),

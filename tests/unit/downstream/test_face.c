@@ -193,8 +193,8 @@ static void what_would_be_hidden_is_not_called_before_its_list_is_known(void **s
     say(&self.legacy, LEGACY("2", "tools/call", "'name':'a.echo'"));
     assert_heard_part(&self.legacy, "Unknown tool: a.echo");
     say(&self.legacy, LEGACY("3", "tools/call", "'name':'a.say'"));
-    assert_asked(self.a, "tools/call", "echo", "{'name':'a.say'}");
-    fake_result(self.a, "{'content':[]}");
+    assert_heard_part(&self.legacy, "no tool list that could be read"); /* it may be there */
+    assert_int_equal(self.a->held_count, 0);
     close_stage(&self);
     config_free(settings);
 }

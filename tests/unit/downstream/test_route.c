@@ -269,23 +269,71 @@ static void the_face_of_one_server_has_its_own_names(void **state)
     close_stage(&self);
 }
 
-static void a_server_not_yet_listed_is_found_by_its_prefix(void **state)
+/* The lists of b of that kind, from now on: none, of which is known what `read` says. */
+static void forget_list(stage *self, listing_kind kind, unsigned read)
+{
+    listing_unref(self->sources[1].listings[kind]);
+    self->sources[1].listings[kind] = NULL;
+    self->sources[1].read = read;
+    face_refresh(self->face, kind, &self->sources[1], 1);
+    forget(&self->legacy); /* the list changed */
+}
+
+static void nothing_of_an_unread_list_can_be_called(void **state)
 {
     (void)state;
     stage self;
     open_stage(&self);
-    listing *known = self.sources[1].listings[LISTING_TOOLS];
-    self.sources[1].listings[LISTING_TOOLS] = NULL;
-    face_refresh(self.face, LISTING_TOOLS, self.sources, 2);
-    listing_unref(known);
-    forget(&self.legacy); /* the list changed */
-    say(&self.legacy, LEGACY("1", "tools/call", "'name':'b.anything'"));
-    assert_asked(self.b, "tools/call", "anything", "{'name':'b.anything'}");
-    fake_fail(self.b, BAY_EXITED, false, "exited with status 1");
-    assert_heard_part(&self.legacy, "'isError':true");
+    forget_list(&self, LISTING_TOOLS, 1u << LISTING_TOOLS);
+    say(&self.legacy, LEGACY("1", "tools/call", "'name':'b.echo'"));
+    assert_heard_part(&self.legacy,
+                      "The server \\'b\\' has no tool list that could be read. The call was not "
+                      "carried out; it can be tried again.'}],'isError':true,'_meta':{"
+                      "'patchbay/reason':'server_unavailable','patchbay/server':'b'");
     say(&self.legacy, LEGACY("2", "tools/call", "'name':'b.'"));
     assert_heard_part(&self.legacy, "Unknown tool: b.");
+    say(&self.legacy, LEGACY("3", "prompts/get", "'name':'b.p'"));
+    assert_heard_part(&self.legacy, "'error':{'code':-32603");
+    forget_list(&self, LISTING_TEMPLATES, 0xf);
+    upstream_learn(&self.a->base, mcp_revision_of(MCP_LATEST), STR("{\"tools\":{}}"));
+    say(&self.legacy, LEGACY("4", "resources/read", "'uri':'unlisted:x'"));
+    assert_heard_part(&self.legacy, "Resource not found");
+    assert_int_equal(self.b->sends, 2 /* its lists */);
     close_stage(&self);
+}
+
+static void a_call_waits_for_the_first_list(void **state)
+{
+    (void)state;
+    static const char *const lists[] = {"[{\"name\":\"echo\"}]", "[]"};
+    for (size_t i = 0; i < 3; i++) {
+        stage self;
+        open_on_loop(&self, i < 2 ? "timeouts: {settle: 1h}" : "timeouts: {settle: 10ms}",
+                     "'protocolVersion':'2025-11-25','capabilities':{}");
+        forget_list(&self, LISTING_TOOLS, 0);
+        say(&self.legacy, LEGACY("1", "tools/call", "'name':'b.echo'"));
+        assert_int_equal(self.legacy.count, 0);
+        say(&self.legacy, LEGACY("2", "tools/list", "'x':1")); /* which waits for nobody */
+        assert_heard_part(&self.legacy, "'id':2");
+        assert_int_equal(self.b->held_count, 0);
+        if (i < 2) {
+            self.sources[1].listings[LISTING_TOOLS] = listing_of(self.b, LISTING_TOOLS, lists[i]);
+            self.sources[1].read = 1u << LISTING_TOOLS;
+            face_refresh(self.face, LISTING_TOOLS, &self.sources[1], 1);
+        }
+        while (i == 2 && self.legacy.count == 0) { /* until its time is over */
+            loop_turn(self.loop, -1);
+        }
+        if (i == 0) {
+            assert_asked(self.b, "tools/call", "echo", "{'name':'b.echo'}");
+            fake_result(self.b, "{'content':[]}");
+        } else {
+            assert_int_equal(self.b->held_count, 0);
+            assert_non_null(strstr(self.legacy.lines[self.legacy.count - 1],
+                                   i == 1 ? "Unknown tool: b.echo" : "could be read"));
+        }
+        close_stage(&self);
+    }
 }
 
 /* The hints are the server's word: they make a call go twice only where the configuration says. */
@@ -545,7 +593,8 @@ int main(void)
         cmocka_unit_test(completions_name_the_servers_own_prompt),
         cmocka_unit_test(a_bare_name_and_its_full_name_are_one),
         cmocka_unit_test(the_face_of_one_server_has_its_own_names),
-        cmocka_unit_test(a_server_not_yet_listed_is_found_by_its_prefix),
+        cmocka_unit_test(nothing_of_an_unread_list_can_be_called),
+        cmocka_unit_test(a_call_waits_for_the_first_list),
         cmocka_unit_test(hints_count_where_they_are_trusted),
         cmocka_unit_test(progress_carries_the_clients_own_token),
         cmocka_unit_test(log_messages_reach_who_asked_for_them),
