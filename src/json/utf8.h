@@ -1,5 +1,5 @@
 /* Well-formed UTF-8 as Unicode defines it (table 3-7): no overlong forms, no surrogates, nothing
- * above U+10FFFF. Private to json/. */
+ * above U+10FFFF. */
 #ifndef JSON_UTF8_H
 #define JSON_UTF8_H
 

@@ -1,0 +1,305 @@
+#include "auth/principal.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "json/utf8.h"
+
+/* The texts lie behind the struct. */
+struct auth_principal {
+    atomic_uint references;
+    principal_proof proof;
+    uint64_t expires_at_ms;
+    const auth_principal *actor; /* counted */
+    bay_str binding;
+    size_t identity_len; /* the identity is the beginning of the binding */
+    bay_str issuer;      /* these three are parts of the binding */
+    bay_str subject;
+    bay_str client;
+    bay_str scopes;
+    json_doc claims; /* of claims_memory; no text: none */
+    arena claims_memory;
+};
+
+static const char *const proof_names[PRINCIPAL_PROOFS] = {
+    [PRINCIPAL_LOCAL] = "local", [PRINCIPAL_PROGRAM] = "program",         [PRINCIPAL_KEY] = "key",
+    [PRINCIPAL_TOKEN] = "token", [PRINCIPAL_CERTIFICATE] = "certificate",
+};
+
+static unsigned actors_of(const auth_principal *self)
+{
+    unsigned count = 0;
+    for (; self != NULL; self = self->actor) {
+        count++;
+    }
+    return count;
+}
+
+static bay_err check_text(bay_str text, size_t most)
+{
+    if (text.len > most) {
+        return BAY_LIMIT;
+    }
+    const unsigned char *at = (const unsigned char *)text.at;
+    return text.len == 0 || json_utf8_skip(at, at + text.len) == at + text.len ? BAY_OK
+                                                                               : BAY_INVALID;
+}
+
+static bay_err check_parts(const principal_parts *parts)
+{
+    const bay_str texts[] = {parts->issuer, parts->subject, parts->client};
+    if (parts->subject.len == 0) {
+        return BAY_INVALID;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        bay_err err = check_text(texts[i], PRINCIPAL_TEXT_BYTES);
+        if (err != BAY_OK) {
+            return err;
+        }
+    }
+    if (parts->claims.len > PRINCIPAL_CLAIMS_BYTES || actors_of(parts->actor) >= PRINCIPAL_ACTORS) {
+        return BAY_LIMIT;
+    }
+    return check_text(parts->scopes, PRINCIPAL_SCOPES_BYTES);
+}
+
+/* Appends ":length:text"; the place of the text within `out`. */
+static size_t write_part(buf *out, bay_str text)
+{
+    buf_char(out, ':');
+    buf_uint(out, text.len);
+    buf_char(out, ':');
+    size_t at = out->len;
+    buf_str(out, text);
+    return at;
+}
+
+static bay_err read_claims(auth_principal *self, bay_str text)
+{
+    static const json_limits limits = {PRINCIPAL_CLAIMS_BYTES, PRINCIPAL_CLAIMS_DEPTH,
+                                       PRINCIPAL_CLAIMS_BYTES};
+    bay_str kept;
+    bay_err err = arena_dup(&self->claims_memory, text, &kept);
+    if (err == BAY_OK) {
+        err = json_parse(&self->claims, kept, &limits, &self->claims_memory, NULL);
+    }
+    if (err == BAY_OK && !json_is(json_root(&self->claims), JSON_OBJECT)) {
+        err = BAY_TYPE;
+    }
+    return err;
+}
+
+bay_err principal_new(const principal_parts *parts, const auth_principal **out)
+{
+    char text[3 * PRINCIPAL_TEXT_BYTES + 128];
+    buf binding = {.at = text, .cap = sizeof(text), .max = sizeof(text)};
+    bay_err err = check_parts(parts);
+    if (err != BAY_OK) {
+        return err;
+    }
+    buf_str(&binding, str_of(proof_names[parts->proof]));
+    size_t issuer = write_part(&binding, parts->issuer);
+    size_t subject = write_part(&binding, parts->subject);
+    size_t identity_len = binding.len;
+    size_t client = write_part(&binding, parts->client);
+    CHECK(binding.err == BAY_OK);
+
+    auth_principal *self = mem_zalloc(sizeof(*self) + binding.len + parts->scopes.len);
+    if (self == NULL) {
+        return BAY_NOMEM;
+    }
+    char *at = (char *)(self + 1);
+    memcpy(at, binding.at, binding.len);
+    if (parts->scopes.len > 0) {
+        memcpy(at + binding.len, parts->scopes.at, parts->scopes.len);
+    }
+    atomic_init(&self->references, 1);
+    self->proof = parts->proof;
+    self->expires_at_ms = parts->expires_at_ms;
+    self->actor = principal_ref(parts->actor);
+    self->binding = (bay_str){at, binding.len};
+    self->identity_len = identity_len;
+    self->issuer = (bay_str){at + issuer, parts->issuer.len};
+    self->subject = (bay_str){at + subject, parts->subject.len};
+    self->client = (bay_str){at + client, parts->client.len};
+    self->scopes = (bay_str){at + binding.len, parts->scopes.len};
+    arena_init(&self->claims_memory, 64 * PRINCIPAL_CLAIMS_BYTES);
+    if (parts->claims.len > 0) {
+        err = read_claims(self, parts->claims);
+    }
+    if (err != BAY_OK) {
+        principal_unref(self);
+        return err;
+    }
+    *out = self;
+    return BAY_OK;
+}
+
+/* Takes ":length:text" off the front. */
+static bool read_part(bay_str *rest, bay_str *out)
+{
+    uint64_t len;
+    if (rest->len == 0 || rest->at[0] != ':') {
+        return false;
+    }
+    bay_str from = str_from(*rest, 1);
+    size_t colon = str_find(from, ':');
+    if (colon == from.len || !str_uint(str_head(from, colon), &len)) {
+        return false;
+    }
+    from = str_from(from, colon + 1);
+    if (len > from.len) {
+        return false;
+    }
+    *out = str_head(from, (size_t)len);
+    *rest = str_from(from, (size_t)len);
+    return true;
+}
+
+bay_err principal_of_identity(bay_str identity, const auth_principal **out)
+{
+    if (identity.len == 0) {
+        *out = NULL;
+        return BAY_OK;
+    }
+    principal_parts parts = {.proof = PRINCIPAL_PROOFS};
+    size_t colon = str_find(identity, ':');
+    for (int proof = 0; proof < PRINCIPAL_PROOFS; proof++) {
+        if (str_eq(str_head(identity, colon), str_of(proof_names[proof]))) {
+            parts.proof = (principal_proof)proof;
+        }
+    }
+    bay_str rest = str_from(identity, colon);
+    if (parts.proof == PRINCIPAL_PROOFS || !read_part(&rest, &parts.issuer) ||
+        !read_part(&rest, &parts.subject) || rest.len > 0) {
+        return BAY_SYNTAX;
+    }
+    const auth_principal *found;
+    bay_err err = principal_new(&parts, &found);
+    if (err != BAY_OK) {
+        return err == BAY_NOMEM ? err : BAY_SYNTAX;
+    }
+    /* Another spelling of a length would be another owner of the same name. */
+    if (!str_eq(principal_identity(found), identity)) {
+        principal_unref(found);
+        return BAY_SYNTAX;
+    }
+    *out = found;
+    return BAY_OK;
+}
+
+const auth_principal *principal_local(void)
+{
+    char text[24];
+    buf subject = {.at = text, .cap = sizeof(text), .max = sizeof(text)};
+    const auth_principal *self;
+    buf_uint(&subject, geteuid());
+    principal_parts parts = {.proof = PRINCIPAL_LOCAL, .subject = buf_view(&subject)};
+    return principal_new(&parts, &self) == BAY_OK ? self : NULL;
+}
+
+const auth_principal *principal_ref(const auth_principal *self)
+{
+    if (self != NULL) {
+        atomic_fetch_add_explicit(&((auth_principal *)self)->references, 1, memory_order_relaxed);
+    }
+    return self;
+}
+
+void principal_unref(const auth_principal *self)
+{
+    while (self != NULL) {
+        auth_principal *mine = (auth_principal *)self;
+        if (atomic_fetch_sub_explicit(&mine->references, 1, memory_order_acq_rel) != 1) {
+            return;
+        }
+        self = mine->actor;
+        arena_fini(&mine->claims_memory);
+        mem_free(mine);
+    }
+}
+
+static const bay_str nothing = STR_INIT("");
+
+bay_str principal_identity(const auth_principal *self)
+{
+    return self != NULL ? str_head(self->binding, self->identity_len) : nothing;
+}
+
+bay_str principal_binding(const auth_principal *self)
+{
+    return self != NULL ? self->binding : nothing;
+}
+
+bay_str principal_issuer(const auth_principal *self)
+{
+    return self != NULL ? self->issuer : nothing;
+}
+
+bay_str principal_subject(const auth_principal *self)
+{
+    return self != NULL ? self->subject : nothing;
+}
+
+bay_str principal_client(const auth_principal *self)
+{
+    return self != NULL ? self->client : nothing;
+}
+
+bay_str principal_scopes(const auth_principal *self)
+{
+    return self != NULL ? self->scopes : nothing;
+}
+
+const auth_principal *principal_actor(const auth_principal *self)
+{
+    return self != NULL ? self->actor : NULL;
+}
+
+const char *principal_proof_name(const auth_principal *self)
+{
+    return self != NULL ? proof_names[self->proof] : "anonymous";
+}
+
+uint64_t principal_expires_at(const auth_principal *self)
+{
+    return self != NULL ? self->expires_at_ms : 0;
+}
+
+bool principal_is_same(const auth_principal *one, const auth_principal *other)
+{
+    return str_eq_secret(principal_identity(one), principal_identity(other));
+}
+
+bool principal_has_scope(const auth_principal *self, bay_str scope)
+{
+    bay_str rest = principal_scopes(self);
+    while (rest.len > 0) {
+        size_t space = str_find(rest, ' ');
+        if (scope.len > 0 && str_eq(str_head(rest, space), scope)) {
+            return true;
+        }
+        rest = str_from(rest, space < rest.len ? space + 1 : space);
+    }
+    return false;
+}
+
+json_val principal_claim(const auth_principal *self, bay_str pointer)
+{
+    bool has_claims = self != NULL && self->claims.text.len > 0;
+    return has_claims ? json_pointer(json_root(&self->claims), pointer) : JSON_NONE;
+}
+
+bool principal_is_expired(const auth_principal *self, uint64_t now_ms)
+{
+    for (; self != NULL; self = self->actor) {
+        if (self->expires_at_ms != 0 && self->expires_at_ms <= now_ms) {
+            return true;
+        }
+    }
+    return false;
+}

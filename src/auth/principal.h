@@ -1,0 +1,97 @@
+/* A principal: who makes a call, how that was proven, and until when. Whoever authenticates a peer
+ * makes one; from there it goes, as one object, to every place that decides or records something:
+ * across loops, bridges between protocols, suspended calls, tasks and stored rows.
+ *
+ * A principal is immutable and counted; any thread may hold, read and release it. NULL is the
+ * anonymous principal everywhere: nobody was asked, or nobody proved anything. It has no scopes, so
+ * a principal that is lost can only lose rights.
+ *
+ * Two texts say whether two principals are the same:
+ *
+ *     identity   kind:length:issuer:length:subject                  what is kept belongs to it
+ *     binding    identity:length:client                             sessions, states and suspended
+ *                                                                    calls belong to it
+ *
+ * The lengths make both unambiguous whatever the parts hold. Neither holds a credential. The
+ * identity of the anonymous principal is empty. */
+#ifndef AUTH_PRINCIPAL_H
+#define AUTH_PRINCIPAL_H
+
+#include "base/buf.h"
+#include "json/json.h"
+
+/* How a principal was proven; the kind of its identity. */
+typedef enum principal_proof {
+    PRINCIPAL_LOCAL,       /* the user of this process: stdio, in process */
+    PRINCIPAL_PROGRAM,     /* the embedding program said so (bay_peer_is) */
+    PRINCIPAL_KEY,         /* an API key, or HTTP Basic */
+    PRINCIPAL_TOKEN,       /* a token that an issuer signed or confirmed */
+    PRINCIPAL_CERTIFICATE, /* a client certificate that TLS verified */
+    PRINCIPAL_PROOFS,
+} principal_proof;
+
+enum {
+    PRINCIPAL_TEXT_BYTES = 1024,      /* issuer, subject, client, each */
+    PRINCIPAL_SCOPES_BYTES = 8 << 10, /* all scopes of one principal */
+    PRINCIPAL_CLAIMS_BYTES = 32 << 10,
+    PRINCIPAL_CLAIMS_DEPTH = 16,
+    PRINCIPAL_ACTORS = 4, /* principals that act for each other, the last one included */
+};
+
+typedef struct auth_principal auth_principal;
+
+/* What a principal is made of; everything is copied. */
+typedef struct principal_parts {
+    principal_proof proof;
+    bay_str issuer; /* who vouches for the subject; "": this process */
+    bay_str subject;
+    bay_str client;         /* the OAuth client id, or what stands for it; "": unknown */
+    bay_str scopes;         /* separated by single spaces; "": none */
+    bay_str claims;         /* a JSON object; "": none */
+    uint64_t expires_at_ms; /* wall clock since 1970; 0: never */
+    /* Who makes the call on the subject's behalf (RFC 8693 section 4.1, "act"); NULL: the subject
+     * itself. */
+    const auth_principal *actor;
+} principal_parts;
+
+/* Makes a principal.
+ * Owns: the caller holds one reference. Errors: BAY_INVALID for an empty subject or a text that is
+ * not UTF-8; BAY_LIMIT for a part above its maximum or too many actors; what json_parse says of the
+ * claims, BAY_TYPE when they are no object; BAY_NOMEM. */
+bay_err principal_new(const principal_parts *parts, const auth_principal **out) BAY_MUST_CHECK;
+
+/* A principal that a stored identity names: proof, issuer and subject, with neither scopes nor
+ * claims. An empty identity gives NULL, the anonymous principal.
+ * Owns: the caller holds one reference. Errors: BAY_SYNTAX for a text that principal_identity does
+ * not write; BAY_NOMEM. */
+bay_err principal_of_identity(bay_str identity, const auth_principal **out) BAY_MUST_CHECK;
+
+/* The user whose process this is, by its effective user id: who speaks through stdio, and to
+ * servers and agents in process. The caller holds one reference; NULL: out of memory. */
+const auth_principal *principal_local(void);
+
+/* Both accept NULL. */
+const auth_principal *principal_ref(const auth_principal *self);
+void principal_unref(const auth_principal *self);
+
+/* Views live as long as the principal. All accept NULL; the texts of nobody are empty. */
+bay_str principal_identity(const auth_principal *self);
+bay_str principal_binding(const auth_principal *self);
+bay_str principal_issuer(const auth_principal *self);
+bay_str principal_subject(const auth_principal *self);
+bay_str principal_client(const auth_principal *self);
+bay_str principal_scopes(const auth_principal *self);
+const auth_principal *principal_actor(const auth_principal *self);
+const char *principal_proof_name(const auth_principal *self); /* "anonymous" for NULL */
+uint64_t principal_expires_at(const auth_principal *self);    /* ms since 1970; 0: never */
+
+/* The same identity, in time that does not depend on what differs. */
+bool principal_is_same(const auth_principal *one, const auth_principal *other);
+/* Exactly this scope was granted. */
+bool principal_has_scope(const auth_principal *self, bay_str scope);
+/* A claim by its JSON pointer (RFC 6901); JSON_MISSING where there is none. */
+json_val principal_claim(const auth_principal *self, bay_str pointer);
+/* `now_ms` is wall clock since 1970. The actor's expiry counts as well. */
+bool principal_is_expired(const auth_principal *self, uint64_t now_ms);
+
+#endif
