@@ -154,7 +154,7 @@ json_val a2a_turn_message(const a2a_turn *self); /* 1.0 Message; lives as long a
 json_val a2a_turn_request(const a2a_turn *self); /* the whole SendMessageRequest */
 bay_str a2a_turn_task_id(const a2a_turn *self);  /* the id, also while there is no task yet */
 bay_str a2a_turn_context_id(const a2a_turn *self);
-bay_str a2a_turn_principal(const a2a_turn *self);
+const auth_principal *a2a_turn_principal(const a2a_turn *self);
 bay_str a2a_turn_traceparent(const a2a_turn *self);
 bay_str a2a_turn_tracestate(const a2a_turn *self);
 bay_str a2a_turn_via(const a2a_turn *self); /* whom the request came through; "" */

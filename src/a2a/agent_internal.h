@@ -238,7 +238,7 @@ struct a2a_turn {
     json_val message;
     bay_str task_id;
     bay_str context_id;
-    bay_str principal;
+    const auth_principal *principal; /* counted */
     bay_str traceparent;
     bay_str tracestate;
     bay_str via; /* not of one that was restored */
@@ -492,6 +492,7 @@ void agent_fault_of(a2a_fault *fault, bay_err err);
 
 /* What the request said beside its params; copied. */
 typedef struct agent_turn_fields {
+    const auth_principal *principal; /* the turn takes a reference of its own */
     bay_str traceparent;
     bay_str tracestate;
     bay_str extensions;

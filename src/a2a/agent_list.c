@@ -33,7 +33,7 @@ static uint64_t tag_of(const a2a_agent *agent, const listing *self, const uint64
     bytes_put_u64(numbers + 2 * BYTES_U64, (uint64_t)self->state);
     bytes_put_u64(numbers + 3 * BYTES_U64, self->after_ms);
     uint64_t hash = str_hash((bay_str){numbers, sizeof(numbers)}, agent->cursor_seed[i]);
-    hash = str_hash(self->call->principal, hash);
+    hash = str_hash(principal_identity(self->call->principal), hash);
     return str_hash(self->context_id, hash ^ agent->cursor_seed[i]);
 }
 
@@ -156,7 +156,8 @@ static bool take(listing *self, agent_task *task)
 
 static void find_in_context(a2a_agent *agent, listing *self)
 {
-    agent_context *context = agent_context_find(agent, self->call->principal, self->context_id);
+    agent_context *context =
+        agent_context_find(agent, principal_identity(self->call->principal), self->context_id);
     bool is_full = false;
     if (context == NULL) {
         return;
@@ -188,7 +189,7 @@ static size_t count_all(const listing *self, const agent_owner *owner)
 
 static void find_in_owner(a2a_agent *agent, listing *self)
 {
-    agent_owner *owner = agent_owner_find(agent, self->call->principal);
+    agent_owner *owner = agent_owner_find(agent, principal_identity(self->call->principal));
     if (owner == NULL) {
         return;
     }

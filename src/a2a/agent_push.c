@@ -218,7 +218,8 @@ static agent_task *task_of(a2a_agent *self, a2a_call *call)
 {
     bay_err err = BAY_OK;
     bay_str id = text_of(call, STR("taskId"), &err);
-    agent_task *task = err == BAY_OK ? agent_task_find(self, id, call->principal) : NULL;
+    agent_task *task =
+        err == BAY_OK ? agent_task_find(self, id, principal_identity(call->principal)) : NULL;
     if (err != BAY_OK) {
         agent_fail_err(call, err);
     } else if (task == NULL) {

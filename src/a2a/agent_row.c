@@ -343,9 +343,14 @@ static bay_err restore_turns(agent_task *task, row *from, bool may_resume)
             err = read_str(from, it.value, STR("tracestate"), &fields.tracestate);
         }
         if (err == BAY_OK) {
+            err = principal_of_identity(from->principal, &fields.principal);
+        }
+        if (err == BAY_OK) {
             err =
                 agent_turn_new(task->of, task, json_get(it.value, STR("request")), &fields, &turn);
         }
+        principal_unref(fields.principal);
+        fields.principal = NULL;
         if (err != BAY_OK) {
             return err == BAY_TYPE ? BAY_SYNTAX : err;
         }

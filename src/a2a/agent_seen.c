@@ -83,8 +83,8 @@ void agent_seen_add(a2a_agent *self, agent_reply *reply)
     json_val message = json_get(reply->call->params, STR("message"));
     bay_str message_id;
     if (json_str(json_get(message, STR("messageId")), reply->call->memory, &message_id) == BAY_OK) {
-        agent_seen *made = remember(self, reply->call->principal, message_id, reply->task->id,
-                                    agent_seen_content(message));
+        agent_seen *made = remember(self, principal_identity(reply->call->principal), message_id,
+                                    reply->task->id, agent_seen_content(message));
         if (made != NULL) {
             agent_seen_join(reply, made);
         }

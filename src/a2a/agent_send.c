@@ -150,8 +150,8 @@ static bay_err new_task(a2a_agent *agent, const sending *self, agent_task **out)
         return BAY_DUPLICATE;
     }
     size_t room = agent_received_bytes(self->message, task_id.len + context_id.len + IDS_BYTES);
-    return agent_task_new(agent, task_id, hash, self->call->principal, context_id, naming,
-                          room <= ROOM_BYTES ? room : 0, out);
+    return agent_task_new(agent, task_id, hash, principal_identity(self->call->principal),
+                          context_id, naming, room <= ROOM_BYTES ? room : 0, out);
 }
 
 /* Everything that can fail, before the handler hears of it. */
@@ -163,8 +163,9 @@ static bay_err furnish(sending *self, agent_task *task, a2a_turn **out_turn)
         err = agent_config_add(task, self->call, self->config, &config, &self->fault);
     }
     if (err == BAY_OK) {
-        const agent_turn_fields fields = {self->call->traceparent, a2a_call_tracestate(self->call),
-                                          self->call->extensions, a2a_call_via(self->call)};
+        const agent_turn_fields fields = {self->call->principal, self->call->traceparent,
+                                          a2a_call_tracestate(self->call), self->call->extensions,
+                                          a2a_call_via(self->call)};
         err = agent_turn_new(task->of, task, self->call->params, &fields, out_turn);
     }
     return err == BAY_OK ? agent_task_receive(task, self->message, self->has_ids) : err;
@@ -286,10 +287,11 @@ static void send_to(a2a_agent *agent, sending *self, agent_task *task)
 
 static bool send_again(a2a_agent *agent, sending *self)
 {
-    agent_seen *seen = agent_seen_find(agent, self->call->principal, self->message_id,
-                                       agent_seen_content(self->message));
+    agent_seen *seen = agent_seen_find(agent, principal_identity(self->call->principal),
+                                       self->message_id, agent_seen_content(self->message));
     agent_task *task = seen != NULL ? map_get(&agent->tasks, seen->task_id) : NULL;
-    if (task == NULL || !str_eq(task->context->owner->name, self->call->principal)) {
+    if (task == NULL ||
+        !str_eq(task->context->owner->name, principal_identity(self->call->principal))) {
         return false;
     }
     bool is_stream = self->call->method == A2A_SEND_STREAMING_MESSAGE;
@@ -331,7 +333,9 @@ void agent_send(a2a_agent *self, a2a_call *call)
         return;
     }
     agent_task *task =
-        request.task_id.len > 0 ? agent_task_find(self, request.task_id, call->principal) : NULL;
+        request.task_id.len > 0
+            ? agent_task_find(self, request.task_id, principal_identity(call->principal))
+            : NULL;
     if (task != NULL) {
         send_to(self, &request, task);
     } else if (request.task_id.len == 0 || request.makes_id) {
@@ -355,7 +359,7 @@ static agent_task *task_of(a2a_agent *self, a2a_call *call)
             return NULL;
         }
     }
-    agent_task *task = agent_task_find(self, id, call->principal);
+    agent_task *task = agent_task_find(self, id, principal_identity(call->principal));
     if (task == NULL) {
         agent_fail(call, A2A_E_TASK_NOT_FOUND, "there is no such task");
     }

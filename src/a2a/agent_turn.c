@@ -12,7 +12,6 @@ typedef struct piece {
 bay_err agent_turn_new(a2a_agent *of, agent_task *task, json_val request,
                        const agent_turn_fields *fields, a2a_turn **out)
 {
-    bay_str principal = task->context->owner->name;
     bay_str context_id = task->context->id;
     if (json_is(request, JSON_MISSING)) {
         return BAY_TYPE;
@@ -20,15 +19,15 @@ bay_err agent_turn_new(a2a_agent *of, agent_task *task, json_val request,
     /* one piece of memory: the struct, the request, the texts */
     size_t request_bytes = json_clone_bytes(request);
     a2a_turn *self = mem_alloc(sizeof(*self) + request_bytes + task->id.len + context_id.len +
-                               principal.len + fields->traceparent.len + fields->tracestate.len +
+                               fields->traceparent.len + fields->tracestate.len +
                                fields->extensions.len + fields->via.len);
     if (self == NULL) {
         return BAY_NOMEM;
     }
-    *self = (a2a_turn){.request = json_clone_at(request, self + 1)};
+    *self = (a2a_turn){.request = json_clone_at(request, self + 1),
+                       .principal = principal_ref(fields->principal)};
     piece pieces[] = {{&self->task_id, task->id},
                       {&self->context_id, context_id},
-                      {&self->principal, principal},
                       {&self->traceparent, fields->traceparent},
                       {&self->tracestate, fields->tracestate},
                       {&self->extensions, fields->extensions},
@@ -61,6 +60,7 @@ void a2a_turn_unref(a2a_turn *self)
     if (self != NULL && --self->refs == 0) {
         list_remove(&self->in_agent);
         agent_strand_unref(self->strand);
+        principal_unref(self->principal);
         mem_free(self);
     }
 }
@@ -192,7 +192,7 @@ bay_str a2a_turn_context_id(const a2a_turn *self)
     return self->context_id;
 }
 
-bay_str a2a_turn_principal(const a2a_turn *self)
+const auth_principal *a2a_turn_principal(const a2a_turn *self)
 {
     return self->principal;
 }

@@ -5,6 +5,7 @@
 #define A2A_SECURITY_H
 
 #include "a2a/protocol.h"
+#include "auth/principal.h"
 #include "base/arena.h"
 #include "json/json.h"
 
@@ -30,11 +31,11 @@ enum {
 
 /* Who a credential is. `name` is the scheme's in the card; the credential of HTTP Basic is
  * "user:password", of others the text behind the scheme's name, of mTLS the certificate's subject.
- * BAY_OK with the principal (in `memory`, not empty: else it counts as BAY_DENIED) and the scopes
- * it has (space separated); BAY_DENIED; BAY_UNSUPPORTED: nobody can verify this scheme; BAY_NOMEM.
+ * BAY_OK with what its principal is made of (texts in `memory`; an empty subject counts as
+ * BAY_DENIED); BAY_DENIED; BAY_UNSUPPORTED: nobody can verify this scheme; BAY_NOMEM.
  * Asked at most once a scheme and check. */
 typedef bay_err (*a2a_verify)(void *user, a2a_scheme_kind kind, bay_str name, bay_str credential,
-                              arena *memory, bay_str *out_principal, bay_str *out_scopes);
+                              arena *memory, principal_parts *out);
 
 /* What the request brought. */
 typedef struct a2a_presented {
@@ -56,14 +57,15 @@ void a2a_security_free(a2a_security *self);
 bool a2a_security_is_open(const a2a_security *self);
 
 /* One requirement of the list must hold whole (its schemes all, with their scopes). `skill`: whose
- * own requirements hold as well; "": none known. BAY_OK with the principal; BAY_DENIED with `fault`
+ * own requirements hold as well; "": none known. BAY_OK with the principal, of which the
+ * caller holds one reference (NULL: anonymous); BAY_DENIED with `fault`
  * (A2A_E_UNAUTHENTICATED or A2A_E_FORBIDDEN when only scopes are missing) and *out_challenge for
  * WWW-Authenticate. Credentials never stand in `fault`. The principal is the card's
  * requirement's, where it has one, else the skill's; of schemes that name different ones it is made
  * of all ("key=ann&cert=CN%3Dbox"); "" for an open card. Errors: also BAY_NOMEM. */
 bay_err a2a_security_check(const a2a_security *self, const a2a_presented *presented, bay_str skill,
                            a2a_verify verify, void *verify_user, arena *memory,
-                           bay_str *out_principal, bay_str *out_challenge,
+                           const auth_principal **out_principal, bay_str *out_challenge,
                            a2a_fault *fault) BAY_MUST_CHECK;
 
 #endif

@@ -12,8 +12,7 @@ typedef enum verdict { UNSEEN, ABSENT, REFUSED, GOOD } verdict;
 
 typedef struct seen {
     verdict is;
-    bay_str principal;
-    bay_str scopes;
+    principal_parts who;
 } seen;
 
 typedef struct check {
@@ -158,14 +157,13 @@ static bay_err look_at(check *on, size_t at)
         return BAY_OK;
     }
     bay_str credential = nothing;
-    bay_str principal = nothing;
-    bay_str scopes = {"", 0};
+    principal_parts who = {.proof = PRINCIPAL_PROGRAM};
     bay_err err = credential_of(on, by, &credential);
     if (err == BAY_OK) {
-        err = on->verify == NULL ? BAY_UNSUPPORTED
-                                 : on->verify(on->verify_user, by->kind, by->name, credential,
-                                              on->memory, &principal, &scopes);
-        if (err == BAY_OK && principal.len == 0) {
+        err = on->verify == NULL
+                  ? BAY_UNSUPPORTED
+                  : on->verify(on->verify_user, by->kind, by->name, credential, on->memory, &who);
+        if (err == BAY_OK && who.subject.len == 0) {
             err = BAY_DENIED;
         }
     }
@@ -175,8 +173,7 @@ static bay_err look_at(check *on, size_t at)
     *result = (seen){.is = err == BAY_OK         ? GOOD
                            : err == BAY_NOTFOUND ? ABSENT
                                                  : REFUSED,
-                     .principal = principal,
-                     .scopes = scopes};
+                     .who = who};
     return BAY_OK;
 }
 
@@ -206,7 +203,7 @@ static bay_err try_alternative(check *on, const alternative *one, bool *out_hold
         const seen *result = &on->seen[item->scheme];
         is_known = is_known && result->is == GOOD;
         for (size_t j = 0; result->is == GOOD && j < item->scope_count; j++) {
-            if (!has_scope(result->scopes, item->scopes[j])) {
+            if (!has_scope(result->who.scopes, item->scopes[j])) {
                 lacking = item->scopes[j];
             }
         }
@@ -251,17 +248,20 @@ static bay_err choose(check *on, const requirement *needs, const alternative **o
 
 /* --- answers --------------------------------------------------------------------------------- */
 
-static bay_err name_principal(const check *on, const alternative *one, bay_str *out)
+/* True: every scheme of the alternative names the same subject of the same issuer. */
+static bool is_one_subject(const check *on, const alternative *one, const principal_parts *first)
 {
-    bay_str first = on->seen[one->all_of[0].scheme].principal;
-    bool is_one = true;
     for (size_t i = 1; i < one->count; i++) {
-        is_one = is_one && str_eq(on->seen[one->all_of[i].scheme].principal, first);
+        const principal_parts *who = &on->seen[one->all_of[i].scheme].who;
+        if (!str_eq(who->issuer, first->issuer) || !str_eq(who->subject, first->subject)) {
+            return false;
+        }
     }
-    if (is_one) {
-        *out = first;
-        return BAY_OK;
-    }
+    return true;
+}
+
+static bay_err join_subjects(const check *on, const alternative *one, bay_str *out)
+{
     buf text;
     buf_init(&text, PRINCIPAL_BYTES);
     for (size_t i = 0; i < one->count; i++) {
@@ -271,11 +271,50 @@ static bay_err name_principal(const check *on, const alternative *one, bay_str *
         }
         uri_encode(&text, on->self->schemes[at].name);
         buf_char(&text, '=');
-        uri_encode(&text, on->seen[at].principal);
+        uri_encode(&text, on->seen[at].who.subject);
     }
     bay_err err = text.err != BAY_OK ? text.err : arena_dup(on->memory, buf_view(&text), out);
     buf_fini(&text);
     return err;
+}
+
+static bay_err join_scopes(const check *on, const alternative *one, principal_parts *to)
+{
+    buf text;
+    buf_init(&text, PRINCIPAL_SCOPES_BYTES);
+    for (size_t i = 0; i < one->count; i++) {
+        const principal_parts *who = &on->seen[one->all_of[i].scheme].who;
+        if (who->scopes.len > 0) {
+            buf_str(&text, text.len > 0 ? STR(" ") : STR(""));
+            buf_str(&text, who->scopes);
+        }
+    }
+    bay_err err =
+        text.err != BAY_OK ? text.err : arena_dup(on->memory, buf_view(&text), &to->scopes);
+    buf_fini(&text);
+    return err;
+}
+
+/* Who holds all credentials of an alternative. Different subjects together are one of their own:
+ * each of them alone must not be taken for it. It is good until the first of them expires. */
+static bay_err name_principal(const check *on, const alternative *one, const auth_principal **out)
+{
+    principal_parts who = on->seen[one->all_of[0].scheme].who;
+    bay_err err = BAY_OK;
+    if (!is_one_subject(on, one, &who)) {
+        err = join_subjects(on, one, &who.subject);
+        who.issuer = who.client = who.claims = (bay_str){"", 0};
+    }
+    if (err == BAY_OK && one->count > 1) {
+        err = join_scopes(on, one, &who);
+    }
+    for (size_t i = 1; i < one->count; i++) {
+        uint64_t until = on->seen[one->all_of[i].scheme].who.expires_at_ms;
+        who.expires_at_ms = who.expires_at_ms == 0 || (until != 0 && until < who.expires_at_ms)
+                                ? until
+                                : who.expires_at_ms;
+    }
+    return err == BAY_OK ? principal_new(&who, out) : err;
 }
 
 static void put_challenge(const check *on, size_t at, buf *out)
@@ -374,7 +413,8 @@ static const requirement *skill_needs(const a2a_security *self, bay_str skill)
 
 bay_err a2a_security_check(const a2a_security *self, const a2a_presented *presented, bay_str skill,
                            a2a_verify verify, void *verify_user, arena *memory,
-                           bay_str *out_principal, bay_str *out_challenge, a2a_fault *fault)
+                           const auth_principal **out_principal, bay_str *out_challenge,
+                           a2a_fault *fault)
 {
     check on = {.self = self,
                 .presented = presented,
@@ -398,7 +438,7 @@ bay_err a2a_security_check(const a2a_security *self, const a2a_presented *presen
         }
         named = named != NULL || held->count == 0 ? named : held;
     }
-    bay_str principal = {"", 0};
+    const auth_principal *principal = NULL;
     bay_err err = named != NULL ? name_principal(&on, named, &principal) : BAY_OK;
     if (err != BAY_OK) {
         return err == BAY_NOMEM ? err : deny(&on, &self->card, out_challenge, fault);

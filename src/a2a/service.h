@@ -9,6 +9,7 @@
 #define A2A_SERVICE_H
 
 #include "a2a/event.h"
+#include "auth/principal.h"
 #include "wire/header.h"
 #include "wire/via.h"
 
@@ -33,9 +34,11 @@ struct a2a_call {
     a2a_method method;
     a2a_version version;
     a2a_binding binding;
-    json_val params;        /* 1.0, in normal form; never missing */
-    bay_str tenant;         /* of params or path; "" */
-    bay_str principal;      /* who is calling; "": nobody in particular */
+    json_val params; /* 1.0, in normal form; never missing */
+    bay_str tenant;  /* of params or path; "" */
+    /* Who is calling. Borrowed by the service, and good until the call is ended, also of a stream.
+     */
+    const auth_principal *principal;
     bay_str extensions;     /* A2A-Extensions as sent; "" */
     bay_str traceparent;    /* W3C, checked; "" */
     uint64_t last_event_id; /* of a client that comes back to a stream; 0: none */

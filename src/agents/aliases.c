@@ -58,7 +58,7 @@ void agents_aliases_free(agents_aliases *self)
     mem_free(self);
 }
 
-/* No part of a key holds a NUL that another could end with: names and principals have none. */
+/* Unambiguous: names hold no NUL, and an identity tells its own length or is empty. */
 static void write_key(bay_str agent, bay_str principal, bay_str client_id, buf *out)
 {
     buf_str(out, agent);

@@ -71,6 +71,7 @@ static void unref(crossing *self)
         relay_port_unref(self->origin);
         relay_port_unref(self->owner);
         arena_fini(&self->memory);
+        principal_unref(self->carried.principal);
         mem_free(self);
     }
 }
@@ -308,6 +309,7 @@ static bay_err copy_call(crossing *self, a2a_call *call, bay_str agent)
     a2a_call *to = &self->carried;
     *to = *call;
     to->user = NULL;
+    to->principal = principal_ref(call->principal);
     const struct {
         bay_str from;
         bay_str *to;
@@ -315,7 +317,6 @@ static bay_err copy_call(crossing *self, a2a_call *call, bay_str agent)
         {agent, &self->agent},
         {json_raw(call->params), &self->params},
         {call->tenant, &to->tenant},
-        {call->principal, &to->principal},
         {call->extensions, &to->extensions},
         {call->traceparent, &to->traceparent},
         {a2a_call_tracestate(call), &self->tracestate},

@@ -468,6 +468,7 @@ static void call_tool(made_turn *self, bay_str params)
     if (err == BAY_OK) {
         move(self, A2A_WORKING, STR(""));
         mcp_call_spec spec = {.method = STR("tools/call"),
+                              .principal = a2a_turn_principal(self->turn),
                               .params = json_root(&doc),
                               .meta = meta_of(self, &meta),
                               .wants_progress = true};

@@ -25,6 +25,7 @@ static json_val named_by(a2a_method method, json_val params)
 void relay_alias_init(relay_alias *self, agents_aliases *among, bay_str agent, const a2a_call *call)
 {
     bay_str id;
+    bay_str principal = principal_identity(call->principal);
     *self = (relay_alias){.agent = agent};
     json_val named = named_by(call->method, call->params);
     if (among == NULL || !json_is(named, JSON_STRING) ||
@@ -32,19 +33,19 @@ void relay_alias_init(relay_alias *self, agents_aliases *among, bay_str agent, c
         return;
     }
     self->client_id = mem_dup(id.at, id.len);
-    self->principal = mem_dup(call->principal.at, call->principal.len);
+    self->principal = mem_dup(principal.at, principal.len);
     if (self->client_id == NULL || self->principal == NULL) {
         relay_alias_fini(self);
         return;
     }
     self->client_id_len = id.len;
-    self->principal_len = call->principal.len;
+    self->principal_len = principal.len;
     /* what 0.1 and later versions call alike (tasks/get) counts as a later one's: there the id
      * decides */
     buf known;
     buf_init(&known, 2 * AGENTS_ALIAS_BYTES);
     bool is_first = call->version == A2A_0_1 && is_send(call->method);
-    if (is_first || agents_aliases_find(among, agent, call->principal, id, &known)) {
+    if (is_first || agents_aliases_find(among, agent, principal, id, &known)) {
         self->among = among;
     }
     buf_fini(&known);

@@ -39,6 +39,7 @@ static void silent_free(a2a_call *call)
 {
     silent_cancel *self = CONTAINER_OF(call, silent_cancel, call);
     arena_fini(&self->memory);
+    principal_unref(self->call.principal);
     mem_free(self);
 }
 
@@ -64,7 +65,7 @@ static bay_err silent_event(a2a_call *call, a2a_event *event)
 static const a2a_call_ops silent_ops = {silent_result, silent_event, silent_free, silent_fail,
                                         no_field};
 
-static void cancel_task(a2a_service *service, const char *task)
+static void cancel_task(a2a_service *service, const char *task, const auth_principal *principal)
 {
     silent_cancel *made = task[0] != '\0' ? mem_zalloc(sizeof(*made)) : NULL;
     if (made == NULL) {
@@ -84,7 +85,7 @@ static void cancel_task(a2a_service *service, const char *task)
                             .version = A2A_1_0,
                             .params = json_root(&made->params),
                             .tenant = STR(""),
-                            .principal = STR(""),
+                            .principal = principal_ref(principal),
                             .extensions = STR(""),
                             .traceparent = STR(""),
                             .memory = &made->memory};
@@ -99,6 +100,7 @@ void skill_call_free(skill_call *self)
     skill_content_fini(&self->content);
     buf_fini(&self->status);
     arena_fini(&self->memory);
+    principal_unref(self->principal);
     mem_free(self);
 }
 
@@ -433,7 +435,7 @@ static void cancel_orphan(skill_call *self)
 {
     if (self->task[0] != '\0' && !a2a_state_is_terminal(self->state) &&
         (self->mode == SKILL_CALL || self->mode == SKILL_BEGIN)) {
-        cancel_task(agents_remote_service(self->skills->remote), self->task);
+        cancel_task(agents_remote_service(self->skills->remote), self->task, self->principal);
     }
 }
 
@@ -623,12 +625,10 @@ void skill_call_send(skill_call *self)
 {
     /* copies: the request may be answered before the agent is reached */
     bay_str trace = {"", 0};
-    bay_str principal = {"", 0};
     if (copy_meta(self, STR("traceparent"), HEADER_TRACESTATE_BYTES, &trace) != BAY_OK ||
         copy_meta(self, STR("tracestate"), HEADER_TRACESTATE_BYTES, &self->tracestate) != BAY_OK ||
-        copy_meta(self, STR(MCP_META_VIA), VIA_BYTES, &self->via) != BAY_OK ||
-        arena_dup(&self->memory, self->request->principal, &principal) != BAY_OK) {
-        trace = principal = STR("");
+        copy_meta(self, STR(MCP_META_VIA), VIA_BYTES, &self->via) != BAY_OK) {
+        trace = STR("");
     }
     a2a_service *service = agents_remote_service(self->skills->remote);
     self->call = (a2a_call){
@@ -642,7 +642,7 @@ void skill_call_send(skill_call *self)
         .binding = A2A_JSONRPC,
         .params = json_root(&self->params),
         .tenant = STR(""),
-        .principal = principal,
+        .principal = self->principal,
         .extensions = STR(""),
         .traceparent = trace,
         .memory = &self->memory,
@@ -659,6 +659,7 @@ skill_call *skill_call_new(agents_skills *skills, mcp_request *request, skill_mo
     }
     self->skills = skills;
     self->request = request;
+    self->principal = principal_ref(request->principal);
     self->mode = mode;
     request->user = self;
     arena_init(&self->memory, 2 * SKILL_PARAMS_BYTES);
@@ -684,7 +685,7 @@ void skill_call_begin(agents_skills *skills, mcp_request *request)
     if (read_round(self, &round)) {
         if (round.is_declined) {
             keep_id(self->task, round.task);
-            cancel_task(agents_remote_service(skills->remote), self->task);
+            cancel_task(agents_remote_service(skills->remote), self->task, self->principal);
             answer_error(self, STR("The user did not answer what the agent asked."));
             return;
         }
@@ -712,17 +713,20 @@ void skill_call_cancelled(mcp_request *request)
     }
     a2a_service *service = agents_remote_service(self->skills->remote);
     char task[SKILL_ID_BYTES];
+    const auth_principal *principal = principal_ref(self->principal);
     bool begins = self->mode == SKILL_CALL || self->mode == SKILL_BEGIN;
     memcpy(task, self->task, sizeof(task));
     mcp_request_error(skill_call_part(self), RPC_INTERNAL_ERROR, STR("cancelled"), STR(""));
     if (begins && task[0] == '\0') {
+        principal_unref(principal);
         return; /* the agent has not named the task yet: see cancel_orphan */
     }
     self->call.is_gone = true;
     service->gone(service, &self->call); /* frees it */
     if (begins) {
-        cancel_task(service, task);
+        cancel_task(service, task, principal);
     }
+    principal_unref(principal);
 }
 
 void skill_calls_end(agents_skills *skills)

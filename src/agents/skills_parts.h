@@ -74,6 +74,7 @@ typedef struct skill_call {
     list_link link;
     agents_skills *skills;
     mcp_request *request;
+    const auth_principal *principal; /* counted: the request may be answered first */
     skill_mode mode;
     uint64_t created_ms; /* of a task */
     arena memory;

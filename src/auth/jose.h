@@ -50,7 +50,9 @@ bay_err jose_verify(const jose_keys *keys, bay_str protected_header, bay_str pay
 typedef struct jose_claims {
     bay_str subject;
     bay_str issuer;
-    bay_str scopes; /* `scope`, or `scp` joined by spaces */
+    bay_str client;         /* `client_id`, or `azp`; "" */
+    bay_str scopes;         /* `scope`, or `scp` joined by spaces */
+    uint64_t expires_at_ms; /* since 1970 */
     json_val all;
 } jose_claims;
 

@@ -41,7 +41,8 @@ static when time_of(json_val value, double *out_ms)
     return SAID;
 }
 
-static bay_err check_times(json_val claims, const jose_expected *expected, bay_diag *diag)
+static bay_err check_times(json_val claims, const jose_expected *expected,
+                           uint64_t *out_expires_at_ms, bay_diag *diag)
 {
     double now = (double)expected->now_ms;
     double leeway = (double)expected->leeway_ms;
@@ -52,6 +53,7 @@ static bay_err check_times(json_val claims, const jose_expected *expected, bay_d
     if (now >= at + leeway) {
         return deny(diag, "has expired");
     }
+    *out_expires_at_ms = (uint64_t)at;
     when said = time_of(json_get(claims, STR("nbf")), &at);
     if (said == NO_TIME || (said == SAID && at > now + leeway)) {
         return deny(diag, "is not valid yet");
@@ -128,7 +130,7 @@ static bay_err check_claims(json_val claims, const jose_expected *expected, aren
                             jose_claims *out, bay_diag *diag)
 {
     jose_claims read = {.all = claims};
-    bay_err err = check_times(claims, expected, diag);
+    bay_err err = check_times(claims, expected, &read.expires_at_ms, diag);
     if (err == BAY_OK) {
         err = check_audience(claims, expected->audience, diag);
     }
@@ -138,6 +140,11 @@ static bay_err check_claims(json_val claims, const jose_expected *expected, aren
     err = text_claim(claims, STR("iss"), memory, &read.issuer);
     if (err == BAY_OK) {
         err = text_claim(claims, STR("sub"), memory, &read.subject);
+    }
+    if (err == BAY_OK) {
+        bool has_client_id = !json_is(json_get(claims, STR("client_id")), JSON_MISSING);
+        err =
+            text_claim(claims, has_client_id ? STR("client_id") : STR("azp"), memory, &read.client);
     }
     if (err == BAY_OK) {
         err = read_scopes(claims, memory, &read.scopes);

@@ -95,7 +95,7 @@ static bay_err read_claims(auth_principal *self, bay_str text)
 
 bay_err principal_new(const principal_parts *parts, const auth_principal **out)
 {
-    char text[3 * PRINCIPAL_TEXT_BYTES + 128];
+    char text[PRINCIPAL_IDENTITY_BYTES];
     buf binding = {.at = text, .cap = sizeof(text), .max = sizeof(text)};
     bay_err err = check_parts(parts);
     if (err != BAY_OK) {

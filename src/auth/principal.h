@@ -31,8 +31,9 @@ typedef enum principal_proof {
 } principal_proof;
 
 enum {
-    PRINCIPAL_TEXT_BYTES = 1024,      /* issuer, subject, client, each */
-    PRINCIPAL_SCOPES_BYTES = 8 << 10, /* all scopes of one principal */
+    PRINCIPAL_TEXT_BYTES = 4096,                              /* issuer, subject, client, each */
+    PRINCIPAL_IDENTITY_BYTES = 3 * PRINCIPAL_TEXT_BYTES + 64, /* and of a binding */
+    PRINCIPAL_SCOPES_BYTES = 8 << 10,                         /* all scopes of one principal */
     PRINCIPAL_CLAIMS_BYTES = 32 << 10,
     PRINCIPAL_CLAIMS_DEPTH = 16,
     PRINCIPAL_ACTORS = 4, /* principals that act for each other, the last one included */

@@ -8,7 +8,11 @@
 #include "catalog/parts.h"
 #include "wire/base64.h"
 
-enum { CURSOR_BYTES = 256, CURSOR_PLAIN_BYTES = 64, CURSOR_BOUND_BYTES = 8192 };
+enum {
+    CURSOR_BYTES = 256,
+    CURSOR_PLAIN_BYTES = 64,
+    CURSOR_BOUND_BYTES = PRINCIPAL_IDENTITY_BYTES + 8192
+};
 
 static const catalog_segment *segment_to_be(const catalog_place *place)
 {

@@ -82,7 +82,7 @@ static bay_err number(face *self, const mcp_session *session, bay_str *out)
 bay_err face_identity(face *self, const mcp_request *request, bay_str *out)
 {
     const mcp_session *session = request->session;
-    bay_str id = session != NULL ? mcp_session_id(session) : request->principal;
+    bay_str id = session != NULL ? mcp_session_id(session) : principal_binding(request->principal);
     if (session == NULL || id.len > 0) {
         *out = id;
         return BAY_OK;

@@ -8,8 +8,8 @@
 #include "downstream/face_parts.h"
 
 enum {
-    BOUND_BYTES = 8192, /* of what a cursor is bound to */
-    TELL_MS = 100,      /* between two rounds of telling clients of changes */
+    BOUND_BYTES = PRINCIPAL_IDENTITY_BYTES + 4096, /* of what a cursor is bound to */
+    TELL_MS = 100, /* between two rounds of telling clients of changes */
     MOST_TTL_MS = 24 * 3600 * 1000,
     META_TTL_MS = 3600 * 1000, /* only a reload changes them */
 };
@@ -51,7 +51,7 @@ static bay_err write_page(face *self, const mcp_request *request, listing_kind k
     buf_char(&bound, '\0');
     buf_str(&bound, str_of(self->profile));
     buf_char(&bound, '\0');
-    buf_str(&bound, request->principal);
+    buf_str(&bound, principal_binding(request->principal));
     buf_clear(&self->scratch);
     catalog_cursors cursors = {self->ring, buf_view(&bound)};
     bay_err err = bound.err;

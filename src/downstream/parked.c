@@ -31,8 +31,7 @@ struct parked {
     size_t outcome_len;
     size_t outcome_all;
     char *server;
-    size_t principal_len;
-    char principal[];
+    const auth_principal *principal;
 };
 
 static bay_str number_of(const parked *self)
@@ -71,19 +70,17 @@ bool parked_is_possible(const face *of, const mcp_request *request)
            (request->method->flags & MCP_FLAG_MRTR) != 0;
 }
 
-route *parked_new(face *of, bay_str principal)
+route *parked_new(face *of, const auth_principal *principal)
 {
-    parked *self = mem_zalloc(sizeof(*self) + principal.len);
+    parked *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
         return NULL;
     }
-    if (principal.len > 0) {
-        memcpy(self->principal, principal.at, principal.len);
-    }
-    self->principal_len = principal.len;
+    self->principal = principal_ref(principal);
     self->way.parked = self;
     self->way.face = of;
-    self->way.call.affinity.identity = (bay_str){self->principal, principal.len};
+    self->way.call.affinity.principal = self->principal;
+    self->way.call.affinity.identity = principal_binding(self->principal);
     return &self->way;
 }
 
@@ -103,6 +100,7 @@ void parked_free(parked *self)
         map_remove(&calls_of(self)->calls, number_of(self));
     }
     drop_outcome(self);
+    principal_unref(self->principal);
     mem_free(self);
 }
 
@@ -157,7 +155,7 @@ static bay_err write_state(const parked *self, buf *out)
     bytes_put_u64(plain, of->parked.instance);
     memcpy(plain + NUMBER_BYTES, self->number, NUMBER_BYTES);
     bytes_put_u64(plain + 2 * NUMBER_BYTES, self->round);
-    return token_seal(of->ring, "call", of->worker, (bay_str){self->principal, self->principal_len},
+    return token_seal(of->ring, "call", of->worker, principal_binding(self->principal),
                       (bay_str){plain, sizeof(plain)},
                       loop_time_ms() + of->config->timeouts.answer_ms, out);
 }
@@ -504,7 +502,8 @@ bool parked_resume(face *of, mcp_request *request)
     buf_init(&plain, SEAL_PLAIN_BYTES);
     err = json_str(at[0], request->memory, &token);
     if (err == BAY_OK) {
-        err = token_open(of->ring, "call", request->principal, token, loop_time_ms(), &plain);
+        err = token_open(of->ring, "call", principal_binding(request->principal), token,
+                         loop_time_ms(), &plain);
     }
     bool is_taken = true;
     bool has_answers = json_is(at[1], JSON_MISSING) || json_is(at[1], JSON_OBJECT);

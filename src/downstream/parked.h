@@ -53,8 +53,8 @@ void parked_fini(struct face *of);
 
 /* Can a call of this client be parked here at all? */
 bool parked_is_possible(const struct face *of, const mcp_request *request);
-/* A route of its own memory; `principal` is copied. NULL: out of memory. */
-struct route *parked_new(struct face *of, bay_str principal);
+/* A route of its own memory, which holds a reference of its own. NULL: out of memory. */
+struct route *parked_new(struct face *of, const auth_principal *principal);
 /* Out of every list, and gone: for route_end. */
 void parked_free(parked *self);
 

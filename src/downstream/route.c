@@ -253,6 +253,9 @@ route *route_new(face *self, mcp_request *request)
     list_init(&way->questions);
     way->call.events = &route_events;
     way->call.user = way;
+    if (!may_park) {
+        way->call.affinity.principal = request->principal;
+    }
     way->call.affinity.inputs = inputs;
     way->call.affinity.is_stateless = request->session == NULL && !self->has_one_client;
     way->call.is_repeatable = request->method->id != MCP_TOOLS_CALL;

@@ -63,9 +63,10 @@ static bay_err write_cursor(const face *self, const mcp_request *request, bay_st
     buf_str(&plain, json_raw(own));
     bay_err err = plain.err;
     if (err == BAY_OK) {
-        err = self->ring != NULL ? token_seal(self->ring, "skills", self->worker,
-                                              request->principal, buf_view(&plain), 0, out)
-                                 : BAY_UNSUPPORTED;
+        err = self->ring != NULL
+                  ? token_seal(self->ring, "skills", self->worker,
+                               principal_binding(request->principal), buf_view(&plain), 0, out)
+                  : BAY_UNSUPPORTED;
     }
     buf_fini(&plain);
     return err;
@@ -82,8 +83,8 @@ static bay_err read_cursor(const face *self, const mcp_request *request, json_va
         return BAY_DENIED;
     }
     buf_init(&opened, CURSOR_BYTES);
-    bay_err err =
-        token_open(self->ring, "skills", request->principal, text, loop_time_ms(), &opened);
+    bay_err err = token_open(self->ring, "skills", principal_binding(request->principal), text,
+                             loop_time_ms(), &opened);
     err = err == BAY_OK ? arena_dup(request->memory, buf_view(&opened), &plain) : err;
     buf_fini(&opened);
     if (err == BAY_OK) {

@@ -96,7 +96,8 @@ static face *face_of(worker *self, const mcp_server *engine)
     return NULL;
 }
 
-static bay_err worker_recall(void *user, mcp_server *engine, bay_str id, bay_str principal,
+static bay_err worker_recall(void *user, mcp_server *engine, bay_str id,
+                             const auth_principal *principal,
                              void (*done)(void *done_user, bay_err err), void *done_user)
 {
     face *of = face_of(user, engine);

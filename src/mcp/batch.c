@@ -51,13 +51,7 @@ static void receive_one(mcp_server *server, bay_str text, mcp_session *session, 
         request_discard(one);
         return;
     }
-    if (arena_dup(one->shown.memory, session->principal, &one->shown.principal) != BAY_OK) {
-        if (is_request) {
-            refuse(through, server, one->shown.message.id, RPC_INTERNAL_ERROR, "Out of memory");
-        }
-        request_discard(one);
-        return;
-    }
+    one->shown.principal = principal_ref(session->principal);
     legacy_message(one, session, through);
 }
 

@@ -140,6 +140,7 @@ static void free_calls(list *calls)
         mcp_call *call = CONTAINER_OF(link, mcp_call, link);
         buf_fini(&call->kept.bytes);
         buf_fini(&call->event_id);
+        principal_unref(call->principal);
         mem_free(call);
     }
 }

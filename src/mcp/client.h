@@ -14,6 +14,7 @@
 #ifndef MCP_CLIENT_H
 #define MCP_CLIENT_H
 
+#include "auth/principal.h"
 #include "mcp/param_header.h"
 #include "mcp/protocol.h"
 #include "mcp/shape.h"
@@ -41,7 +42,8 @@ typedef struct mcp_link_ops {
     /* Sends one message; views are borrowed for the call. `exchange` is not 0 for requests: the
      * transport names it in every mcp_client_* call about that exchange. BAY_OK, BAY_AGAIN (taken),
      * or an error: not sent. Must not call back into the engine before it returns. timeout_ms 0: no
-     * bound; else the time after which the engine has given up at the latest. */
+     * bound; else the time after which the engine has given up at the latest. For whom it is sent
+     * says mcp_client_sends_for. */
     bay_err (*send)(void *link, uint64_t exchange, bay_str message, const mcp_field *fields,
                     size_t count, uint32_t timeout_ms);
     /* HTTP: close that exchange; nothing more about it comes. May be called from inside any
@@ -87,6 +89,9 @@ void mcp_client_drained(mcp_client *self);
 /* Timeouts, back-offs. Returns when to call again (UINT64_MAX: no need). */
 uint64_t mcp_client_tick(mcp_client *self, uint64_t now_ms);
 
+/* Inside mcp_link_ops.send: on whose behalf the message is sent; NULL: nobody in particular. */
+const auth_principal *mcp_client_sends_for(const mcp_client *self);
+
 /* ---- towards the user ------------------------------------------------------------------------ */
 
 typedef enum mcp_client_state {
@@ -130,6 +135,7 @@ typedef struct mcp_call_events {
 
 typedef struct mcp_call_spec {
     bay_str method;
+    const auth_principal *principal; /* who makes the call; the engine takes a reference */
     json_val
         params; /* spliced byte for byte but for `_meta` and the renamed member; may be missing */
     bay_str rename; /* new value of the method's name_field; empty: as in params */

@@ -55,6 +55,8 @@ void mcp_call_recycle(mcp_call *call)
     mcp_call_detach(call);
     call_forget_keys(call);
     mcp_call_forget_asked(call);
+    principal_unref(call->principal);
+    call->principal = NULL;
     call->phase = CALL_SPARE;
     if (call->kept.bytes.cap > CLIENT_MAX_KEPT_BYTES) {
         buf_fini(&call->kept.bytes);

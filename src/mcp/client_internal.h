@@ -82,6 +82,7 @@ struct mcp_call {
     mcp_call_events events;
     void *user;
     call_kept kept;
+    const auth_principal *principal; /* counted */
     mcp_log_level log_level;
     bool wants_progress;
     uint64_t progress_of; /* 0: of no other call */
@@ -137,6 +138,7 @@ struct mcp_client {
     void *user;
     mcp_link_ops ops;
     void *link;
+    const auth_principal *sends_for; /* of the message that is being sent */
     mcp_link_kind kind;
     mcp_revision_id oldest, newest;
     uint32_t probe_timeout_ms, call_timeout_ms, max_total_ms, max_calls;

@@ -51,6 +51,7 @@ static bay_err call_check(const mcp_client *self, const mcp_call_spec *spec,
 static bay_err call_fill(mcp_call *call, const mcp_call_spec *spec)
 {
     mcp_client *self = call->client;
+    call->principal = principal_ref(spec->principal);
     call->wants_progress = spec->wants_progress;
     call->progress_of = spec->progress_of;
     call->log_level = spec->log_level;

@@ -314,8 +314,10 @@ static bay_err send_on_desk(mcp_call *call, const mcp_revision *revision, json_v
     mcp_client_trace(self, true, buf_view(&desk->message), fields, count);
     uint32_t bound =
         call->purpose == CALL_USER ? (uint32_t)(call->end_ms - self->now_ms) : call->timeout_ms;
+    self->sends_for = call->principal;
     err = self->ops.send(self->link, call->exchange, buf_view(&desk->message), fields, count,
                          call->purpose == CALL_LISTEN ? 0 : bound);
+    self->sends_for = NULL;
     if (err == BAY_AGAIN) {
         self->is_clogged = self->kind != MCP_LINK_HTTP;
         err = BAY_OK;
@@ -372,4 +374,9 @@ void mcp_client_trace(mcp_client *self, bool is_outgoing, bay_str message, const
     if (self->events.traced != NULL && !self->is_dead) {
         self->events.traced(self->user, is_outgoing, message, fields, count);
     }
+}
+
+const auth_principal *mcp_client_sends_for(const mcp_client *self)
+{
+    return self->sends_for;
 }

@@ -22,7 +22,8 @@ typedef enum mcp_keep {
 typedef struct mcp_keeper {
     /* Appends the id of a session that begins: mcp_session_prefix, then any of A-Z a-z 0-9 - _.
      * BAY_NOMEM, or whatever keeps it from being made. */
-    bay_err (*name)(void *user, const mcp_revision *revision, bay_str principal, buf *out);
+    bay_err (*name)(void *user, const mcp_revision *revision, const auth_principal *principal,
+                    buf *out);
     /* What mcp_session_write says of it is not what it was. True: it is being kept;
      * mcp_session_kept follows, never inside this call, also when that fails. */
     bool (*changed)(void *user, mcp_session *session, mcp_keep how);
@@ -64,8 +65,8 @@ bool mcp_server_holds(const mcp_server *self, bay_str session_id);
  * `kept_by`: as by mcp_session_set_kept_by; still the caller's on failure, and when it was held.
  * Errors: BAY_SYNTAX: not written by mcp_session_write, or by a later release; BAY_BUSY: as many
  * sessions as there may be; BAY_NOMEM. */
-bay_err mcp_session_restore(mcp_server *server, bay_str id, bay_str principal, bay_str written,
-                            const mcp_kept_event *events, size_t count, void *kept_by,
-                            uint64_t now_ms) BAY_MUST_CHECK;
+bay_err mcp_session_restore(mcp_server *server, bay_str id, const auth_principal *principal,
+                            bay_str written, const mcp_kept_event *events, size_t count,
+                            void *kept_by, uint64_t now_ms) BAY_MUST_CHECK;
 
 #endif

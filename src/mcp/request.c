@@ -59,6 +59,7 @@ bay_err request_read(mcp_server *server, bay_str text, request **out, rpc_fault 
 
 void request_discard(request *self)
 {
+    principal_unref(self->shown.principal);
     pocket_release(self->shown.server, self->pocket);
 }
 
@@ -168,7 +169,7 @@ static void let_go(request *self)
     if (--self->hold > 0 || !self->is_finished) {
         return;
     }
-    pocket_release(self->shown.server, self->pocket);
+    request_discard(self);
 }
 
 /* The service (or the engine in its place) finishes. True: the client waits for an answer. */

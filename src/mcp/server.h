@@ -13,6 +13,7 @@
 #ifndef MCP_SERVER_H
 #define MCP_SERVER_H
 
+#include "auth/principal.h"
 #include "mcp/param_header.h"
 #include "mcp/protocol.h"
 #include "rpc/message.h"
@@ -63,8 +64,8 @@ typedef struct mcp_http_request {
      * mcp_params_pending. */
     bool (*field_at)(void *context, size_t index, bay_str *out_name, bay_str *out_value);
     void *context;
-    arena *memory;     /* lives as long as the carrier's exchange */
-    bay_str principal; /* who is calling; "" = nobody in particular */
+    arena *memory;                   /* lives as long as the carrier's exchange */
+    const auth_principal *principal; /* borrowed; the engine takes its own reference */
 } mcp_http_request;
 
 /* Takes one HTTP request. The carrier hears its answer now or later. Host and Origin were checked
@@ -84,8 +85,9 @@ void mcp_server_end_stream(mcp_server *self, mcp_carrier *carrier, uint64_t now_
 /* Duplex carriers. `receive` takes one whole message (no line end). */
 bay_err mcp_connection_open(mcp_server *self, mcp_carrier *carrier,
                             mcp_connection **out) BAY_MUST_CHECK;
-/* Who is at the other end, from now on; borrowed until the connection is closed. */
-void mcp_connection_identify(mcp_connection *self, bay_str principal);
+/* Who speaks on this connection from now on: requests read before keep theirs, and a session keeps
+ * the principal that began it. The engine takes a reference of its own. */
+void mcp_connection_identify(mcp_connection *self, const auth_principal *principal);
 void mcp_connection_receive(mcp_connection *self, bay_str message, uint64_t now_ms);
 /* The peer says nothing any more, but still listens: what was asked of it ends (BAY_CLOSED), and
  * nothing more is asked. */
@@ -115,8 +117,8 @@ struct mcp_request {
     json_val client_info;   /* missing when unknown */
     json_val client_capabilities;
     mcp_log_level log_level; /* least severe the client wants for this request; NONE = nothing */
-    bay_str principal;
-    bay_str via; /* the field of that name, over HTTP; "" */
+    const auth_principal *principal; /* counted by the request, until it is finished */
+    bay_str via;                     /* the field of that name, over HTTP; "" */
     arena *memory;
     uint64_t arrived_ms;
     bool is_cancelled;
@@ -205,7 +207,7 @@ void mcp_server_end_sessions_if(mcp_server *self,
 /* Which worker owns the session of this id; false when it does not look like one of ours. */
 bool mcp_session_worker(bay_str session_id, uint32_t *out_worker);
 bay_str mcp_session_id(const mcp_session *self);
-bay_str mcp_session_principal(const mcp_session *self);
+const auth_principal *mcp_session_principal(const mcp_session *self);
 size_t mcp_server_session_count(const mcp_server *self);
 
 /* Finishing. `result` is a whole JSON object. The engine dresses it for the client's revision: adds

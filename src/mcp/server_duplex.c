@@ -29,6 +29,7 @@ bay_err mcp_connection_open(mcp_server *server, mcp_carrier *carrier, mcp_connec
 static void let_go(mcp_connection *self)
 {
     if (--self->hold == 0) {
+        principal_unref(self->principal);
         mem_free(self);
     }
 }
@@ -182,12 +183,7 @@ static void receive(mcp_connection *self, bay_str message)
         receive_batch(self, read);
         return;
     }
-    if (self->principal.len > 0 &&
-        arena_dup(read->shown.memory, self->principal, &read->shown.principal) != BAY_OK) {
-        refuse(self, STR(""), RPC_INTERNAL_ERROR, "Out of memory", STR(""));
-        request_discard(read);
-        return;
-    }
+    read->shown.principal = principal_ref(self->principal);
     if (request_read_envelope(read) != BAY_OK) {
         if (read->shown.message.kind == RPC_REQUEST) {
             refuse(self, read->shown.message.id, RPC_INVALID_REQUEST,
@@ -203,9 +199,11 @@ static void receive(mcp_connection *self, bay_str message)
     }
 }
 
-void mcp_connection_identify(mcp_connection *self, bay_str principal)
+void mcp_connection_identify(mcp_connection *self, const auth_principal *principal)
 {
-    self->principal = principal;
+    const auth_principal *before = self->principal;
+    self->principal = principal_ref(principal);
+    principal_unref(before);
 }
 
 void mcp_connection_receive(mcp_connection *self, bay_str message, uint64_t now_ms)

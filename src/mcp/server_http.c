@@ -285,8 +285,8 @@ static void post(mcp_server *self, const mcp_http_request *http, mcp_carrier *ca
         request_discard(read);
         return;
     }
-    if (arena_dup(read->shown.memory, http->principal, &read->shown.principal) != BAY_OK ||
-        !keep_via(read, http)) {
+    read->shown.principal = principal_ref(http->principal);
+    if (!keep_via(read, http)) {
         refuse_memory(carrier);
         request_discard(read);
         return;

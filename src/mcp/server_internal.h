@@ -112,11 +112,11 @@ struct mcp_session {
     mcp_connection *connection; /* NULL: over HTTP, by id */
     peer own_peer;              /* HTTP; a connection brings its own */
     const mcp_revision *revision;
-    bay_str id;        /* these three stand behind the struct */
-    bay_str principal; /* empty: nobody in particular */
-    bay_str client;    /* {"clientInfo":…,"capabilities":…} as the client sent them */
-    void *kept_by;     /* the keeper's own word */
-    uint64_t told_ms;  /* when the keeper last heard of it */
+    const auth_principal *principal; /* counted, as is that of a connection */
+    bay_str id;                      /* these two stand behind the struct */
+    bay_str client;   /* {"clientInfo":…,"capabilities":…} as the client sent them */
+    void *kept_by;    /* the keeper's own word */
+    uint64_t told_ms; /* when the keeper last heard of it */
     uint64_t active_ms;
     list_link idle_link; /* in server->idle, longest idle first */
     list streams;
@@ -134,7 +134,7 @@ struct mcp_connection {
     mcp_server *server;
     mcp_carrier *carrier; /* NULL once closed */
     mcp_session *session;
-    bay_str principal; /* borrowed */
+    const auth_principal *principal;
     peer peer;
     list listens;
     uint32_t listen_count;

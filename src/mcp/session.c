@@ -69,7 +69,7 @@ bay_str mcp_session_id(const mcp_session *self)
     return self->id;
 }
 
-bay_str mcp_session_principal(const mcp_session *self)
+const auth_principal *mcp_session_principal(const mcp_session *self)
 {
     return self->principal;
 }
@@ -107,11 +107,10 @@ bay_err session_make(mcp_server *server, mcp_connection *connection, const sessi
     if (connection == NULL && server->sessions.len >= server->options.max_sessions) {
         return BAY_BUSY;
     }
-    if (about->principal.len > SESSION_MAX_PRINCIPAL || about->client.len > SESSION_MAX_CLIENT) {
+    if (about->client.len > SESSION_MAX_CLIENT) {
         return BAY_LIMIT;
     }
-    mcp_session *self =
-        mem_zalloc(sizeof(*self) + about->id.len + about->principal.len + about->client.len);
+    mcp_session *self = mem_zalloc(sizeof(*self) + about->id.len + about->client.len);
     if (self == NULL) {
         return BAY_NOMEM;
     }
@@ -120,7 +119,6 @@ bay_err session_make(mcp_server *server, mcp_connection *connection, const sessi
     self->connection = connection;
     self->revision = about->revision;
     self->id = place(&at, about->id);
-    self->principal = place(&at, about->principal);
     self->client = place(&at, about->client);
     self->level = MCP_LOG_INFO;
     self->active_ms = self->told_ms = server->now_ms;
@@ -137,6 +135,7 @@ bay_err session_make(mcp_server *server, mcp_connection *connection, const sessi
     } else {
         connection->session = self;
     }
+    self->principal = principal_ref(about->principal);
     list_push(&server->idle, &self->idle_link);
     server->session_count++;
     *out = self;
@@ -152,8 +151,8 @@ static void write_client(buf *out, json_val info, json_val capabilities)
     buf_char(out, '}');
 }
 
-static bay_err name_session(mcp_server *server, const mcp_revision *revision, bay_str principal,
-                            buf *out)
+static bay_err name_session(mcp_server *server, const mcp_revision *revision,
+                            const auth_principal *principal, buf *out)
 {
     const mcp_keeper *keeper = server->options.keeper;
     if (keeper == NULL) {
@@ -164,7 +163,7 @@ static bay_err name_session(mcp_server *server, const mcp_revision *revision, ba
 }
 
 bay_err session_new(mcp_server *server, mcp_connection *connection, const mcp_revision *revision,
-                    json_val client_info, json_val capabilities, bay_str principal,
+                    json_val client_info, json_val capabilities, const auth_principal *principal,
                     mcp_session **out)
 {
     (void)sessions_tick(server);
@@ -174,9 +173,6 @@ bay_err session_new(mcp_server *server, mcp_connection *connection, const mcp_re
     buf_init(&client, SESSION_MAX_CLIENT);
     write_client(&client, client_info, capabilities);
     bay_err err = client.err;
-    if (err == BAY_OK && principal.len > SESSION_MAX_PRINCIPAL) {
-        err = BAY_LIMIT;
-    }
     if (err == BAY_OK && connection == NULL) {
         err = name_session(server, revision, principal, &id);
     }
@@ -252,6 +248,7 @@ void session_end(mcp_session *self)
         server->service->session_changed(server->user, self, false);
     }
     event_log_fini(&self->log);
+    principal_unref(self->principal);
     mem_free(self);
 }
 
@@ -266,13 +263,16 @@ void session_undo(mcp_session *self)
         stream_free(CONTAINER_OF(link, stream, link));
     }
     event_log_fini(&self->log);
+    principal_unref(self->principal);
     mem_free(self);
 }
 
-mcp_session *session_find(mcp_server *server, bay_str id, bay_str principal)
+mcp_session *session_find(mcp_server *server, bay_str id, const auth_principal *principal)
 {
     mcp_session *self = map_get(&server->sessions, id);
-    return self != NULL && str_eq_secret(principal, self->principal) ? self : NULL;
+    bool is_own = self != NULL &&
+                  str_eq_secret(principal_binding(principal), principal_binding(self->principal));
+    return is_own ? self : NULL;
 }
 
 void session_touch(mcp_session *self)

@@ -5,13 +5,13 @@
 
 #include "mcp/server_internal.h"
 
-/* Longest principal, and longest clientInfo with capabilities, that is kept. */
-enum { SESSION_MAX_PRINCIPAL = 1024, SESSION_MAX_CLIENT = 64 * 1024 };
+/* Longest clientInfo with capabilities that is kept. */
+enum { SESSION_MAX_CLIENT = 64 * 1024 };
 
 /* What a session is made of; copied. */
 typedef struct session_about {
     bay_str id; /* empty: on a connection */
-    bay_str principal;
+    const auth_principal *principal;
     bay_str client;
     const mcp_revision *revision;
 } session_about;
@@ -32,7 +32,7 @@ bool session_changed(mcp_session *self, mcp_keep how);
  * BAY_BUSY: as many as there may be; BAY_LIMIT: what the client says of itself is too long;
  * BAY_NOMEM. */
 bay_err session_new(mcp_server *server, mcp_connection *connection, const mcp_revision *revision,
-                    json_val client_info, json_val capabilities, bay_str principal,
+                    json_val client_info, json_val capabilities, const auth_principal *principal,
                     mcp_session **out) BAY_MUST_CHECK;
 
 /* Ends it: its requests get an error and are cancelled, its streams end, the service hears of it.
@@ -40,7 +40,7 @@ bay_err session_new(mcp_server *server, mcp_connection *connection, const mcp_re
 void session_end(mcp_session *self);
 
 /* The session of that id if it is this caller's; NULL otherwise: an id alone is no right. */
-mcp_session *session_find(mcp_server *server, bay_str id, bay_str principal);
+mcp_session *session_find(mcp_server *server, bay_str id, const auth_principal *principal);
 
 void session_touch(mcp_session *self);
 /* Requests under way or a client that listens: not idle, however long it says nothing. */

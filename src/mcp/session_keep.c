@@ -303,7 +303,7 @@ static bay_err read_streams(reader *self)
     return err;
 }
 
-static bay_err restore(reader *self, bay_str id, bay_str principal, void *kept_by)
+static bay_err restore(reader *self, bay_str id, const auth_principal *principal, void *kept_by)
 {
     const mcp_revision *revision = read_revision(self);
     if (revision == NULL) {
@@ -327,9 +327,9 @@ static bay_err restore(reader *self, bay_str id, bay_str principal, void *kept_b
     return err;
 }
 
-bay_err mcp_session_restore(mcp_server *server, bay_str id, bay_str principal, bay_str written,
-                            const mcp_kept_event *events, size_t count, void *kept_by,
-                            uint64_t now_ms)
+bay_err mcp_session_restore(mcp_server *server, bay_str id, const auth_principal *principal,
+                            bay_str written, const mcp_kept_event *events, size_t count,
+                            void *kept_by, uint64_t now_ms)
 {
     server_advance(server, now_ms);
     (void)sessions_tick(server);

@@ -14,8 +14,7 @@ enum { LEEWAY_MS = 60000 };
 
 struct bay_grant {
     arena *memory;
-    bay_str principal;
-    bay_str scopes;
+    principal_parts who;
     bool is_short; /* what was said of it could not be kept */
 };
 
@@ -29,12 +28,12 @@ static void grant_keep(bay_grant *self, const char *text, bay_str *out)
 
 void bay_grant_principal(bay_grant *grant, const char *principal)
 {
-    grant_keep(grant, principal, &grant->principal);
+    grant_keep(grant, principal, &grant->who.subject);
 }
 
 void bay_grant_scopes(bay_grant *grant, const char *scopes)
 {
-    grant_keep(grant, scopes, &grant->scopes);
+    grant_keep(grant, scopes, &grant->who.scopes);
 }
 
 /* ---- registration ---------------------------------------------------------------------------- */
@@ -348,15 +347,20 @@ static bay_err verify_token(const agent_scheme *self, bay_str credential, bay_gr
     bay_err err =
         jose_token_verify(self->trusted, credential, &expected, grant->memory, &claims, NULL);
     if (err == BAY_OK) {
-        grant->principal = claims.subject;
-        grant->scopes = claims.scopes;
+        grant->who = (principal_parts){.proof = PRINCIPAL_TOKEN,
+                                       .issuer = claims.issuer,
+                                       .subject = claims.subject,
+                                       .client = claims.client,
+                                       .scopes = claims.scopes,
+                                       .claims = json_raw(claims.all),
+                                       .expires_at_ms = claims.expires_at_ms};
     }
     return err == BAY_NOMEM ? err : err == BAY_OK ? BAY_OK : BAY_DENIED;
 }
 
 /* a2a_verify; `user`: the agent. */
 static bay_err sdk_agent_verify(void *user, a2a_scheme_kind kind, bay_str name, bay_str credential,
-                                arena *memory, bay_str *out_principal, bay_str *out_scopes)
+                                arena *memory, principal_parts *out)
 {
     const bay_agent *agent = user;
     const agent_scheme *scheme = sdk_agent_scheme_find(agent, name);
@@ -366,24 +370,24 @@ static bay_err sdk_agent_verify(void *user, a2a_scheme_kind kind, bay_str name, 
     if (scheme == NULL) {
         return BAY_UNSUPPORTED;
     }
-    bay_grant grant = {.memory = memory, .principal = STR(""), .scopes = STR("")};
+    bay_grant grant = {.memory = memory, .who = {.proof = PRINCIPAL_PROGRAM}};
     const agent_key *key = find_key(scheme, credential);
     bay_err err = BAY_DENIED;
     if (key != NULL) {
-        grant.principal = key->principal;
-        grant.scopes = key->scopes;
+        grant.who = (principal_parts){
+            .proof = PRINCIPAL_KEY, .subject = key->principal, .scopes = key->scopes};
         err = BAY_OK;
     } else if (scheme->trusted != NULL) {
         err = verify_token(scheme, credential, &grant);
     } else if (scheme->verify != NULL) {
         err = verify_by_program(scheme, credential, &grant);
     } else if (kind == A2A_SCHEME_MTLS && scheme->is_mtls) {
-        grant.principal = credential; /* TLS verified the certificate whose subject it is */
+        /* TLS verified the certificate whose subject it is */
+        grant.who = (principal_parts){.proof = PRINCIPAL_CERTIFICATE, .subject = credential};
         err = BAY_OK;
     }
     if (err == BAY_OK) {
-        *out_principal = grant.principal;
-        *out_scopes = grant.scopes;
+        *out = grant.who;
     }
     return err;
 }
@@ -398,7 +402,7 @@ static bay_str field_of(void *context, bay_str name)
 }
 
 static bay_err check(bay_agent *self, http_exchange *exchange, bay_str skill,
-                     bay_str *out_principal, bay_str *out_challenge, a2a_fault *fault)
+                     const auth_principal **out_principal, bay_str *out_challenge, a2a_fault *fault)
 {
     a2a_presented presented = {.field = field_of,
                                .query = http_exchange_query(exchange),
@@ -443,9 +447,9 @@ static bay_err record_of(const bay_agent *self, const a2a_call *call, json_val m
     json_val task = json_get(message, STR("taskId"));
     bay_err err = json_is(task, JSON_STRING) ? json_str(task, call->memory, &id) : BAY_OK;
     if (err == BAY_OK) {
-        *out = id.len > 0
-                   ? a2a_agent_remembered(sdk_agent_engine(self->serving), id, call->principal)
-                   : STR("");
+        *out = id.len > 0 ? a2a_agent_remembered(sdk_agent_engine(self->serving), id,
+                                                 principal_identity(call->principal))
+                          : STR("");
     }
     return err;
 }
@@ -475,9 +479,10 @@ bay_err sdk_agent_admit(bay_agent *self, http_exchange *exchange, const a2a_call
                                   sdk_agent_ability(self, skill)};
     for (size_t i = 0; err == BAY_OK && i < ARRAY_LEN(asked); i++) {
         bool is_twice = i > 0 && asked[i] == asked[0];
-        bay_str principal;
+        const auth_principal *principal = NULL;
         if (asked[i] != NULL && !is_twice && asked[i]->requirements.len > 0) {
             err = check(self, exchange, asked[i]->id, &principal, out_challenge, fault);
+            principal_unref(principal);
         }
     }
     return err;

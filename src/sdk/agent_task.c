@@ -302,7 +302,7 @@ bay_str bay_task_context(const bay_task *task)
 
 bay_str bay_task_principal(const bay_task *task)
 {
-    return a2a_turn_principal(task->turn);
+    return principal_subject(a2a_turn_principal(task->turn));
 }
 
 bay_str bay_task_traceparent(const bay_task *task)

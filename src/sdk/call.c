@@ -259,7 +259,7 @@ bay_str bay_call_revision(bay_call *self)
 
 bay_str bay_call_principal(bay_call *self)
 {
-    return self->request->principal;
+    return principal_subject(self->request->principal);
 }
 
 bool bay_call_client_has(bay_call *self, const char *capability)

@@ -445,8 +445,12 @@ void sdk_client_open(bay_client *self)
     if (err == BAY_OK) {
         mcp_link_options options = link_options(self, buf_view(&capabilities));
         if (self->attached != NULL) {
-            err = mcp_link_open_local(self->loop, sdk_serving_engine(self->attached), &options,
-                                      &self->link);
+            options.principal = principal_local();
+            err = options.principal != NULL
+                      ? mcp_link_open_local(self->loop, sdk_serving_engine(self->attached),
+                                            &options, &self->link)
+                      : BAY_NOMEM;
+            principal_unref(options.principal);
         } else if (self->url != NULL) {
             err = open_url(self, &options, &diag);
         } else {

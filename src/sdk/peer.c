@@ -4,11 +4,11 @@
 #include "base/str.h"
 #include "sdk/server_parts.h"
 
-enum { PEER_MAX_PRINCIPAL = 1024, PEER_MAX_CHALLENGE = 4096 };
+enum { PEER_MAX_NAME = 1024, PEER_MAX_CHALLENGE = 4096 };
 
 struct bay_peer {
     http_exchange *exchange;
-    bay_str principal;
+    bay_str subject;
     bay_str challenge;
     bool is_short; /* what was said of it could not be kept */
 };
@@ -36,7 +36,7 @@ static void keep(bay_peer *peer, const char *what, bay_str text, size_t most, ba
 
 void bay_peer_is(bay_peer *peer, const char *principal)
 {
-    keep(peer, "name", str_of(principal), PEER_MAX_PRINCIPAL, &peer->principal);
+    keep(peer, "name", str_of(principal), PEER_MAX_NAME, &peer->subject);
 }
 
 /* A line end in it would be another field of the reply. */
@@ -57,6 +57,14 @@ bool sdk_peer_identify(const bay_server *server, http_exchange *exchange, http_i
 {
     bay_peer peer = {.exchange = exchange};
     bool is_known = server->identify(&peer, server->identify_user) && !peer.is_short;
-    *out = (http_identity){peer.principal, peer.challenge};
+    principal_parts parts = {.proof = PRINCIPAL_PROGRAM, .subject = peer.subject};
+    *out = (http_identity){NULL, peer.challenge};
+    if (is_known && peer.subject.len > 0) {
+        bay_err err = principal_new(&parts, &out->principal);
+        if (err != BAY_OK) {
+            LOG(LOG_ERROR, "server", "the name of a peer is not kept: %s", bay_err_text(err));
+        }
+        is_known = err == BAY_OK;
+    }
     return is_known;
 }

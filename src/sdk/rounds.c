@@ -180,7 +180,7 @@ static bay_err bind(const mcp_request *request, buf *out)
         return err;
     }
     bytes_put_part(out, STR("patchbay round 1"));
-    bytes_put_part(out, request->principal);
+    bytes_put_part(out, principal_binding(request->principal));
     bytes_put_part(out, request->method->text);
     bytes_put_part(out, request->name);
     bytes_put_part(out, str_of(digest));

@@ -168,7 +168,7 @@ static void found(void *user, const store_result *result)
     if (err == BAY_OK) {
         err = sdk_task_read_row(result->rows[0].value, &memory, &row);
     }
-    if (err == BAY_OK && !str_eq(row.principal, self->request->principal)) {
+    if (err == BAY_OK && !str_eq(row.principal, principal_identity(self->request->principal))) {
         err = BAY_NOTFOUND;
     }
     if (err == BAY_OK) {

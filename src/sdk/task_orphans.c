@@ -34,12 +34,16 @@ static json_val root_of(const json_doc *doc)
 /* Everything a handler may look at, from the row. */
 static bay_err make_request(task *self, const entry *tool)
 {
+    const auth_principal *principal = NULL;
     bay_err err = read_object(self, self->record.arguments, &self->arguments_doc);
     if (err == BAY_OK) {
         err = read_object(self, self->record.capabilities, &self->capabilities_doc);
     }
     if (err == BAY_OK) {
         err = read_object(self, self->record.client_info, &self->info_doc);
+    }
+    if (err == BAY_OK) {
+        err = principal_of_identity(self->record.principal, &principal);
     }
     self->request = (mcp_request){
         .server = self->of->server->engine,
@@ -49,7 +53,7 @@ static bay_err make_request(task *self, const entry *tool)
         .client_info = root_of(&self->info_doc),
         .client_capabilities = root_of(&self->capabilities_doc),
         .log_level = MCP_LOG_NONE,
-        .principal = self->record.principal,
+        .principal = principal,
         .memory = &self->memory,
     };
     return err;

@@ -43,7 +43,7 @@ typedef enum task_status {
 typedef struct task_record {
     bay_str id;
     bay_str tool;
-    bay_str principal;
+    bay_str principal;    /* its identity */
     bay_str arguments;    /* raw object */
     bay_str capabilities; /* raw object: the client's */
     bay_str client_info;  /* raw object or empty */

@@ -38,6 +38,7 @@ void sdk_task_free(task *self)
     buf_fini(&self->outcome);
     buf_fini(&self->requests);
     arena_fini(&self->memory);
+    principal_unref(self->request.principal);
     mem_free(self);
 }
 
@@ -131,7 +132,7 @@ static bool begin(bay_call *call, bool is_new)
     self->record =
         (task_record){.id = {self->id, TASK_ID_BYTES},
                       .tool = call->entry->key,
-                      .principal = call->request->principal,
+                      .principal = principal_identity(call->request->principal),
                       .arguments = json_raw(call->arguments),
                       .capabilities = json_raw(call->request->client_capabilities),
                       .client_info = json_raw(call->request->client_info),

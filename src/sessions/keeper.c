@@ -15,7 +15,8 @@
 enum {
     NUMBER_BYTES = 8,
     PLAIN_BYTES = NUMBER_BYTES + 1, /* and the revision */
-    BOUND_BYTES = 4096,             /* what an id is bound to: kind, face, principal */
+    BOUND_BYTES =
+        PRINCIPAL_IDENTITY_BYTES + 4096, /* what an id is bound to: kind, face, principal */
 };
 
 struct session_keeper {
@@ -40,7 +41,7 @@ typedef struct recall {
     void (*done)(void *user, bay_err err);
     void *user;
     bay_str id; /* these two stand behind the struct */
-    bay_str principal;
+    const auth_principal *principal;
 } recall;
 
 bay_err session_keeper_new(const session_keeper_options *options, session_keeper **out)
@@ -87,17 +88,19 @@ uint64_t session_keeper_searches(const session_keeper *self)
 /* ---- ids */
 
 /* The loop's number, too: it is legible, but one session has one id. */
-static void write_bound(buf *out, const session_keeper *self, uint32_t worker, bay_str principal)
+static void write_bound(buf *out, const session_keeper *self, uint32_t worker,
+                        const auth_principal *principal)
 {
     buf_lit(out, "session");
     buf_char(out, '\0');
     mcp_session_prefix(worker, out);
     buf_str(out, (bay_str){self->face, self->face_len});
     buf_char(out, '\0');
-    buf_str(out, principal);
+    buf_str(out, principal_binding(principal));
 }
 
-static bay_err keeper_name(void *user, const mcp_revision *revision, bay_str principal, buf *out)
+static bay_err keeper_name(void *user, const mcp_revision *revision,
+                           const auth_principal *principal, buf *out)
 {
     const session_keeper *self = user;
     char plain[PLAIN_BYTES];
@@ -120,7 +123,7 @@ static bay_err keeper_name(void *user, const mcp_revision *revision, bay_str pri
 }
 
 /* BAY_NOTFOUND: not one of ours, for this face and this principal. */
-static bay_err open_id(const session_keeper *self, bay_str id, bay_str principal,
+static bay_err open_id(const session_keeper *self, bay_str id, const auth_principal *principal,
                        uint64_t *out_number)
 {
     char plain[PLAIN_BYTES];
@@ -275,6 +278,7 @@ static bay_err take_up(const recall *self, const found_session *found)
 static void recall_end(recall *self, bay_err err)
 {
     self->done(self->user, err);
+    principal_unref(self->principal);
     mem_free(self);
 }
 
@@ -302,26 +306,24 @@ static void on_found(void *user, bay_err err, const found_session *found)
     }
 }
 
-static recall *recall_new(session_keeper *self, bay_str id, bay_str principal)
+static recall *recall_new(session_keeper *self, bay_str id, const auth_principal *principal)
 {
-    recall *one = mem_zalloc(sizeof(*one) + id.len + principal.len);
+    recall *one = mem_zalloc(sizeof(*one) + id.len);
     if (one == NULL) {
         return NULL;
     }
     char *texts = (char *)(one + 1);
     one->keeper = self;
     one->id = (bay_str){texts, id.len};
-    one->principal = (bay_str){texts + id.len, principal.len};
+    one->principal = principal_ref(principal);
     list_init(&one->joined);
     memcpy(texts, id.at, id.len);
-    if (principal.len > 0) {
-        memcpy(texts + id.len, principal.at, principal.len);
-    }
     return one;
 }
 
 bay_err session_keeper_recall(session_keeper *self, mcp_server *engine, bay_str id,
-                              bay_str principal, void (*done)(void *user, bay_err err), void *user)
+                              const auth_principal *principal,
+                              void (*done)(void *user, bay_err err), void *user)
 {
     uint64_t number = 0;
     bay_err err = self->store == NULL ? BAY_NOTFOUND : open_id(self, id, principal, &number);
@@ -344,6 +346,7 @@ bay_err session_keeper_recall(session_keeper *self, mcp_server *engine, bay_str 
     }
     err = session_store_find(self->store, number, on_found, one);
     if (err != BAY_OK) {
+        principal_unref(one->principal);
         mem_free(one);
         return err;
     }

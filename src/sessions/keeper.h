@@ -35,8 +35,8 @@ void session_keeper_set_ring(session_keeper *self, const seal_ring *ring, mcp_se
 /* As http_face_options.recall. BAY_NOTFOUND at once for an id that was not made here, for this face
  * and principal. */
 bay_err session_keeper_recall(session_keeper *self, mcp_server *engine, bay_str id,
-                              bay_str principal, void (*done)(void *user, bay_err err),
-                              void *user) BAY_MUST_CHECK;
+                              const auth_principal *principal,
+                              void (*done)(void *user, bay_err err), void *user) BAY_MUST_CHECK;
 
 /* How often the store was asked. */
 uint64_t session_keeper_searches(const session_keeper *self);

@@ -2,24 +2,26 @@
 
 #include <string.h>
 
+#include "auth/principal.h"
 #include "base/str.h"
 
-enum { BOUND_BYTES = 8192 }; /* kind and principal */
+/* Kind and binding, which may name an endpoint as well. */
+enum { BOUND_BYTES = PRINCIPAL_IDENTITY_BYTES + 8192 };
 
-static void write_bound(buf *out, const char *kind, bay_str principal)
+static void write_bound(buf *out, const char *kind, bay_str binding)
 {
     buf_str(out, str_of(kind));
     buf_char(out, '\0');
-    buf_str(out, principal);
+    buf_str(out, binding);
 }
 
-bay_err token_seal(const seal_ring *ring, const char *kind, uint32_t worker, bay_str principal,
+bay_err token_seal(const seal_ring *ring, const char *kind, uint32_t worker, bay_str binding,
                    bay_str plain, uint64_t expires_at_ms, buf *out)
 {
     buf bound;
     size_t before = out->len;
     buf_init(&bound, BOUND_BYTES);
-    write_bound(&bound, kind, principal);
+    write_bound(&bound, kind, binding);
     buf_printf(out, "pb%x.", worker);
     bay_err err = bound.err != BAY_OK ? bound.err : out->err;
     err = err == BAY_OK ? seal_value(ring, plain, buf_view(&bound), expires_at_ms, out) : err;
@@ -50,7 +52,7 @@ static bay_str read_prefix(bay_str token, uint32_t *out_worker)
     return str_from(token, dot + 1);
 }
 
-bay_err token_open(const seal_ring *ring, const char *kind, bay_str principal, bay_str token,
+bay_err token_open(const seal_ring *ring, const char *kind, bay_str binding, bay_str token,
                    uint64_t now_ms, buf *out)
 {
     uint32_t worker;
@@ -60,7 +62,7 @@ bay_err token_open(const seal_ring *ring, const char *kind, bay_str principal, b
     }
     buf bound;
     buf_init(&bound, BOUND_BYTES);
-    write_bound(&bound, kind, principal);
+    write_bound(&bound, kind, binding);
     bay_err err =
         bound.err != BAY_OK ? bound.err : seal_open(ring, sealed, buf_view(&bound), now_ms, out);
     buf_fini(&bound);

@@ -55,6 +55,7 @@ static void holder_free(task_holder *self)
     while ((link = list_first(&self->questions)) != NULL) {
         question_remove(self, CONTAINER_OF(link, task_question, link));
     }
+    principal_unref(self->call.affinity.principal);
     arena_fini(&self->memory);
     mem_free(self);
 }
@@ -204,6 +205,7 @@ static bay_err holder_fill(task_holder *self, bay_str token, bay_str id,
     if (err != BAY_OK) {
         return err;
     }
+    self->call.affinity.principal = principal_ref(affinity->principal);
     self->call.affinity.inputs = affinity->inputs;
     self->call.affinity.is_stateless = affinity->is_stateless;
     self->call.spec = (mcp_call_spec){.method = mcp_method_of(MCP_TASKS_RESULT)->text,
@@ -356,6 +358,7 @@ static void farewell_free(task_farewell *self)
 {
     list_remove(&self->link);
     self->book->farewell_count--;
+    principal_unref(self->call.affinity.principal);
     arena_fini(&self->memory);
     mem_free(self);
 }
@@ -388,6 +391,7 @@ void task_farewell_send(task_book *self, upstream *to, bay_str id,
     made->call.events = &farewell_events;
     made->call.user = made;
     made->call.is_repeatable = true;
+    made->call.affinity.principal = principal_ref(affinity->principal);
     made->call.affinity.inputs = affinity->inputs;
     made->call.affinity.is_stateless = affinity->is_stateless;
     bay_err err = arena_dup(&made->memory, affinity->identity, &made->call.affinity.identity);

@@ -142,6 +142,7 @@ void task_plan_let_go(task_plan *self)
     if (--self->hold == 0 && self->is_over) {
         arena_fini(&self->memory);
         arena_fini(&self->sent);
+        principal_unref(self->principal);
         mem_free(self);
     }
 }
@@ -283,16 +284,15 @@ static bay_str put(char **at, bay_str text)
 task_plan *task_plan_new(route *way, bay_str server)
 {
     const mcp_request *request = way->request;
-    bay_str principal = request->principal;
     bay_str identity = way->call.affinity.identity;
     /* one block: many a plan only watches a call that makes no task */
-    task_plan *self = mem_zalloc(sizeof(*self) + server.len + principal.len + identity.len);
+    task_plan *self = mem_zalloc(sizeof(*self) + server.len + identity.len);
     if (self == NULL) {
         return NULL;
     }
     char *at = (char *)(self + 1);
     self->server = put(&at, server);
-    self->principal = put(&at, principal);
+    self->principal = principal_ref(request->principal);
     self->identity = put(&at, identity);
     self->is_session = request->revision->era == MCP_LEGACY;
     arena_init(&self->memory, TASK_PLAN_MEMORY);

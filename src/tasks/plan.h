@@ -32,11 +32,11 @@ struct task_plan {
     arena memory;
     arena sent; /* params of what is under way */
     bay_str server;
-    bay_str principal;
-    bay_str identity; /* whose notes are whose */
-    bool is_session;  /* of a client of the handshake era */
-    bay_str id;       /* the server's */
-    bay_str token;    /* the client's */
+    const auth_principal *principal; /* counted */
+    bay_str identity;                /* whose notes are whose */
+    bool is_session;                 /* of a client of the handshake era */
+    bay_str id;                      /* the server's */
+    bay_str token;                   /* the client's */
     bool wants_task;
     uint64_t progress_of;   /* the server's token of the call that began the task; 0 */
     bay_str progress_token; /* the client's, raw; empty: that of its request */
@@ -97,10 +97,11 @@ typedef enum task_home {
     TASK_AT_MODERN = 'm',
     TASK_AT_GATEWAY = 'g',
 } task_home;
-bay_err task_name_seal(const face *of, bay_str principal, task_home home, bay_str server,
-                       bay_str id, arena *memory, bay_str *out) BAY_MUST_CHECK;
-bay_err task_name_open(const face *of, bay_str principal, bay_str token, arena *memory,
-                       task_home *out_home, bay_str *out_server, bay_str *out_id) BAY_MUST_CHECK;
+bay_err task_name_seal(const face *of, const auth_principal *principal, task_home home,
+                       bay_str server, bay_str id, arena *memory, bay_str *out) BAY_MUST_CHECK;
+bay_err task_name_open(const face *of, const auth_principal *principal, bay_str token,
+                       arena *memory, task_home *out_home, bay_str *out_server,
+                       bay_str *out_id) BAY_MUST_CHECK;
 
 /* call.c: the server has made a task: takes its id and names it. False: `inout` says why not.
  */

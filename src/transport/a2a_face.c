@@ -132,13 +132,13 @@ static void refuse(http_exchange *exchange, const char *text)
 
 /* BAY_OK, or refused and answered. */
 static bool is_known(a2a_face *self, http_exchange *exchange, const a2a_face_agent *agent,
-                     bay_str path, bay_str *out_principal)
+                     bay_str path, const auth_principal **out_principal)
 {
-    *out_principal = STR("");
+    *out_principal = NULL;
     if (self->options.identify == NULL) {
         return true;
     }
-    a2a_face_identity who = {STR(""), STR("")};
+    a2a_face_identity who = {NULL, STR("")};
     a2a_fault fault = {A2A_E_UNAUTHENTICATED, ""};
     if (self->options.identify(self->options.user, agent, exchange, &who, &fault) == BAY_OK) {
         *out_principal = who.principal;
@@ -152,7 +152,7 @@ static bool is_known(a2a_face *self, http_exchange *exchange, const a2a_face_age
 static void serve(a2a_face *self, http_exchange *exchange, const a2a_face_agent *agent,
                   bay_str path)
 {
-    bay_str principal;
+    const auth_principal *principal;
     if (a2a_face_card(exchange, agent, path) ||
         !is_known(self, exchange, agent, path, &principal)) {
         return;
@@ -160,6 +160,7 @@ static void serve(a2a_face *self, http_exchange *exchange, const a2a_face_agent 
     if (!a2a_face_call(self, exchange, agent, path, principal)) {
         a2a_face_reply_error(exchange, 404, STR(""), "there is nothing at this path");
     }
+    principal_unref(principal);
 }
 
 /* The agent whose path the request begins with, and what follows that. */

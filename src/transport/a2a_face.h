@@ -35,10 +35,10 @@ typedef struct a2a_face_agent {
     uint32_t card_max_age_s;
 } a2a_face_agent;
 
-/* Who sent it. Views that live as long as the exchange's arena. */
+/* Who sent it. */
 typedef struct a2a_face_identity {
-    bay_str principal;
-    bay_str challenge; /* of a refusal: WWW-Authenticate */
+    const auth_principal *principal; /* one reference, which the face gives back */
+    bay_str challenge; /* of a refusal: WWW-Authenticate; lives as the exchange's arena does */
 } a2a_face_identity;
 
 typedef struct a2a_face_options {

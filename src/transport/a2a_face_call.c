@@ -67,6 +67,8 @@ static http_operation *operation_new(a2a_face *face)
 
 static void operation_free(http_operation *self)
 {
+    principal_unref(self->call.principal);
+    self->call.principal = NULL;
     a2a_face *face = self->face;
     mem_free(self->long_id);
     list_remove(&self->link);
@@ -93,7 +95,7 @@ void a2a_face_forget_calls(a2a_face *self)
 static void drop_views(http_operation *self)
 {
     self->call.params = JSON_NONE;
-    self->call.tenant = self->call.principal = STR("");
+    self->call.tenant = STR("");
     self->call.extensions = self->call.traceparent = STR("");
     self->call.memory = NULL;
     self->inbound.params = JSON_NONE;
@@ -394,7 +396,8 @@ static bool read_request(a2a_face *self, http_exchange *exchange, const a2a_face
 }
 
 static void fill(http_operation *self, http_exchange *exchange, const a2a_face_fields *fields,
-                 const a2a_face_agent *agent, const a2a_inbound *inbound, bay_str principal)
+                 const a2a_face_agent *agent, const a2a_inbound *inbound,
+                 const auth_principal *principal)
 {
     bay_str asked = fields->has_extensions ? a2a_face_extensions(exchange) : STR("");
     self->service = agent->service;
@@ -407,7 +410,7 @@ static void fill(http_operation *self, http_exchange *exchange, const a2a_face_f
                             .binding = inbound->binding,
                             .params = inbound->params,
                             .tenant = inbound->tenant,
-                            .principal = principal,
+                            .principal = principal_ref(principal),
                             .extensions = asked,
                             .traceparent = fields->traceparent,
                             .last_event_id = fields->last_event_id,
@@ -415,7 +418,7 @@ static void fill(http_operation *self, http_exchange *exchange, const a2a_face_f
 }
 
 bool a2a_face_call(a2a_face *self, http_exchange *exchange, const a2a_face_agent *agent,
-                   bay_str path, bay_str principal)
+                   bay_str path, const auth_principal *principal)
 {
     a2a_inbound inbound;
     a2a_face_fields fields;

@@ -40,9 +40,9 @@ void a2a_face_reply_fault(a2a_face *self, http_exchange *exchange, const a2a_inb
 bool a2a_face_card(http_exchange *exchange, const a2a_face_agent *agent, bay_str path);
 
 /* a2a_face_call.c: an operation, by JSON-RPC (path "" or "/") or HTTP+JSON. False: no path of ours.
- * `principal` lives as long as the exchange's arena. */
+ * The call takes a reference of its own. */
 bool a2a_face_call(a2a_face *self, http_exchange *exchange, const a2a_face_agent *agent,
-                   bay_str path, bay_str principal);
+                   bay_str path, const auth_principal *principal);
 /* The request in the words its errors are to have, before anything of it is read. */
 a2a_inbound a2a_face_unread(const http_exchange *exchange, bay_str path);
 /* The face goes; calls that are not ended yet are freed at their end. */

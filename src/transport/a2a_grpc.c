@@ -101,7 +101,7 @@ static void refuse_code(http_exchange *exchange, int code, const char *text)
 static void drop_views(grpc_operation *self)
 {
     self->call.params = JSON_NONE;
-    self->call.tenant = self->call.principal = STR("");
+    self->call.tenant = STR("");
     self->call.extensions = self->call.traceparent = STR("");
     self->call.memory = NULL;
     self->extensions = STR("");
@@ -123,6 +123,7 @@ static http_exchange *let_go(grpc_operation *self)
 
 static void operation_free(grpc_operation *self)
 {
+    principal_unref(self->call.principal);
     (void)let_go(self);
     list_remove(&self->link);
     mem_free(self);
@@ -526,7 +527,6 @@ static grpc_operation *operation_new(a2a_grpc *face, http_exchange *exchange,
                             .binding = A2A_GRPC,
                             .params = inbound->params,
                             .tenant = inbound->tenant,
-                            .principal = STR(""),
                             .extensions = asked,
                             .traceparent = a2a_face_traceparent(exchange),
                             .last_event_id = a2a_face_last_event_id(exchange),
@@ -542,7 +542,7 @@ static bay_err admit(a2a_grpc *self, const a2a_face_agent *agent, grpc_operation
 {
     const a2a_face_options *options = self->options;
     if (options->identify != NULL) {
-        a2a_face_identity who = {STR(""), STR("")};
+        a2a_face_identity who = {NULL, STR("")};
         bay_err err = options->identify(options->user, agent, operation->exchange, &who, fault);
         if (err != BAY_OK) {
             *out_challenge = who.challenge;

@@ -30,6 +30,7 @@ static void on_recalled(void *user, bay_err err)
     list_remove(&self->link);
     mem_free(self);
     if (back == NULL || face == NULL) {
+        principal_unref(call.http.principal);
         return;
     }
     void (*served)(face_back * back) = back->served;
@@ -39,6 +40,7 @@ static void on_recalled(void *user, bay_err err)
     } else {
         answer_busy(back);
     }
+    principal_unref(call.http.principal);
     if (served != NULL) {
         served(back);
     }
@@ -58,10 +60,12 @@ bool face_wait_begin(http_face *face, const face_call *call, mcp_server *engine,
     if (err == BAY_OK) {
         *self = (face_wait){.face = face, .back = back, .call = *call};
         self->call.engine = NULL; /* it may be another's by then */
+        self->call.http.principal = principal_ref(http->principal);
         err = face->options.recall(face->options.user, engine, id, http->principal, on_recalled,
                                    self);
     }
     if (err != BAY_OK) {
+        principal_unref(self != NULL ? self->call.http.principal : NULL);
         mem_free(self);
         if (err == BAY_NOTFOUND) {
             return false;

@@ -20,6 +20,7 @@ enum { MESSAGES_PER_TURN = 64 };
 
 typedef struct local_message {
     list_link link;
+    const auth_principal *principal; /* counted: who sends it; to the client: NULL */
     size_t len;
     char bytes[];
 } local_message;
@@ -40,6 +41,7 @@ typedef struct local_link {
     local_queue to_client;
     loop_task pump;
     loop_timer server_timer;
+    const auth_principal *principal; /* counted: of messages that are sent for nobody else */
     bool is_paused;
     bool is_overrun; /* the server said more than fits */
 } local_link;
@@ -58,7 +60,7 @@ static void queue_init(local_queue *self, size_t max_bytes)
     self->max_bytes = max_bytes;
 }
 
-static bay_err queue_put(local_queue *self, bay_str message)
+static bay_err queue_put(local_queue *self, bay_str message, const auth_principal *principal)
 {
     size_t cost = message.len + sizeof(local_message);
     if (self->bytes > 0 && (cost > self->max_bytes || self->bytes > self->max_bytes - cost)) {
@@ -68,7 +70,7 @@ static bay_err queue_put(local_queue *self, bay_str message)
     if (copy == NULL) {
         return BAY_NOMEM;
     }
-    *copy = (local_message){.len = message.len};
+    *copy = (local_message){.principal = principal_ref(principal), .len = message.len};
     if (message.len > 0) {
         memcpy(copy->bytes, message.at, message.len);
     }
@@ -100,11 +102,17 @@ static bool queue_take_drained(local_queue *self)
     return has_drained;
 }
 
+static void message_free(local_message *message)
+{
+    principal_unref(message->principal);
+    mem_free(message);
+}
+
 static void queue_clear(local_queue *self)
 {
     local_message *message;
     while ((message = queue_take(self)) != NULL) {
-        mem_free(message);
+        message_free(message);
     }
 }
 
@@ -129,8 +137,9 @@ static void serve(local_link *self)
             break;
         }
         bay_str text = {message->bytes, message->len};
+        mcp_connection_identify(self->connection, message->principal);
         mcp_connection_receive(self->connection, text, link_now(&self->base));
-        mem_free(message);
+        message_free(message);
     }
     if (!self->base.is_freed && queue_take_drained(&self->to_server)) {
         self->base.is_clogged = false;
@@ -147,7 +156,7 @@ static void answer(local_link *self)
         }
         bay_str text = {message->bytes, message->len};
         mcp_client_receive(self->base.client, 0, text, (bay_str){0}, link_now(&self->base));
-        mem_free(message);
+        message_free(message);
     }
     if (self->connection != NULL && queue_take_drained(&self->to_client)) {
         mcp_connection_drained(self->connection);
@@ -227,7 +236,9 @@ static bay_err local_send(void *link, uint64_t exchange, bay_str message, const 
     if (self->base.is_freed || self->connection == NULL) {
         return BAY_CLOSED;
     }
-    bay_err err = queue_put(&self->to_server, message);
+    const auth_principal *principal = mcp_client_sends_for(self->base.client);
+    bay_err err =
+        queue_put(&self->to_server, message, principal != NULL ? principal : self->principal);
     self->base.is_clogged = self->base.is_clogged || err == BAY_AGAIN;
     loop_defer(self->base.loop, &self->pump);
     link_touch(&self->base);
@@ -253,7 +264,7 @@ static bay_err on_event(mcp_carrier *carrier, bay_str json, bay_str event_id)
     if (json.len == 0 || self->base.is_freed || self->is_overrun) {
         return json.len == 0 ? BAY_OK : BAY_CANCELLED;
     }
-    bay_err err = queue_put(&self->to_client, json);
+    bay_err err = queue_put(&self->to_client, json, NULL);
     loop_defer(self->base.loop, &self->pump);
     if (err != BAY_OK && err != BAY_AGAIN) {
         self->is_overrun = true; /* a message is lost: what follows would mislead */
@@ -301,6 +312,7 @@ static void local_release(mcp_link *base)
     local_link *self = local_of(base);
     queue_clear(&self->to_server);
     queue_clear(&self->to_client);
+    principal_unref(self->principal);
     mem_free(self);
 }
 
@@ -320,6 +332,7 @@ bay_err mcp_link_open_local(loop *runs_on, mcp_server *server, const mcp_link_op
     }
     self->carrier.ops = &carrier_ops;
     self->server = server;
+    self->principal = principal_ref(options->principal);
     self->pump = (loop_task){.function = pump, .argument = self};
     loop_timer_init(&self->server_timer, on_server_timer, self);
     queue_init(&self->to_server, 0);

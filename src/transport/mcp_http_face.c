@@ -89,7 +89,7 @@ static relay_port *owner_of(const http_face *self, const http_exchange *exchange
 }
 
 static void serve(http_face *self, http_exchange *exchange, mcp_server *engine, bay_str session_id,
-                  bay_str principal)
+                  const auth_principal *principal)
 {
     relay_port *owner = owner_of(self, exchange, session_id);
     if (owner != NULL) {
@@ -167,7 +167,7 @@ static void reply_unknown(http_exchange *exchange, bay_str challenge)
 }
 
 static void open_sse(http_face *self, mcp_server *engine, http_exchange *exchange,
-                     bay_str principal)
+                     const auth_principal *principal)
 {
     if (str_eq(http_exchange_method(exchange), STR("GET"))) {
         sse_2024_open(self, engine, exchange, principal);
@@ -179,25 +179,11 @@ static void open_sse(http_face *self, mcp_server *engine, http_exchange *exchang
     }
 }
 
-static void on_request(void *user, http_exchange *exchange)
+/* Whose path it is, once Host, Origin and Via are in order and the caller is known. */
+static void route(http_face *self, http_exchange *exchange, const auth_principal *principal)
 {
-    http_face *self = user;
     bay_str path = http_exchange_path(exchange);
     bool is_preflight = str_eq(http_exchange_method(exchange), STR("OPTIONS"));
-    const char *refusal = http_guard_refusal(&self->guard, exchange);
-    if (refusal != NULL) {
-        refuse(exchange, refusal);
-        return;
-    }
-    if (face_via_refuses(self, exchange)) {
-        return;
-    }
-    http_identity who = {STR(""), STR("")};
-    if (!is_preflight && self->options.identify != NULL &&
-        !self->options.identify(self->options.user, exchange, &who)) {
-        reply_unknown(exchange, who.challenge);
-        return;
-    }
     bool has_messages = is_messages(self, path);
     mcp_server *engine = has_messages ? NULL : self->options.engine(self->options.user, path);
     if (has_messages || engine != NULL) {
@@ -209,17 +195,39 @@ static void on_request(void *user, http_exchange *exchange)
         serve(self, exchange, engine,
               has_messages ? sse_2024_session_id(http_exchange_query(exchange))
                            : http_exchange_field(exchange, STR("Mcp-Session-Id")),
-              who.principal);
+              principal);
         return;
     }
     mcp_server *sse = face_sse_engine(self, path);
     if (sse != NULL && is_preflight) {
         http_guard_preflight(exchange, STR("GET, HEAD, OPTIONS"));
     } else if (sse != NULL) {
-        open_sse(self, sse, exchange, who.principal);
+        open_sse(self, sse, exchange, principal);
     } else if (self->options.plain == NULL || !self->options.plain(self->options.user, exchange)) {
         reply_empty(exchange, 404, STR(""));
     }
+}
+
+static void on_request(void *user, http_exchange *exchange)
+{
+    http_face *self = user;
+    bool is_preflight = str_eq(http_exchange_method(exchange), STR("OPTIONS"));
+    const char *refusal = http_guard_refusal(&self->guard, exchange);
+    if (refusal != NULL) {
+        refuse(exchange, refusal);
+        return;
+    }
+    if (face_via_refuses(self, exchange)) {
+        return;
+    }
+    http_identity who = {NULL, STR("")};
+    if (!is_preflight && self->options.identify != NULL &&
+        !self->options.identify(self->options.user, exchange, &who)) {
+        reply_unknown(exchange, who.challenge);
+    } else {
+        route(self, exchange, who.principal);
+    }
+    principal_unref(who.principal);
 }
 
 const http_handler http_face_handler = {

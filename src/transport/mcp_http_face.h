@@ -13,10 +13,10 @@
 
 typedef struct http_face http_face;
 
-/* Who sent an exchange. Views that live as long as its arena. */
+/* Who sent an exchange. */
 typedef struct http_identity {
-    bay_str principal; /* "": nobody in particular */
-    bay_str challenge; /* of a refusal, for WWW-Authenticate; "": none */
+    const auth_principal *principal; /* one reference, which the face gives back */
+    bay_str challenge; /* of a refusal, for WWW-Authenticate; "": none; lives as its arena does */
 } http_identity;
 
 typedef struct http_face_options {
@@ -50,8 +50,9 @@ typedef struct http_face_options {
      * once, never inside this call, with BAY_OK, BAY_NOTFOUND, or what kept it from looking (the
      * client is told to come back). Or at once BAY_NOTFOUND, BAY_BUSY, BAY_NOMEM. NULL: there are
      * no others. */
-    bay_err (*recall)(void *user, mcp_server *engine, bay_str session_id, bay_str principal,
-                      void (*done)(void *done_user, bay_err err), void *done_user);
+    bay_err (*recall)(void *user, mcp_server *engine, bay_str session_id,
+                      const auth_principal *principal, void (*done)(void *done_user, bay_err err),
+                      void *done_user);
     void *user;
     /* This gateway's pseudonym: requests whose Via names it, or names too many, are refused with
      * 508; "": Via is not looked at. */

@@ -17,6 +17,9 @@ typedef struct mcp_link_options {
     void *user;
     uint32_t term_ms; /* stdio, on close: from the end of its stdin to SIGTERM; 0: 2,000 … */
     uint32_t kill_ms; /* … and from there to SIGKILL; 0: 3,000 */
+    /* In process: who speaks where a message is sent for nobody in particular. The link takes a
+     * reference of its own. */
+    const auth_principal *principal;
 } mcp_link_options;
 
 /* Streamable HTTP, falling back to HTTP+SSE where the server has only that; `is_sse_2024` goes

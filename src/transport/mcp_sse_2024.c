@@ -16,7 +16,7 @@ typedef struct connection {
     http_face *face;
     mcp_connection *engine; /* NULL: the engine ended it */
     list_link leaving_link;
-    bay_str principal; /* who opened it, and alone may use it; stands behind the struct */
+    const auth_principal *principal; /* who opened it, and alone may use it */
     uint8_t id_len;
     char id[ID_BYTES];
 } connection;
@@ -40,6 +40,7 @@ static void connection_free(connection *self)
 {
     (void)map_remove(&self->face->connections, id_of(self));
     list_remove(&self->leaving_link);
+    principal_unref(self->principal);
     mem_free(self);
 }
 
@@ -142,17 +143,17 @@ static bay_err send_endpoint(connection *self)
     return http_reply_event(&self->reply, STR("endpoint"), buf_view(&endpoint), (bay_str){NULL, 0});
 }
 
-void sse_2024_open(http_face *face, mcp_server *engine, http_exchange *exchange, bay_str principal)
+void sse_2024_open(http_face *face, mcp_server *engine, http_exchange *exchange,
+                   const auth_principal *principal)
 {
-    connection *self = mem_zalloc(sizeof(*self) + principal.len);
+    connection *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
         http_exchange_reply(exchange, 503, NULL, 0, STR(""));
         return;
     }
     self->carrier.ops = &carrier_ops;
     self->face = face;
-    self->principal = (bay_str){(char *)(self + 1), principal.len};
-    memcpy(self + 1, principal.len > 0 ? principal.at : "", principal.len);
+    self->principal = principal_ref(principal);
     make_id(self, face->options.worker);
     bay_err err = map_put(&face->connections, id_of(self), self, NULL);
     if (err == BAY_OK) {
@@ -193,7 +194,8 @@ void sse_2024_receive(http_face *face, const face_call *call, mcp_carrier *carri
         return;
     }
     connection *to = map_get(&face->connections, sse_2024_session_id(call->query));
-    if (to == NULL || !str_eq_secret(call->http.principal, to->principal)) {
+    if (to == NULL ||
+        !str_eq_secret(principal_binding(call->http.principal), principal_binding(to->principal))) {
         carrier->ops->answer(carrier, 404, STR(""), STR(""), STR(""));
         return;
     }

@@ -11,7 +11,8 @@ void sse_2024_init(http_face *self);
 void sse_2024_fini(http_face *self); /* after the replies have ended */
 
 /* A GET of the stream. The exchange is answered in any case. */
-void sse_2024_open(http_face *self, mcp_server *engine, http_exchange *exchange, bay_str principal);
+void sse_2024_open(http_face *self, mcp_server *engine, http_exchange *exchange,
+                   const auth_principal *principal);
 
 /* A POST of one message: 202, or 404 for a connection that is not there. */
 void sse_2024_receive(http_face *self, const face_call *call, mcp_carrier *carrier);

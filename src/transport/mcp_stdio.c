@@ -227,6 +227,12 @@ bay_err mcp_stdio_new(loop *runs_on, mcp_server *server, int in, int out_descrip
     if (err == BAY_OK) {
         err = mcp_connection_open(server, &self->carrier, &self->connection);
     }
+    if (err == BAY_OK) {
+        const auth_principal *local = principal_local();
+        err = local != NULL ? BAY_OK : BAY_NOMEM;
+        mcp_connection_identify(self->connection, local);
+        principal_unref(local);
+    }
     if (err != BAY_OK) {
         mcp_stdio_free(self);
         return err;

@@ -66,6 +66,7 @@ typedef struct output {
 
 static void drop_request(relay *self)
 {
+    principal_unref(self->call.http.principal);
     mem_free(self->request);
     mem_free(self->fields);
     self->request = NULL;
@@ -450,12 +451,13 @@ static void run_cut(void *argument)
 
 /* ---- handing over ---------------------------------------------------------------------------- */
 
-static bay_err copy_request(relay *self, const http_exchange *exchange, bay_str principal)
+static bay_err copy_request(relay *self, const http_exchange *exchange,
+                            const auth_principal *principal)
 {
     size_t count;
     const http_field *fields = http_exchange_fields(exchange, &count);
     bay_str parts[] = {http_exchange_method(exchange), http_exchange_path(exchange),
-                       http_exchange_query(exchange), http_exchange_body(exchange), principal};
+                       http_exchange_query(exchange), http_exchange_body(exchange)};
     size_t bytes = 1; /* of an empty allocation nothing is promised */
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
         bytes += parts[i].len;
@@ -484,11 +486,12 @@ static bay_err copy_request(relay *self, const http_exchange *exchange, bay_str 
                                       .field_count = count_of,
                                       .field_at = field_at,
                                       .context = self,
-                                      .principal = parts[4]}};
+                                      .principal = principal_ref(principal)}};
     return BAY_OK;
 }
 
-void relay_exchange(http_face *face, http_exchange *exchange, relay_port *owner, bay_str principal)
+void relay_exchange(http_face *face, http_exchange *exchange, relay_port *owner,
+                    const auth_principal *principal)
 {
     relay *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {

@@ -15,7 +15,8 @@
 
 /* Hands the exchange to `owner`'s loop. It is answered in any case: 503 when that cannot be done.
  */
-void relay_exchange(http_face *self, http_exchange *exchange, relay_port *owner, bay_str principal);
+void relay_exchange(http_face *self, http_exchange *exchange, relay_port *owner,
+                    const auth_principal *principal);
 
 /* The engines of this face are about to go: every relayed exchange ends. */
 void relays_end(http_face *self);

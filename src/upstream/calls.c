@@ -185,6 +185,7 @@ void berth_take(berth *at, upstream_call *call)
     bay_diag diag = {0};
     buf capabilities;
     mcp_call_spec spec = call->spec;
+    spec.principal = call->affinity.principal;
     buf_init(&capabilities, 4096);
     loop_timer_stop(self->base.loop, &at->idle);
     call->attempts++;

@@ -73,6 +73,7 @@ static mirror *mirror_of(upstream *self)
 static void crossing_unref(crossing *self)
 {
     if (atomic_fetch_sub(&self->references, 1) == 1) {
+        principal_unref(self->call.affinity.principal);
         arena_fini(&self->memory);
         mem_free(self);
     }
@@ -331,8 +332,9 @@ static bay_err crossing_copy(crossing *self, const upstream_call *call)
     mcp_call_spec *to = &self->call.spec;
     upstream_affinity *owned = &self->call.affinity;
     *to = *from;
-    *owned =
-        (upstream_affinity){.inputs = affinity->inputs, .is_stateless = affinity->is_stateless};
+    *owned = (upstream_affinity){.inputs = affinity->inputs,
+                                 .principal = principal_ref(affinity->principal),
+                                 .is_stateless = affinity->is_stateless};
     self->call.is_repeatable = call->is_repeatable;
     to->params = JSON_NONE;
     to->meta = JSON_NONE;

@@ -63,7 +63,8 @@ typedef struct upstream_call_events {
  * handshake era learns once per session what its client can be asked, and may keep what it was
  * answered: calls share a session only where that makes no difference. */
 typedef struct upstream_affinity {
-    unsigned inputs;   /* mcp_inputs: what this client can be asked */
+    unsigned inputs;                 /* mcp_inputs: what this client can be asked */
+    const auth_principal *principal; /* who makes the call */
     bay_str identity;  /* whose call it is: the client's session, else its principal */
     bool is_stateless; /* the next call of that principal may be another client's */
 } upstream_affinity;

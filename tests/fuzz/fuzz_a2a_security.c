@@ -33,7 +33,7 @@ static bay_str field(void *context, bay_str name)
 }
 
 static bay_err verify(void *user, a2a_scheme_kind kind, bay_str name, bay_str credential,
-                      arena *memory, bay_str *out_principal, bay_str *out_scopes)
+                      arena *memory, principal_parts *out)
 {
     visit *self = user;
     (void)kind;
@@ -44,8 +44,8 @@ static bay_err verify(void *user, a2a_scheme_kind kind, bay_str name, bay_str cr
         return BAY_DENIED;
     }
     self->verified++;
-    *out_principal = credential;
-    *out_scopes = STR("a b");
+    out->subject = credential;
+    out->scopes = STR("a b");
     return BAY_OK;
 }
 
@@ -53,7 +53,7 @@ static void knock(const a2a_security *security, bay_str query, bay_str lines, ba
 {
     arena memory;
     visit who = {.lines = lines};
-    bay_str principal = {"", 0};
+    const auth_principal *principal = NULL;
     bay_str challenge = {"", 0};
     a2a_fault fault = {.error = A2A_NO_ERROR};
     bay_str certificate = field(&who, STR("certificate"));
@@ -65,7 +65,8 @@ static void knock(const a2a_security *security, bay_str query, bay_str lines, ba
     bay_err err = a2a_security_check(security, &presented, skill, verify, &who, &memory, &principal,
                                      &challenge, &fault);
     if (err == BAY_OK) {
-        CHECK(a2a_security_is_open(security) || (who.verified > 0 && principal.len > 0));
+        CHECK(a2a_security_is_open(security) || (who.verified > 0 && principal != NULL));
+        principal_unref(principal);
     } else {
         CHECK(err == BAY_DENIED || err == BAY_NOMEM);
         CHECK(memchr(challenge.at, '\n', challenge.len) == NULL);

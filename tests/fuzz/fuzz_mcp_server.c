@@ -163,7 +163,7 @@ static void on_request(void *user, mcp_request *request)
     world *self = user;
     touch(request->name);
     touch(request->message.id);
-    touch(request->principal);
+    touch(principal_binding(request->principal));
     touch(json_raw(request->client_info));
     work(self, request, self->mood);
     if ((self->mood & 32) != 0 || self->held_count == HELD) {
@@ -331,7 +331,8 @@ static void line(world *self, wire *through, bay_str text)
 
 /* ---- the keeper */
 
-static bay_err keeper_name(void *user, const mcp_revision *revision, bay_str principal, buf *out)
+static bay_err keeper_name(void *user, const mcp_revision *revision,
+                           const auth_principal *principal, buf *out)
 {
     world *self = user;
     (void)revision;
@@ -380,7 +381,7 @@ static const mcp_keeper keeper = {keeper_name, keeper_changed, keeper_logged, ke
 
 static void restore(world *self, bay_str id, bay_str written)
 {
-    bay_err err = mcp_session_restore(self->server, id, STR(""), written, self->logged,
+    bay_err err = mcp_session_restore(self->server, id, NULL, written, self->logged,
                                       (size_t)self->logged_count, NULL, self->now_ms);
     CHECK(err == BAY_OK || err == BAY_SYNTAX || err == BAY_BUSY || err == BAY_LIMIT);
     CHECK(mcp_server_holds(self->server, id) == (err == BAY_OK));

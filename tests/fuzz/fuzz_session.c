@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/str.h"
 #include "mcp/keeper.h"
+#include "support/people.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -23,7 +24,8 @@ static void on_request(void *user, mcp_request *request)
     abort(); /* nobody sends any */
 }
 
-static bay_err keeper_name(void *user, const mcp_revision *revision, bay_str principal, buf *out)
+static bay_err keeper_name(void *user, const mcp_revision *revision,
+                           const auth_principal *principal, buf *out)
 {
     (void)user;
     (void)revision;
@@ -92,7 +94,8 @@ static bool take_up(bay_str from, const mcp_kept_event *events, size_t count, bu
                                   .keeper_user = written};
     CHECK(mcp_server_new(&options, &service, NULL, &server) == BAY_OK);
     buf_clear(written);
-    bay_err err = mcp_session_restore(server, STR(ID), STR("me"), from, events, count, NULL, 1000);
+    bay_err err =
+        mcp_session_restore(server, STR(ID), person("me"), from, events, count, NULL, 1000);
     CHECK(err == BAY_OK || err == BAY_SYNTAX || err == BAY_BUSY || err == BAY_LIMIT);
     CHECK((err == BAY_OK) == mcp_server_holds(server, STR(ID)));
     if (err == BAY_OK) {

@@ -19,6 +19,9 @@
 #include "base/err.h"
 #include "base/list.h"
 #include "base/mem.h"
+#include "support/people.h"
+
+PEOPLE_FROM_THE_START
 
 enum { RIG_EVENTS = 256, RIG_PUTS = 64, RIG_PUSHES = 64, RIG_PIECES = 512 };
 #define RIG_NOW UINT64_C(1700000000000) /* 2023-11-14T22:13:20Z */
@@ -139,7 +142,7 @@ static inline bay_err told_event(a2a_call *call, a2a_event *event)
     self->awaits_drain = self->says == BAY_AGAIN;
     if (self->event_count == 1) { /* a stream's request is gone with its first event */
         call->params = JSON_NONE;
-        call->tenant = call->principal = call->extensions = call->traceparent = (bay_str){"", 0};
+        call->tenant = call->extensions = call->traceparent = (bay_str){"", 0};
         call->memory = NULL;
         arena_fini(&self->memory);
         arena_init(&self->memory, 1);
@@ -186,7 +189,7 @@ static inline told *rig_call(rig *self, a2a_method method, const char *params)
                             .version = A2A_1_0,
                             .params = json_root(&call->doc),
                             .tenant = {"", 0},
-                            .principal = {"ann", 3},
+                            .principal = person("ann"),
                             .extensions = {"", 0},
                             .traceparent = {"", 0},
                             .memory = &call->memory};

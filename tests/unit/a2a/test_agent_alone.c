@@ -58,7 +58,7 @@ static void ask(rig *r, transcript *out, const char *principal, a2a_method metho
     char text[1024];
     snprintf(text, sizeof(text), params, name);
     told *call = rig_call(r, method, text);
-    call->call.principal = str_of(principal);
+    call->call.principal = person(principal);
     rig_start(call);
     assert_int_equal(call->ended, 1);
     tell(out, call->result != NULL ? call->result : call->fault.text);
@@ -273,19 +273,20 @@ static void survives_every_lack_of_memory(void **state)
  * memory, and without that it must not be taken for one that is not there. */
 static void survives_long_names_without_memory(void **state)
 {
-    enum { NAME = 600 };
+    enum { NAME = PRINCIPAL_TEXT_BYTES };
     static char name[NAME];
     static const char *const said[] = {RIG_MESSAGE("1", ",\"contextId\":\"c\""),
                                        RIG_MESSAGE("2", ",\"contextId\":\"c\"")};
     (void)state;
     memset(name, 'p', NAME);
+    const auth_principal *principal = person_of((bay_str){name, NAME});
     for (size_t at = 0; failing_memory_start_single(at); at++) {
         rig *r = rig_plain();
         bool is_there = a2a_agent_new(&r->options, &r->agent) == BAY_OK;
         for (size_t i = 0; is_there && i < ARRAY_LEN(said); i++) {
             told *call = rig_call(r, A2A_SEND_MESSAGE, said[i]);
             if (call != NULL) {
-                call->call.principal = (bay_str){name, NAME};
+                call->call.principal = principal;
                 rig_start(call);
                 assert_int_equal(call->ended, 1);
                 told_free(call);

@@ -165,7 +165,7 @@ static void binds_its_tokens(void **state)
                    A2A_E_INVALID_PARAMS);
     rig_format(params, sizeof(params), "{\"pageToken\":\"%s\"}", token);
     call = rig_call(r, A2A_LIST_TASKS, params);
-    call->call.principal = STR("bob");
+    call->call.principal = person("bob");
     rig_start(call);
     assert_failed(call, A2A_E_INVALID_PARAMS);
     told_free(call);
@@ -197,7 +197,7 @@ static void shows_what_is_ones_own(void **state)
     (void)state;
     make(r, 3);
     told *call = rig_call(r, A2A_SEND_MESSAGE, RIG_MESSAGE("m", ",\"contextId\":\"even\""));
-    call->call.principal = STR("bob");
+    call->call.principal = person("bob");
     rig_start(call);
     told_free(call);
     r->turn = rig_hold;

@@ -364,7 +364,8 @@ static void keeps_what_completes_at_once_in_its_row(void **state)
 static void reads_rows_that_are_whole(void **state)
 {
     static const char head[] =
-        "{\"v\":1,\"revision\":4,\"order\":1,\"pushed\":0,\"principal\":\"ann\",\"task\":{"
+        "{\"v\":1,\"revision\":4,\"order\":1,\"pushed\":0,\"principal\":\"program:0::3:ann\","
+        "\"task\":{"
         "\"id\":\"" TASK_1 "\",\"contextId\":\"c\",\"status\":{\"state\":\"TASK_STATE_WORKING\","
         "\"timestamp\":\"2023-11-14T22:13:20Z\"},\"artifacts\":[{\"artifactId\":\"a\",\"parts\":[{"
         "\"text\":\"";

@@ -133,7 +133,7 @@ static void gives_every_event_to_the_courier(void **state)
         "\"configuration\":{\"taskPushNotificationConfig\":{\"id\":\"c\",\"url\":\"https://x\"}}}");
     assert_int_equal(rig_status(r->held, A2A_WORKING, NULL), BAY_OK);
     assert_int_equal(r->pushes, 2);
-    assert_holds(r->pushed[0], "ann|0|{\"id\":\"c\",\"taskId\":\"" TASK_1
+    assert_holds(r->pushed[0], "program:0::3:ann|0|{\"id\":\"c\",\"taskId\":\"" TASK_1
                                "\",\"url\":\"https://x\"}|{\"task\":{");
     assert_holds(r->pushed[1], "|{\"statusUpdate\":{");
     assert_int_equal(r->pushed[1][strlen(r->pushed[1]) - 1], '|'); /* 1.0 needs no task */
@@ -144,7 +144,7 @@ static void gives_every_event_to_the_courier(void **state)
     told_free(old);
     rig_complete(r, r->held);
     assert_int_equal(r->pushes, 4);
-    assert_holds(r->pushed[3], "ann|1|{\"id\":\"o\"");
+    assert_holds(r->pushed[3], "program:0::3:ann|1|{\"id\":\"o\"");
     assert_holds(r->pushed[3], "|task");
     assert_answered(call);
     told_free(call);

@@ -141,7 +141,7 @@ static void hides_what_is_anothers(void **state)
                      "{\"id\":\"" TASK_1 "\",\"taskId\":\"" TASK_1 "\",\"url\":\"https://x\"}");
         told *missing =
             rig_call(r, methods[i], "{\"id\":\"none\",\"taskId\":\"none\",\"url\":\"https://x\"}");
-        other->call.principal = STR("bob");
+        other->call.principal = person("bob");
         rig_start(other);
         rig_start(missing);
         assert_failed(other, A2A_E_TASK_NOT_FOUND);
@@ -151,7 +151,7 @@ static void hides_what_is_anothers(void **state)
         told_free(missing);
     }
     told *other = rig_call(r, A2A_SEND_MESSAGE, RIG_MESSAGE("2", ",\"taskId\":\"" TASK_1 "\""));
-    other->call.principal = STR("bob");
+    other->call.principal = person("bob");
     rig_start(other);
     assert_failed(other, A2A_E_TASK_NOT_FOUND);
     told_free(other);
@@ -342,7 +342,7 @@ static void waits_and_asks_back(void **state)
     assert_false(a2a_turn_is_new(r->held));
     assert_true(str_eq(a2a_turn_task_id(r->held), STR(TASK_1)));
     assert_true(str_eq(a2a_turn_context_id(r->held), STR(CONTEXT_1)));
-    assert_true(str_eq(a2a_turn_principal(r->held), STR("ann")));
+    assert_true(a2a_turn_principal(r->held) == person("ann"));
     assert_true(json_str_eq(json_get(a2a_turn_message(r->held), STR("messageId")), STR("2")));
     assert_int_equal(second->ended, 0);
     told *get = rig_ask(r, A2A_GET_TASK, "{\"id\":\"" TASK_1 "\"}");
@@ -458,7 +458,7 @@ static void answers_one_message_once(void **state)
     told *first = rig_send(r, RIG_MESSAGE("1", ""));
     told *again = rig_send(r, RIG_MESSAGE("1", ""));
     told *other = rig_call(r, A2A_SEND_MESSAGE, RIG_MESSAGE("1", ""));
-    other->call.principal = STR("bob");
+    other->call.principal = person("bob");
     assert_int_equal(r->turns, 1);
     rig_complete(r, r->held);
     assert_answered(first);
@@ -511,7 +511,7 @@ static void takes_ids_of_clients_of_0_1_only(void **state)
     told_free(call);
     call = rig_call(r, A2A_SEND_MESSAGE, params);
     call->call.version = A2A_0_1;
-    call->call.principal = STR("bob");
+    call->call.principal = person("bob");
     rig_start(call);
     assert_failed(call, A2A_E_TASK_NOT_FOUND);
     told_free(call);

@@ -32,7 +32,7 @@ typedef struct door {
     json_doc doc;
     a2a_security *security;
     a2a_fault fault;
-    bay_str principal;
+    const auth_principal *principal;
     bay_str challenge;
     const char *fields[4][2];
     const char *query;
@@ -59,6 +59,8 @@ static void open_door(door *self, const char *text)
 static void close_door(door *self)
 {
     a2a_security_free(self->security);
+    principal_unref(self->principal);
+    self->principal = NULL;
     arena_fini(&self->memory);
 }
 
@@ -77,7 +79,7 @@ static bay_str field(void *context, bay_str name)
  * well.
  */
 static bay_err verify(void *user, a2a_scheme_kind kind, bay_str name, bay_str credential,
-                      arena *memory, bay_str *out_principal, bay_str *out_scopes)
+                      arena *memory, principal_parts *out)
 {
     door *self = user;
     (void)memory;
@@ -89,20 +91,20 @@ static bay_err verify(void *user, a2a_scheme_kind kind, bay_str name, bay_str cr
         return BAY_UNSUPPORTED;
     }
     if (str_eq(credential, STR("nobody"))) {
-        *out_principal = STR("");
+        out->subject = STR("");
         return BAY_OK;
     }
     bool is_read = str_starts(credential, STR("read-"));
     if (kind == A2A_SCHEME_MTLS) {
-        *out_principal = credential;
+        out->subject = credential;
     } else if (str_eq(credential, STR("ann:pw"))) {
-        *out_principal = STR("ann");
+        out->subject = STR("ann");
     } else if (str_starts(credential, STR("good-")) || is_read) {
-        *out_principal = str_from(credential, 5);
+        out->subject = str_head(str_from(credential, 5), PRINCIPAL_TEXT_BYTES);
     } else {
         return BAY_DENIED;
     }
-    *out_scopes = is_read ? STR("read tasks") : STR("");
+    out->scopes = is_read ? STR("read tasks") : STR("");
     return BAY_OK;
 }
 
@@ -112,7 +114,8 @@ static bay_err knock(door *self, const char *skill)
                                .query = str_of(self->query),
                                .certificate = str_of(self->certificate),
                                .context = self};
-    self->principal = STR("unset");
+    principal_unref(self->principal);
+    self->principal = NULL;
     self->challenge = STR("unset");
     self->fault = (a2a_fault){.error = A2A_NO_ERROR};
     self->asked = 0;
@@ -120,7 +123,7 @@ static bay_err knock(door *self, const char *skill)
         a2a_security_check(self->security, &presented, str_of(skill), verify, self, &self->memory,
                            &self->principal, &self->challenge, &self->fault);
     if (err == BAY_DENIED) {
-        assert_true(str_eq(self->principal, STR("unset")));
+        assert_null(self->principal);
         assert_true(self->challenge.len > 0 && !str_eq(self->challenge, STR("unset")));
         assert_true(self->fault.error == A2A_E_UNAUTHENTICATED ||
                     self->fault.error == A2A_E_FORBIDDEN);
@@ -132,8 +135,8 @@ static bay_err knock(door *self, const char *skill)
 static void expect_in(door *self, const char *principal)
 {
     assert_int_equal(knock(self, ""), BAY_OK);
-    if (!str_eq(self->principal, str_of(principal))) {
-        fail_msg("%.*s instead of %s", BAY_STR(self->principal), principal);
+    if (!str_eq(principal_subject(self->principal), str_of(principal))) {
+        fail_msg("%.*s instead of %s", BAY_STR(principal_subject(self->principal)), principal);
     }
 }
 
@@ -465,7 +468,8 @@ static void skills(void **state)
     assert_int_equal(self.fault.error, A2A_E_FORBIDDEN);
     self.fields[1][1] = "Bearer read-bob";
     assert_int_equal(knock(&self, "dear"), BAY_OK);
-    assert_true(str_eq(self.principal, STR("ann"))); /* the same as without the skill */
+    assert_true(
+        str_eq(principal_subject(self.principal), STR("ann"))); /* the same as without the skill */
     self.fields[0][1] = "bad";
     assert_int_equal(knock(&self, "dear"), BAY_DENIED); /* the card's own still holds */
     close_door(&self);

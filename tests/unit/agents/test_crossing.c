@@ -14,6 +14,9 @@
 
 #include "base/check.h"
 #include "support/failing_memory.h"
+#include "support/people.h"
+
+PEOPLE_FROM_THE_START
 
 enum { EVENTS = 1000, MOST_TURNS = 5000 };
 
@@ -160,7 +163,7 @@ static bool caller_init(caller *self, a2a_method method)
                             .method = method,
                             .params = json_root(&self->params),
                             .tenant = STR(""),
-                            .principal = STR("me"),
+                            .principal = person("me"),
                             .extensions = STR(""),
                             .traceparent = STR(""),
                             .memory = &self->memory};

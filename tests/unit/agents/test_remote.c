@@ -228,7 +228,6 @@ static bool caller_init(caller *self, a2a_method method, const char *params)
                             .version = A2A_1_0,
                             .params = json_root(&self->params),
                             .tenant = STR(""),
-                            .principal = STR(""),
                             .extensions = STR("urn:x"),
                             .traceparent = STR("00-0af7651916cd43dd8448eb211c80319c-"
                                                "b7ad6b7169203331-01"),

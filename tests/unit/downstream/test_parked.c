@@ -1,6 +1,7 @@
 /* Calls of clients of the stateless era that a server of the handshake era asks something during:
  * parked, resumed by the retry, and ended in every way there is. */
 #include "parked_testing.h"
+#include "support/people.h"
 
 /* ---- refusals -------------------------------------------------------------------------------- */
 
@@ -77,12 +78,12 @@ static void a_state_belongs_to_one_principal(void **state)
     stage self;
     char good[STATE];
     open_parking(&self, "workers: 1");
-    mcp_connection_identify(self.modern.connection, STR("alice"));
+    mcp_connection_identify(self.modern.connection, person("alice"));
     park_one(&self, good);
-    mcp_connection_identify(self.modern.connection, STR("mallory"));
+    mcp_connection_identify(self.modern.connection, person("mallory"));
     retry(&self, "2", good, "{'q1':" ACCEPT "}");
     assert_refused(&self, "not one that was given for this call");
-    mcp_connection_identify(self.modern.connection, STR("alice"));
+    mcp_connection_identify(self.modern.connection, person("alice"));
     assert_still_good(&self, good);
     close_stage(&self);
 }

@@ -3,6 +3,7 @@
 #include "support/face_testing.h"
 
 #include "downstream/face_parts.h"
+#include "support/people.h"
 
 #define EVERYTHING                                                                                 \
     "'capabilities':{'elicitation':{'form':{},'url':{}},'sampling':{'tools':{}},'roots':{"         \
@@ -272,9 +273,10 @@ static void each_connection_is_somebody_else(void **state)
     forget(&self.legacy);
     say(&self.legacy, CALL);
     assert_false(str_eq(self.a->held[0]->affinity.identity, str_of(first)));
-    mcp_connection_identify(self.modern.connection, STR("alice"));
+    mcp_connection_identify(self.modern.connection, person("alice"));
     say(&self.modern, MODERN("3", "tools/call", "'name':'a.echo'"));
-    assert_text(self.a->held[1]->affinity.identity, "alice");
+    assert_text(self.a->held[1]->affinity.identity, "program:0::5:alice:0:");
+    assert_true(self.a->held[1]->affinity.principal == person("alice"));
     fake_result(self.a, "{'content':[]}");
     fake_result(self.a, "{'content':[]}");
     forget(&self.legacy);

@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "mcp/server.h"
+#include "support/people.h"
 
 enum { MAX_EVENTS = 64, MAX_HELD = 32 };
 
@@ -213,7 +214,7 @@ static inline void bench_http_as(bench *self, wire *through, const char *verb, c
                                 .field_at = bench_field_at,
                                 .context = &context,
                                 .memory = &memory,
-                                .principal = str_of(principal)};
+                                .principal = person(principal)};
     mcp_server_http(self->server, &request, &through->carrier, self->now_ms);
     free(copy);
     arena_fini(&memory);

@@ -687,7 +687,7 @@ static void a_batch_has_its_sessions_caller(void **state)
     field with[] = {JSON_TYPE, BOTH, {"Mcp-Session-Id", id}, {NULL, NULL}};
     bench_http_as(&self, &through, "POST", with, "[" SAY("1", "tools/call", TOOL) "]", "ann");
     mcp_request *request = bench_take(&self);
-    assert_true(str_eq(request->principal, STR("ann")));
+    assert_true(request->principal == person("ann"));
     bench_answer(&self, request);
     assert_int_equal(through.status, 200);
     wire_fini(&through);

@@ -243,7 +243,7 @@ static void the_service_sees_what_the_request_says(void **state)
     assert_int_equal(request->revision->id, MCP_REV_2026_07_28);
     assert_null(request->session);
     assert_true(str_eq(request->name, STR("t")));
-    assert_true(str_eq(request->principal, STR("ann")));
+    assert_true(request->principal == person("ann"));
     assert_true(json_is(json_get(request->client_capabilities, STR("roots")), JSON_OBJECT));
     assert_true(json_str_eq(json_get(request->client_info, STR("version")), STR("2")));
     assert_true(str_eq(json_raw(json_get(request->meta, STR("k"))), STR("[1]")));

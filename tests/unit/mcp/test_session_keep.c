@@ -26,7 +26,8 @@ typedef struct shelf {
     int count;
 } shelf;
 
-static bay_err shelf_name(void *user, const mcp_revision *revision, bay_str principal, buf *out)
+static bay_err shelf_name(void *user, const mcp_revision *revision, const auth_principal *principal,
+                          buf *out)
 {
     shelf *self = user;
     (void)revision;
@@ -93,7 +94,7 @@ static void open_engine(bench *self, shelf *on)
 
 static bay_err take_up(bench *self, const shelf *from, const char *id, bay_str written)
 {
-    return mcp_session_restore(self->server, str_of(id), STR(""), written, from->events,
+    return mcp_session_restore(self->server, str_of(id), NULL, written, from->events,
                                (size_t)from->count, NULL, self->now_ms);
 }
 
@@ -793,8 +794,8 @@ static void no_lack_of_memory_does_harm(void **state)
         options.keeper = &shelf_keeper;
         options.keeper_user = &one;
         if (mcp_server_new(&options, &bench_service, &self, &self.server) == BAY_OK) {
-            bay_err err = mcp_session_restore(self.server, STR("3-x"), STR("me"), written, events,
-                                              ARRAY_LEN(events), NULL, 1000);
+            bay_err err = mcp_session_restore(self.server, STR("3-x"), person("me"), written,
+                                              events, ARRAY_LEN(events), NULL, 1000);
             assert_true(err == BAY_OK || err == BAY_NOMEM);
             assert_int_equal(mcp_server_session_count(self.server), err == BAY_OK);
             bench_fini(&self);

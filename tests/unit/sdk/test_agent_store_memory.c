@@ -112,7 +112,6 @@ static void ask(a2a_call *call, arena *memory, json_doc *doc, a2a_method method,
                            .version = A2A_1_0,
                            .params = json_root(doc),
                            .tenant = {"", 0},
-                           .principal = {"", 0},
                            .extensions = {"", 0},
                            .traceparent = {"", 0},
                            .memory = memory};

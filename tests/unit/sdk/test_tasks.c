@@ -458,7 +458,7 @@ static void strangers_do_not_see_it(void **state)
     static const char id[] = "0123456789abcdef0123456789abcdef";
     rig self;
     (void)state;
-    leave_row(id, "slow", "somebody else", "alice");
+    leave_row(id, "slow", "somebody else", "program:0::5:alice");
     start_on_disk(&self);
     assert_has(task_request(&self, "tasks/get", id, ""), "-32602");
     assert_has(task_request(&self, "tasks/cancel", id, ""), "-32602");

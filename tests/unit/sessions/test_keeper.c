@@ -8,6 +8,7 @@
 
 #include "sessions/keeper.h"
 #include "sessions/keys.h"
+#include "support/people.h"
 
 enum { ID_BYTES = 256 };
 
@@ -106,11 +107,11 @@ static bool identify(void *user, http_exchange *exchange, http_identity *out)
 {
     bay_str who = http_exchange_field(exchange, STR("X-Who"));
     (void)user;
-    out->principal = who.at != NULL ? who : STR("");
+    out->principal = principal_ref(person_of(who));
     return true;
 }
 
-static bay_err recall(void *user, mcp_server *engine, bay_str id, bay_str principal,
+static bay_err recall(void *user, mcp_server *engine, bay_str id, const auth_principal *principal,
                       void (*done)(void *done_user, bay_err err), void *done_user)
 {
     return session_keeper_recall(((bench *)user)->keeper, engine, id, principal, done, done_user);

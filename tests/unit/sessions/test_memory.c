@@ -14,6 +14,9 @@
 #include "base/check.h"
 #include "sessions/keeper.h"
 #include "support/failing_memory.h"
+#include "support/people.h"
+
+PEOPLE_FROM_THE_START
 
 enum { ROUNDS = 400 };
 
@@ -104,7 +107,7 @@ static void say(world *self, wire *through, const char *session, const char *ver
                                 .body = str_of(body),
                                 .field = field,
                                 .field_count = field_count,
-                                .principal = STR("ann")};
+                                .principal = person("ann")};
     mcp_server_http(self->engine, &request, &through->carrier, 1000);
 }
 
@@ -198,7 +201,7 @@ static void live(world *self, const seal_ring *ring)
         return;
     }
     bay_err err = session_keeper_recall(self->keeper, self->engine, str_of(begin.session),
-                                        STR("ann"), on_found, &found);
+                                        person("ann"), on_found, &found);
     settle(self);
     assert_int_equal(found, err == BAY_OK);
     say(self, &back, begin.session, "DELETE", "");
@@ -289,7 +292,7 @@ static void answers_are_kept_whatever_else_is_said(void **state)
     close_engine(&self);
     assert_int_equal(open_engine(&self, ring), BAY_OK);
     assert_int_equal(session_keeper_recall(self.keeper, self.engine, str_of(begin.session),
-                                           STR("ann"), on_found, &found),
+                                           person("ann"), on_found, &found),
                      BAY_OK);
     settle(&self);
     assert_int_equal(found, 1);
@@ -349,11 +352,11 @@ static void what_ended_is_found_by_nobody(void **state)
         (void)loop_turn(self.loop, 0);
     }
     assert_int_equal(session_keeper_recall(self.keeper, self.engine, str_of(begin.session),
-                                           STR("ann"), on_recalled, &found),
+                                           person("ann"), on_recalled, &found),
                      BAY_NOTFOUND);
     settle(&self);
     assert_int_equal(session_keeper_recall(self.keeper, self.engine, str_of(begin.session),
-                                           STR("ann"), on_recalled, &found),
+                                           person("ann"), on_recalled, &found),
                      BAY_OK);
     settle(&self);
     assert_int_equal(found, BAY_NOTFOUND);

@@ -1,5 +1,6 @@
 /* Tasks through a face: what is refused, what passes, and stateless clients at servers of sessions.
  * Everything in memory. */
+#include "support/people.h"
 #include "task_testing.h"
 
 /* ---- refusals -------------------------------------------------------------------------------- */
@@ -54,16 +55,16 @@ static void somebody_elses_task_is_unknown(void **state)
     stage self;
     char token[TOKEN];
     open_tasks(&self, WHO_2025, be_modern);
-    mcp_connection_identify(self.modern.connection, STR("alice"));
+    mcp_connection_identify(self.modern.connection, person("alice"));
     begin_modern(&self, token);
     int sends = self.a->sends;
-    mcp_connection_identify(self.modern.connection, STR("bob"));
+    mcp_connection_identify(self.modern.connection, person("bob"));
     ask_for(&self.modern, GET("2"), token);
     assert_heard_part(&self.modern, "-32602");
     ask_for(&self.legacy, LEGACY_TASK("2", "tasks/cancel"), token);
     assert_heard_part(&self.legacy, "-32602");
     assert_int_equal(self.a->sends, sends);
-    mcp_connection_identify(self.modern.connection, STR("alice"));
+    mcp_connection_identify(self.modern.connection, person("alice"));
     ask_for(&self.modern, GET("3"), token);
     assert_int_equal(self.a->sends, sends + 1);
     fake_result(self.a, FLAT("working", ""));

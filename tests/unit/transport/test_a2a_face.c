@@ -3,6 +3,7 @@
 #include "transport/a2a_face.h" /* before cmocka, which has a macro "fail" */
 
 #include "support/failing_memory.h"
+#include "support/people.h"
 #include "support/server_rig.h"
 
 /* ---- a service that does as the task's id says, and an agent in front of it ------------------ */
@@ -92,9 +93,9 @@ static void fake_call(a2a_service *service, a2a_call *call)
     (void)json_str_plain(json_get(call->params, STR("id")), &id);
     bay_str own = a2a_call_field(call, STR("x-own"));
     snprintf(self->seen, sizeof(self->seen), "%s|%.*s|%.*s|%.*s|%.*s|%llu|%.*s",
-             a2a_methods[call->method].name.at, BAY_STR(id), BAY_STR(call->principal),
-             BAY_STR(call->extensions), BAY_STR(call->traceparent),
-             (unsigned long long)call->last_event_id, BAY_STR(own));
+             a2a_methods[call->method].name.at, BAY_STR(id),
+             BAY_STR(principal_subject(call->principal)), BAY_STR(call->extensions),
+             BAY_STR(call->traceparent), (unsigned long long)call->last_event_id, BAY_STR(own));
     if (str_eq(id, STR("missing"))) {
         a2a_fault fault = {A2A_E_TASK_NOT_FOUND, "there is no such task"};
         a2a_call_fail(call, &fault);
@@ -166,7 +167,7 @@ static bay_err rig_identify(void *user, const a2a_face_agent *agent, http_exchan
         return a2a_fault_set(fault, A2A_E_UNAUTHENTICATED, "who are you?") == BAY_OK ? BAY_OK
                                                                                      : BAY_DENIED;
     }
-    out->principal = STR("alice");
+    out->principal = principal_ref(person("alice"));
     return BAY_OK;
 }
 

@@ -17,6 +17,7 @@
 #include "base/check.h"
 #include "net/http2.h" /* a build without HTTP/2 has nothing of this */
 #include "net/http_client.h"
+#include "support/people.h"
 #include "wire/grpc_frame.h"
 
 enum { TURNS = 20000 };
@@ -95,7 +96,7 @@ static void service_call(a2a_service *service, a2a_call *call)
     bay_str own = a2a_call_field(call, STR("x-own"));
     snprintf(self->seen, sizeof(self->seen), "%s|%.*s|%.*s|%.*s|%.*s|%.*s",
              a2a_methods[call->method].name.at, BAY_STR(id), BAY_STR(call->tenant),
-             BAY_STR(call->principal), BAY_STR(call->extensions), BAY_STR(own));
+             BAY_STR(principal_subject(call->principal)), BAY_STR(call->extensions), BAY_STR(own));
     if (str_eq(id, STR("missing"))) {
         a2a_fault fault = {A2A_E_TASK_NOT_FOUND, "no task \"missing\" of 100%"};
         a2a_call_fail(call, &fault);
@@ -164,7 +165,7 @@ static bay_err identify(void *user, const a2a_face_agent *agent, http_exchange *
         (void)a2a_fault_set(fault, A2A_E_UNAUTHENTICATED, "who are you?");
         return BAY_DENIED;
     }
-    out->principal = STR("me");
+    out->principal = principal_ref(person("me"));
     return BAY_OK;
 }
 

@@ -21,11 +21,11 @@ static struct {
     int count;
 } searches;
 
-static bay_err recall(void *user, mcp_server *engine, bay_str id, bay_str principal,
+static bay_err recall(void *user, mcp_server *engine, bay_str id, const auth_principal *principal,
                       void (*done)(void *done_user, bay_err err), void *done_user)
 {
     (void)user;
-    assert_int_equal(principal.len, 0);
+    assert_null(principal);
     searches.asked++;
     if (searches.at_once != BAY_OK) {
         return searches.at_once;
@@ -44,9 +44,8 @@ static void end_search(const server_rig *self, bay_err err)
 {
     assert_true(searches.count > 0);
     if (err == BAY_OK) {
-        assert_int_equal(mcp_session_restore(searches.at[0].engine, str_of(searches.at[0].id),
-                                             STR(""), STR(WRITTEN), NULL, 0, NULL,
-                                             loop_now_ms(self->loop)),
+        assert_int_equal(mcp_session_restore(searches.at[0].engine, str_of(searches.at[0].id), NULL,
+                                             STR(WRITTEN), NULL, 0, NULL, loop_now_ms(self->loop)),
                          BAY_OK);
     }
     searches.at[0].done(searches.at[0].user, err);

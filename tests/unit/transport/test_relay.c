@@ -150,7 +150,7 @@ static void end_search(void *argument)
     search *self = argument;
     bay_err err = BAY_NOTFOUND;
     if (strstr(self->id, "kept") != NULL) {
-        err = mcp_session_restore(self->engine, str_of(self->id), STR(""),
+        err = mcp_session_restore(self->engine, str_of(self->id), NULL,
                                   STR("{\"v\":1,\"revision\":\"2025-11-25\",\"client\":{"
                                       "\"clientInfo\":null,\"capabilities\":{}}}"),
                                   NULL, 0, NULL, 0);
@@ -159,7 +159,7 @@ static void end_search(void *argument)
     free(self);
 }
 
-static bay_err recall(void *user, mcp_server *engine, bay_str id, bay_str principal,
+static bay_err recall(void *user, mcp_server *engine, bay_str id, const auth_principal *principal,
                       void (*done)(void *done_user, bay_err err), void *done_user)
 {
     server_rig *rig = user;

@@ -71,7 +71,8 @@ static inline void client_prepare(client *self, const char *tool, unsigned input
     *self = (client){.is_holding = self->is_holding, .is_stateless = self->is_stateless};
     probe_init(&self->probe, tool);
     self->probe.call.events = &client_events;
-    self->probe.call.affinity = (upstream_affinity){inputs, str_of(identity), self->is_stateless};
+    self->probe.call.affinity = (upstream_affinity){
+        .inputs = inputs, .identity = str_of(identity), .is_stateless = self->is_stateless};
 }
 
 static inline void client_send(client *self, stage *on, const char *tool, unsigned inputs,

@@ -389,7 +389,8 @@ static void send_asking(stage *self, probe *one)
     heard.call = &one->call;
     one->call.events = &asking_events;
     one->call.is_repeatable = true;
-    one->call.affinity = (upstream_affinity){MCP_INPUT_ROOTS, STR("the client"), true};
+    one->call.affinity = (upstream_affinity){
+        .inputs = MCP_INPUT_ROOTS, .identity = STR("the client"), .is_stateless = true};
     probe_send(one, self->mirror);
 }
 
@@ -443,7 +444,8 @@ static void who_cannot_be_asked_refuses(void **state)
     probe one;
     open_fake(&self);
     probe_init(&one, "echo");
-    one.call.affinity = (upstream_affinity){MCP_INPUT_ROOTS, STR("the client"), true};
+    one.call.affinity = (upstream_affinity){
+        .inputs = MCP_INPUT_ROOTS, .identity = STR("the client"), .is_stateless = true};
     probe_send(&one, self.mirror);
     there(&self, ask_there);
     there(&self, nothing);

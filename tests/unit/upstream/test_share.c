@@ -108,7 +108,8 @@ static void check(const row *table, size_t count, bool is_stateless)
             .share = at->share,
             .revision = at->revision >= 0 ? mcp_revision_of((mcp_revision_id)at->revision) : NULL,
             .ties = at->ties};
-        upstream_affinity affinity = {at->inputs, str_of(at->identity), is_stateless};
+        upstream_affinity affinity = {
+            .inputs = at->inputs, .identity = str_of(at->identity), .is_stateless = is_stateless};
         share_key is = upstream_share_key(&server, &spec, &affinity);
         if (is.kind != at->wanted.kind || is.inputs != at->wanted.inputs ||
             is.is_personal != at->wanted.is_personal) {
