@@ -2,6 +2,8 @@
  * once, nothing crashes or leaks, and the engine serves the next client as if nothing had been. */
 #include "server_bench.h"
 
+PEOPLE_FROM_THE_START
+
 static long countdown; /* < 0: never */
 static long live;
 

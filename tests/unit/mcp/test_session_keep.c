@@ -5,6 +5,8 @@
 #include "mcp/keeper.h"
 #include "support/failing_memory.h"
 
+PEOPLE_FROM_THE_START
+
 #define SAY(id, method, params)                                                                    \
     "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"method\":\"" method "\",\"params\":" params "}"
 #define TELL(method) "{\"jsonrpc\":\"2.0\",\"method\":\"" method "\"}"
