@@ -216,13 +216,15 @@ static inline void answer_init(answer *self, owner *on)
 }
 
 /* Starts a call. `params`: JSON text of an object, or NULL. */
-static inline bay_err ask(answer *self, owner *on, const char *method, const char *params)
+/* `principal`: who makes the call; NULL: nobody in particular. */
+static inline bay_err ask_as(answer *self, owner *on, const char *method, const char *params,
+                             const auth_principal *principal)
 {
     arena memory;
     json_doc doc;
     bay_diag diag = {0};
     arena_init(&memory, (size_t)64 << 20);
-    mcp_call_spec spec = {.method = str_of(method), .wants_progress = true};
+    mcp_call_spec spec = {.method = str_of(method), .principal = principal, .wants_progress = true};
     spec.log_level = MCP_LOG_NONE;
     answer_init(self, on);
     if (params != NULL) {
@@ -233,6 +235,11 @@ static inline bay_err ask(answer *self, owner *on, const char *method, const cha
                                   loop_now_ms(on->loop), &self->call, &diag);
     arena_fini(&memory);
     return err;
+}
+
+static inline bay_err ask(answer *self, owner *on, const char *method, const char *params)
+{
+    return ask_as(self, on, method, params, NULL);
 }
 
 static inline bool answer_has(const answer *self, const char *text)

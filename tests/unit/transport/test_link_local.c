@@ -1,5 +1,6 @@
 /* The link to a server of the same loop: no re-entrance, bounded queues, and whoever goes first. */
 #include "support/link_owner.h"
+#include "support/people.h"
 #include "support/server_rig.h"
 
 typedef struct fixture {
@@ -165,14 +166,50 @@ static void test_free_inside_callbacks(void **state)
     assert_int_equal(on.on.readies + on.on.breaks, 0);
 }
 
+/* Calls of several callers share a link, and each keeps its own; what names nobody is the link's.
+ */
+static void test_callers(void **state)
+{
+    (void)state;
+    for (int i = 0; i < MCP_REVISION_COUNT; i++) {
+        const char *const names[] = {"alice", "bob", NULL, "alice"};
+        fixture on;
+        answer out[ARRAY_LEN(names)];
+        on = (fixture){0};
+        assert_int_equal(loop_new(&on.on.loop), BAY_OK);
+        service_open(&on.service, 0);
+        mcp_link_options options = owner_options(&on.on);
+        options.client.oldest = options.client.newest = (mcp_revision_id)i;
+        options.principal = person("me");
+        assert_int_equal(mcp_link_open_local(on.on.loop, on.service.engine, &options, &on.on.link),
+                         BAY_OK);
+        for (size_t j = 0; j < ARRAY_LEN(names); j++) {
+            assert_int_equal(
+                ask_as(&out[j], &on.on, "tools/call", "{\"name\":\"hold\"}", person(names[j])),
+                BAY_OK);
+        }
+        LINK_UNTIL(on.on.loop, on.service.held_count == ARRAY_LEN(names));
+        for (size_t j = 0; j < ARRAY_LEN(names); j++) {
+            const char *expected = names[j] != NULL ? names[j] : "me";
+            assert_true(on.service.held[j]->principal == person(expected));
+        }
+        while (on.service.held_count > 0) {
+            service_finish(&on.service);
+        }
+        LINK_UNTIL(on.on.loop, out[3].dones == 1);
+        for (size_t j = 0; j < ARRAY_LEN(names); j++) {
+            answer_fini(&out[j]);
+        }
+        close_all(&on);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_call),
-        cmocka_unit_test(test_back_pressure),
-        cmocka_unit_test(test_overrun),
-        cmocka_unit_test(test_who_goes_first),
-        cmocka_unit_test(test_free_inside_callbacks),
+        cmocka_unit_test(test_call),           cmocka_unit_test(test_callers),
+        cmocka_unit_test(test_back_pressure),  cmocka_unit_test(test_overrun),
+        cmocka_unit_test(test_who_goes_first), cmocka_unit_test(test_free_inside_callbacks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
