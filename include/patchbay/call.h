@@ -47,7 +47,8 @@ BAY_API bay_str bay_call_name(bay_call *call);      /* tool or prompt name, URI,
 BAY_API bay_str bay_call_revision(bay_call *call);  /* "2025-11-25" */
 /* Handlers of templates: the value of {variable} in the URI read, percent-decoded. */
 BAY_API bay_str bay_call_variable(bay_call *call, const char *variable);
-/* Who is calling, as bay_server_identify said; empty: nobody in particular. */
+/* Who is calling: over HTTP as bay_server_identify said; over stdio and in process the user id of
+ * this process, in decimal; empty: anonymous. */
 BAY_API bay_str bay_call_principal(bay_call *call);
 /* Has the client this capability? "elicitation", "elicitation.url", "sampling.tools", "roots",
  * "extensions.io.modelcontextprotocol/tasks" (extensions are named whole after the dot). */
