@@ -226,7 +226,13 @@ static void a_terminal_is_told_of_what_it_would_obey(void **state)
     bay_print(terminal, text);
     fflush(terminal);
     static const char shown[] = "a\\u{1b}[2J\r\n\\u{202e}\\x{ff}\xc3\xa9"; /* CR: the terminal's */
-    assert_int_equal(read(outer, got, sizeof(got)), sizeof(shown) - 1);
+    size_t len = 0;
+    while (len < sizeof(shown) - 1) { /* a terminal hands on what it has so far */
+        ssize_t part = read(outer, got + len, sizeof(got) - len);
+        assert_true(part > 0);
+        len += (size_t)part;
+    }
+    assert_int_equal(len, sizeof(shown) - 1);
     assert_memory_equal(got, shown, sizeof(shown) - 1);
     fclose(terminal);
     close(outer);
