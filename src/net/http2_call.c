@@ -203,6 +203,14 @@ static int spoil(http2_line *line, http2_call *more, bay_err err)
                : 0;
 }
 
+static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *user)
+{
+    http2_line *line = user;
+    http2_call *more = call_of(session, frame->hd.stream_id);
+    line->in_head = more != NULL && !more->has_head ? more : NULL;
+    return 0;
+}
+
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
                      size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,
                      void *user)
@@ -256,6 +264,7 @@ static int on_data_chunk(nghttp2_session *session, uint8_t flags, int32_t id, co
         more->excess = 0;
     }
     more->heard_ms = now;
+    call_moved(more->call, len);
     more->body_bytes += len;
     if (most > 0 && more->body_bytes > most) {
         return spoil(line, more, BAY_LIMIT);
@@ -278,6 +287,7 @@ static int end_head(http2_line *line, http2_call *more)
         return 0;
     }
     block_clear(&more->head);
+    call_end_head(call);
     return ++call->interim > INTERIM_MAX ? spoil(line, more, BAY_PROTOCOL) : 0;
 }
 
@@ -287,6 +297,9 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     if (frame->hd.type == NGHTTP2_GOAWAY) {
         line->is_ending = true;
         return 0;
+    }
+    if (frame->hd.type == NGHTTP2_HEADERS) {
+        line->in_head = NULL;
     }
     http2_call *more = call_of(session, frame->hd.stream_id);
     if (more == NULL) {
@@ -335,6 +348,7 @@ static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, 
 
 void http2_client_callbacks(nghttp2_session_callbacks *callbacks)
 {
+    nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data_chunk);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
@@ -358,6 +372,7 @@ static void detach(http2_call *more)
     if (line == NULL) {
         return;
     }
+    line->in_head = line->in_head == more ? NULL : line->in_head;
     line->call_count--;
     line->idle_since_ms = loop_now_ms(line->client->loop);
     if (more->has_stream && !line->heap.has_failed) {
@@ -380,6 +395,7 @@ void http2_call_send_again(http2_call *more)
 {
     http_call *call = more->call;
     detach(more);
+    call_end_head(call);
     block_clear(&more->head);
     block_clear(&more->trailers);
     buf_clear(&more->held);
@@ -412,8 +428,11 @@ static bay_err tell_block(http2_call *more, http2_block *block, bool is_trailers
     }
     if (is_trailers && call->events->trailers != NULL) {
         call->events->trailers(call->user, fields, count);
-    } else if (!is_trailers && call->events->head != NULL) {
-        call->events->head(call->user, more->status, fields, count);
+    } else if (!is_trailers) {
+        call_begin_body(call, fields, count);
+        if (call->events->head != NULL) {
+            call->events->head(call->user, more->status, fields, count);
+        }
     }
     mem_free(fields);
     buf_fini(&text);
@@ -428,8 +447,6 @@ static bool tell_head(http2_call *more)
         return true;
     }
     more->is_head_due = false;
-    call->state = CALL_BODY;
-    call_arm_idle(call);
     if (tell_block(more, &more->head, false) != BAY_OK) {
         http_call_fail(call, BAY_NOMEM, bay_err_text(BAY_NOMEM));
     }
@@ -444,7 +461,6 @@ static bool tell_body(http2_call *more)
     }
     buf held = more->held;
     buf_init(&more->held, SIZE_MAX / 2);
-    call->last_ms = loop_now_ms(call->client->loop);
     if (more->has_stream && !more->line->heap.has_failed) {
         (void)nghttp2_session_consume_stream(more->line->session, more->id, held.len);
     }

@@ -378,6 +378,9 @@ static void on_data(void *user, bay_str bytes)
         self->is_failing =
             nghttp2_session_mem_recv(self->session, (const uint8_t *)bytes.at, bytes.len) < 0 ||
             self->meter.useless > USELESS_MAX;
+        if (self->in_head != NULL) {
+            call_begin_head(self->in_head->call);
+        }
     }
     line_turn(self);
     http_client_leave(client);

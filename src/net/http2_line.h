@@ -21,6 +21,7 @@ struct http2_line {
     http2_heap heap;
     list calls;
     list due;
+    http2_call *in_head; /* whose head has begun to come; NULL: none */
     loop_task task;
     buf scratch;
     uint64_t written;

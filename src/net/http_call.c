@@ -1,7 +1,10 @@
 /* One call and the connection it runs on: sending, the reply, its end. States and invariants:
  * http_client_internal.h. */
 #include "base/mem.h"
+#include "base/str.h"
 #include "net/http_client_internal.h"
+#include "net/pace.h"
+#include "wire/header.h"
 
 enum { INTERIM_MAX = 16 };
 
@@ -248,16 +251,63 @@ static void channel_end(http_channel *self, bay_err reason, const char *text)
 
 /* --- time ------------------------------------------------------------------------------------ */
 
-void call_arm_idle(http_call *self)
+/* Without memory for a timer the call goes on without its time-out. */
+static void arm(http_call *self, uint64_t at_ms)
 {
-    if (self->idle_ms > 0) {
-        self->last_ms = loop_now_ms(self->client->loop);
-        /* Without memory for a timer the call goes on without its time-out. */
-        if (loop_timer_start(self->client->loop, &self->timer, self->idle_ms) == BAY_OK) {
-            return;
-        }
+    loop *on = self->client->loop;
+    uint64_t now = loop_now_ms(on);
+    if (at_ms == 0 || loop_timer_start(on, &self->timer, at_ms > now ? at_ms - now : 0) != BAY_OK) {
+        loop_timer_stop(on, &self->timer);
     }
-    loop_timer_stop(self->client->loop, &self->timer);
+}
+
+void call_begin_head(http_call *self)
+{
+    uint32_t most = self->client->limits.head_timeout_ms;
+    if (most == 0 || self->is_in_head) {
+        return;
+    }
+    uint64_t end = loop_now_ms(self->client->loop) + most;
+    self->is_in_head = true;
+    arm(self, self->head_end_ms > 0 && self->head_end_ms < end ? self->head_end_ms : end);
+}
+
+void call_end_head(http_call *self)
+{
+    if (self->is_in_head) {
+        self->is_in_head = false;
+        arm(self, self->head_end_ms);
+    }
+}
+
+/* Its owner hears what comes when it comes, and there may be nothing to say for long. */
+static bool is_stream(const http_field *fields, size_t count)
+{
+    bay_str type = http1_field_find(fields, count, STR("content-type"));
+    const bay_str grpc = STR("application/grpc");
+    return header_content_type_is(type, STR("text/event-stream")) ||
+           str_eq_nocase(str_head(type, grpc.len), grpc);
+}
+
+void call_begin_body(http_call *self, const http_field *fields, size_t count)
+{
+    uint32_t most = self->client->limits.body_timeout_ms;
+    self->state = CALL_BODY;
+    self->is_stream = is_stream(fields, count);
+    if (self->idle_ms == 0 && !self->is_stream && most > 0) {
+        self->idle_ms = self->timeout_ms > most ? self->timeout_ms : most;
+    }
+    self->last_ms = loop_now_ms(self->client->loop);
+    self->until_ms = self->idle_ms > 0 ? self->last_ms + self->idle_ms : 0;
+    arm(self, self->until_ms);
+}
+
+void call_moved(http_call *self, size_t bytes)
+{
+    uint64_t now = loop_now_ms(self->client->loop);
+    self->last_ms = now;
+    self->until_ms = self->is_stream ? now + self->idle_ms
+                                     : pace_until(self->until_ms, now, self->idle_ms, bytes, 1);
 }
 
 void call_on_timer(void *argument)
@@ -265,15 +315,20 @@ void call_on_timer(void *argument)
     http_call *self = argument;
     http_client *client = self->client;
     uint64_t now = loop_now_ms(client->loop);
-    if (self->state == CALL_BODY && (self->is_paused || now - self->last_ms < self->idle_ms)) {
-        uint64_t since = self->is_paused ? 0 : now - self->last_ms;
-        if (loop_timer_start(client->loop, &self->timer, self->idle_ms - since) == BAY_OK) {
+    if (self->state == CALL_BODY) {
+        if (self->is_paused || self->until_ms == 0) {
+            self->until_ms = now + self->idle_ms;
+        }
+        if (now < self->until_ms) {
+            arm(self, self->until_ms);
             return;
         }
     }
     http_client_enter(client);
     http_call_fail(self, BAY_TIMEOUT,
-                   self->state == CALL_BODY ? "the reply stopped coming" : "no reply in time");
+                   self->state == CALL_BODY ? "the reply stopped coming, or comes too slowly"
+                   : self->is_in_head       ? "the reply's head comes too slowly"
+                                            : "no reply in time");
     http_client_leave(client);
 }
 
@@ -298,7 +353,7 @@ static void read_body(http_channel *self, bay_str bytes)
     if (now - call->last_ms >= self->client->limits.framing_rest_ms) {
         http1_body_rest(&self->body);
     }
-    call->last_ms = now;
+    call_moved(call, 0);
     for (;;) {
         if (call->is_paused) {
             hold(self, bytes);
@@ -321,6 +376,7 @@ static void read_body(http_channel *self, bay_str bytes)
         if (event == HTTP1_BODY_MORE) {
             return;
         }
+        call_moved(call, data.len);
         if (call->events->body != NULL) {
             call->events->body(call->user, data);
         }
@@ -338,8 +394,7 @@ static bool begin_reply(http_channel *self, const http1_head *head)
     self->reader = NULL; /* stays ours until the views were used */
     self->keep_alive = head->keep_alive;
     http1_body_init(&self->body, HTTP1_RESPONSE, head, &self->client->wire_limits);
-    call->state = CALL_BODY;
-    call_arm_idle(call);
+    call_begin_body(call, head->fields, head->field_count);
     if (call->events->head != NULL) {
         call->events->head(call->user, head->status, head->fields, head->field_count);
     }
@@ -412,6 +467,7 @@ static void feed(http_channel *self, bay_str bytes)
         }
         bay_err err = read_head(self, bytes, &head, &used);
         if (err == BAY_AGAIN) {
+            call_begin_head(call);
             return;
         }
         if (err != BAY_OK) {
@@ -427,6 +483,7 @@ static void feed(http_channel *self, bay_str bytes)
         }
         client_reader_give(self->client, self->reader);
         self->reader = NULL;
+        call_end_head(call);
         if (head.status == 101 || ++call->interim > INTERIM_MAX) {
             http_call_fail(call, BAY_PROTOCOL, "an interim reply that was not asked for");
             return;
@@ -550,6 +607,7 @@ void http_call_resume(http_call *self)
         return;
     }
     self->is_paused = false;
+    self->until_ms = 0; /* the peer could not go on */
     if (self->http2 != NULL) {
         http2_call_resume(self);
         return;

@@ -19,9 +19,13 @@ typedef struct http_client_limits {
     uint32_t queue_per_origin;       /* 10,000; beyond: BAY_BUSY */
     uint32_t idle_timeout_ms; /* 4,000, less than servers wait: pooled connection without a call */
     uint32_t connect_timeout_ms; /* 10,000: DNS, TCP and TLS together */
-    size_t head_bytes;           /* 64 KiB */
-    uint32_t head_fields;        /* 200 */
-    size_t body_bytes;           /* 0: unbounded, the receiver bounds it */
+    uint32_t head_timeout_ms;    /* 10,000: of a reply, from its first byte to its end; 0: none */
+    /* 60,000: a reply's body slower than net/pace.h asks for; 0: none. A call's idle_ms goes
+     * before. */
+    uint32_t body_timeout_ms;
+    size_t head_bytes;        /* 64 KiB */
+    uint32_t head_fields;     /* 200 */
+    size_t body_bytes;        /* 0: unbounded, the receiver bounds it */
     uint32_t framing_rest_ms; /* 1,000 of silence: what a reply's framing was ahead is forgiven */
     /* HTTP/2: connections of one origin are made while all there are carry this many calls, or as
      * many as their peers allow. */
@@ -65,7 +69,10 @@ typedef struct http_call_spec {
      * call: there is no falling back. BAY_UNSUPPORTED in a library without HTTP/2. */
     bool is_http2;
     uint32_t timeout_ms; /* to the reply's head; 0: none */
-    uint32_t idle_ms;    /* between two reads of the body; 0: none */
+    /* Of an event stream or a reply of gRPC: between two reads of the body; 0: none. Of any other:
+     * the credit that net/pace.h has for the body; 0: body_timeout_ms of the limits, or timeout_ms
+     * if that is longer. */
+    uint32_t idle_ms;
 } http_call_spec;
 
 bay_err http_client_new(loop *loop, const http_client_options *options,

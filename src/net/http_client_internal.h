@@ -91,10 +91,15 @@ struct http_call {
     void *user;
     buf request;
     loop_timer timer;
-    uint64_t last_ms; /* when the body last went on */
-    uint32_t idle_ms;
+    uint64_t head_end_ms; /* when the head has to be there; 0: no bound */
+    uint64_t last_ms;     /* when the body last went on */
+    uint64_t until_ms;    /* when its time is over, unless it goes on; 0: the watch begins anew */
+    uint32_t timeout_ms;
+    uint32_t idle_ms; /* as the spec has it, from begin_body on as it counts; 0: no bound */
     http_call_state state;
     uint8_t interim; /* 1xx replies so far */
+    bool is_in_head; /* the head has begun to come, and its end has its own time */
+    bool is_stream;  /* the body may rest: silence counts, not its pace */
     bool is_paused;
     bool was_sent;
     bool is_head_method;
@@ -148,7 +153,11 @@ void channel_free(http_channel *self);
 
 /* The call is with its peer no more: takes it out of everything, its owner is told afterwards. */
 void call_leave(http_call *self);
-void call_arm_idle(http_call *self); /* the body goes on, or stops coming */
+/* A head, interim or not, is there in part; an interim one is whole. */
+void call_begin_head(http_call *self);
+void call_end_head(http_call *self);
+void call_begin_body(http_call *self, const http_field *fields, size_t count);
+void call_moved(http_call *self, size_t bytes); /* so many more of the body came */
 
 /* HTTP/2 (http2_client.c; http2_client_none.c in a build without it). */
 /* What the call will say; before http2_call_start. BAY_UNSUPPORTED: not in this build. */

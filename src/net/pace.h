@@ -6,8 +6,8 @@
  * `window_ms`; who moves more than the rate never is, in whatever bursts; who moves less is over
  * after a while. Nothing runs down while nothing is under way: the watch then begins anew.
  *
- * Every place that watches a peer's progress uses this: bodies of requests, and what waits for a
- * peer to read it, of HTTP/1.1 and HTTP/2, and bodies of known length that a server sends us. */
+ * Every place that watches a peer's progress uses this: bodies of requests, what waits for a peer
+ * to read it, and bodies of replies that are no streams, of HTTP/1.1 and HTTP/2. */
 #ifndef NET_PACE_H
 #define NET_PACE_H
 

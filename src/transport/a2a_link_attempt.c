@@ -90,7 +90,7 @@ static bay_err send_http(a2a_link_call *self, const a2a_outbound *request, a2a_f
         .body = request->body,
         .has_body = request->has_body,
         .may_run_twice = (a2a_methods[self->asking].flags & A2A_METHOD_SAFE) != 0,
-        .idle_ms = is_stream(self->asking) ? owner->limits.idle_ms : 0,
+        .idle_ms = is_stream(self->asking) ? owner->limits.idle_ms : owner->limits.timeout_ms,
     };
     bay_err err = http_client_call(owner->http, &spec, &http_events, self, &self->http, &diag);
     mem_wipe(fields, sizeof(fields));

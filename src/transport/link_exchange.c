@@ -433,7 +433,7 @@ static void choose_reply(link_exchange *self, int status, bay_str type, bay_str 
     bool is_events = header_content_type_is(type, STR("text/event-stream"));
     self->reply = REPLY_IGNORED;
     if (self->is_duplex) {
-        if (status >= 400) {
+        if (status >= 400 || is_events) {
             exchange_conclude(self, BAY_OK, true, NULL);
         } /* else what it has to say comes on the stream */
     } else if (status >= 400) {

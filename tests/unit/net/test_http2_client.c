@@ -415,11 +415,10 @@ static void test_lines_end_when_idle(void **state)
 
 /* --- peers that do not mean well ------------------------------------------------------------- */
 
-/* A peer that says `text` to whoever connects, then ends. */
-static void against(const char *text, size_t len, const http_client_limits *limits, answer *out)
+/* A call and the peer that it goes to; its listener. */
+static int meet(rig *on, const http_client_limits *limits, answer *out, raw *other)
 {
-    rig on = {0};
-    assert_int_equal(loop_new(&on.loop), BAY_OK);
+    assert_int_equal(loop_new(&on->loop), BAY_OK);
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     struct sockaddr_in address = {.sin_family = AF_INET};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -427,22 +426,36 @@ static void against(const char *text, size_t len, const http_client_limits *limi
     assert_int_equal(bind(listener, (struct sockaddr *)&address, size), 0);
     assert_int_equal(listen(listener, 4), 0);
     assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &size), 0);
-    http_client *client = client_of(&on, limits);
-    answer_init(out, client);
+    answer_init(out, client_of(on, limits));
     assert_int_equal(try_ask(out, ntohs(address.sin_port), "/", (http_call_spec){.body = STR("x")}),
                      BAY_OK);
-    raw other = {.fd = -1};
-    buf_init(&other.got, SIZE_MAX / 2);
-    RIG_UNTIL(&on, (other.fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0);
-    raw_until(&other, &on, "PRI * HTTP/2.0");
+    *other = (raw){.fd = -1};
+    buf_init(&other->got, SIZE_MAX / 2);
+    RIG_UNTIL(on, (other->fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0);
+    raw_until(other, on, "PRI * HTTP/2.0");
+    return listener;
+}
+
+static void part(rig *on, int listener, answer *out, raw *other)
+{
+    assert_int_equal(out->failures, 1);
+    raw_close(other);
+    close(listener);
+    http_client_free(out->client);
+    loop_free(on->loop);
+    answer_fini(out);
+}
+
+/* A peer that says `text` to whoever connects, then ends. */
+static void against(const char *text, size_t len, const http_client_limits *limits, answer *out)
+{
+    rig on = {0};
+    raw other;
+    int listener = meet(&on, limits, out, &other);
     (void)raw_send(&other, &on, text, len);
     shutdown(other.fd, SHUT_WR);
     RIG_UNTIL(&on, is_over(out));
-    assert_int_equal(out->failures, 1);
-    raw_close(&other);
-    close(listener);
-    http_client_free(client);
-    loop_free(on.loop);
+    part(&on, listener, out, &other);
 }
 
 static void test_peers_that_do_not_speak_it(void **state)
@@ -452,10 +465,8 @@ static void test_peers_that_do_not_speak_it(void **state)
     static const char http1[] = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
     against(http1, sizeof(http1) - 1, NULL, &out);
     assert_int_equal(out.err, BAY_PROTOCOL);
-    answer_fini(&out);
     against("", 0, NULL, &out);
     assert_int_equal(out.err, BAY_CLOSED);
-    answer_fini(&out);
 
     buf frames;
     buf_init(&frames, SIZE_MAX / 2);
@@ -465,7 +476,6 @@ static void test_peers_that_do_not_speak_it(void **state)
     }
     against(frames.at, frames.len, NULL, &out);
     assert_int_equal(out.err, BAY_PROTOCOL);
-    answer_fini(&out);
 
     buf_clear(&frames);
     frame_put(&frames, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
@@ -475,11 +485,9 @@ static void test_peers_that_do_not_speak_it(void **state)
     against(frames.at, frames.len, &limits, &out);
     assert_int_equal(out.err, BAY_CLOSED);
     assert_int_equal(out.body_bytes, 8);
-    answer_fini(&out);
     limits.body_bytes = 7;
     against(frames.at, frames.len, &limits, &out);
     assert_int_equal(out.err, BAY_LIMIT);
-    answer_fini(&out);
 
     buf_clear(&frames);
     frame_put(&frames, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
@@ -492,8 +500,73 @@ static void test_peers_that_do_not_speak_it(void **state)
     limits.head_bytes = 100;
     against(frames.at, frames.len, &limits, &out);
     assert_int_equal(out.err, BAY_LIMIT);
-    answer_fini(&out);
     buf_fini(&frames);
+}
+
+/* Turns the loop until its clock has gone on by `ms`. */
+static void pass(rig *on, uint64_t ms)
+{
+    uint64_t until = loop_now_ms(on->loop) + ms;
+    RIG_UNTIL(on, loop_now_ms(on->loop) >= until);
+}
+
+typedef struct drips_case {
+    const char *at; /* HPACK: one is sent at a time, far below the least pace … */
+    size_t len;
+    bool is_head; /* … of this head; or of a body behind it */
+    bay_err err;  /* BAY_CLOSED: the peer ended it when all had come */
+} drips_case;
+
+/* A reply octet by octet, each long before the silence that would end it. */
+static void test_replies_in_drips(void **state)
+{
+    (void)state;
+    enum { DRIPS = 20, DRIP_MS = 20 };
+    static const drips_case cases[] = {
+        {"\x88\x00\x01x\x40"
+         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+         69, true, BAY_TIMEOUT},
+        {"\x88", 1, false, BAY_TIMEOUT},
+        {"\x88\x0f\x10\x10"
+         "application/json",
+         20, false, BAY_TIMEOUT},
+        {"\x88\x0f\x10\x11"
+         "text/event-stream",
+         21, false, BAY_CLOSED},
+        {"\x88\x0f\x10\x10"
+         "application/grpc",
+         20, false, BAY_CLOSED},
+    };
+    http_client_limits limits = http_client_default_limits;
+    limits.head_timeout_ms = limits.body_timeout_ms = 100;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const drips_case *one = &cases[i];
+        rig on = {0};
+        buf frames;
+        answer out;
+        raw other;
+        buf_init(&frames, SIZE_MAX / 2);
+        int listener = meet(&on, &limits, &out, &other);
+        frame_put(&frames, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
+        frame_put(&frames, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, one->at, one->len);
+        frames.len -= one->is_head ? one->len - 5 : 0;
+        (void)hand_send(&other, &on, &frames);
+        for (int drip = 0; drip < DRIPS && !is_over(&out); drip++) {
+            if (one->is_head) {
+                buf_char(&frames, 'a');
+            } else {
+                frame_put(&frames, NGHTTP2_DATA, 0, 1, "a", 1);
+            }
+            (void)hand_send(&other, &on, &frames);
+            pass(&on, DRIP_MS);
+        }
+        shutdown(other.fd, SHUT_WR);
+        RIG_UNTIL(&on, is_over(&out));
+        assert_int_equal(out.err, one->err);
+        assert_int_equal(out.heads, one->is_head ? 0 : 1);
+        buf_fini(&frames);
+        part(&on, listener, &out, &other);
+    }
 }
 
 typedef struct frames_case {
@@ -538,7 +611,6 @@ static void test_replies_of_framing(void **state)
         if (one->err == BAY_CLOSED) { /* all of it was read */
             assert_int_equal(out.body_bytes, (size_t)one->count * one->len);
         }
-        answer_fini(&out);
         buf_fini(&frames);
     }
 }
@@ -618,6 +690,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_peers_that_do_not_speak_it),
+        cmocka_unit_test(test_replies_in_drips),
         cmocka_unit_test(test_replies_of_framing),
         cmocka_unit_test(test_call),
         cmocka_unit_test(test_trailers_come_before_the_end),

@@ -132,6 +132,26 @@ static void test_call(void **state)
     peer_fini(&on);
 }
 
+/* Everything comes on the one stream: another in reply to a message is not kept. */
+static void test_post_answered_by_a_stream(void **state)
+{
+    (void)state;
+    peer on;
+    answer out;
+    peer_request stream, request;
+    begin_ready(&on, &stream);
+    assert_int_equal(ask(&out, &on.on, "tools/list", NULL), BAY_OK);
+    PEER_REQUEST(&on, &request);
+    peer_say(&on, &request, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n");
+    LINK_UNTIL(on.on.loop, peer_is_closed(&on, &request));
+    assert_int_equal(out.dones, 0);
+    tell(&on, &stream, request.id, "{\"n\":1}");
+    LINK_UNTIL(on.on.loop, out.dones == 1);
+    assert_int_equal(out.kind, MCP_OUTCOME_RESULT);
+    answer_fini(&out);
+    peer_fini(&on);
+}
+
 static void test_refused_post(void **state)
 {
     (void)state;
@@ -239,9 +259,13 @@ static void test_close(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_streams),  cmocka_unit_test(test_call),
-        cmocka_unit_test(test_refused_post), cmocka_unit_test(test_stream_breaks),
-        cmocka_unit_test(test_falls_back),   cmocka_unit_test(test_close),
+        cmocka_unit_test(test_bad_streams),
+        cmocka_unit_test(test_call),
+        cmocka_unit_test(test_refused_post),
+        cmocka_unit_test(test_stream_breaks),
+        cmocka_unit_test(test_falls_back),
+        cmocka_unit_test(test_close),
+        cmocka_unit_test(test_post_answered_by_a_stream),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
