@@ -57,7 +57,7 @@ class Toolchains:
         return [os.path.join(into, "release", name)]
 
     def crate(self, name, version):
-        """The program of that name on crates.io, by its own lock file, without optional features. That
+        """The crate of that name, by its own lock file, without optional features. That
         it does not build is no fault of ours."""
         self.needs("cargo")
         into = os.path.join(self.into, f"{name}-{version}")
