@@ -61,6 +61,7 @@ class Request:
 
 class Flood:
     connections = 30
+    must_end = False  # whether each breaks a bound of the server while the flood lasts
 
     def opening(self, request):
         raise NotImplementedError
@@ -99,6 +100,7 @@ class Unread(Flood):
 
 class OctetChunks(Flood):
     """Bodies over HTTP/1.1 of which one byte in six is data."""
+    must_end = True
 
     def opening(self, request):
         return (f"POST {request.path} HTTP/1.1\r\nHost: 127.0.0.1:{request.port}\r\n"
@@ -110,6 +112,7 @@ class OctetChunks(Flood):
 
 class UnknownFrames(Flood):
     """Frames of a type that nobody knows."""
+    must_end = True
 
     def opening(self, request):
         return PREFACE + frame(SETTINGS, 0, 0)
@@ -131,7 +134,7 @@ class Padding(UnknownFrames):
 
 class Silent(Flood):
     """Connections that say nothing; half of them as far as HTTP/2 can without a request."""
-    connections = 1000
+    connections, must_end = 1000, True
 
     def __init__(self):
         self.count = 0
@@ -156,10 +159,10 @@ class Attacker:
     def say(self, data):
         try:
             self.link.sendall(data)
-        except OSError:  # ended, or it takes no more
+        except OSError as error:
             self.link.close()
             self.link, self.again_at = None, time.monotonic() + REOPEN
-            self.ended += 1
+            self.ended += not isinstance(error, TimeoutError)  # then it took no more, but is there
 
     def turn(self):
         if self.link is None and time.monotonic() >= self.again_at:
@@ -183,7 +186,7 @@ class Attacker:
 
 
 def play(name, request, seconds):
-    """Returns how many connections were ended."""
+    """Returns how many connections were ended, and how many of those at one time never were."""
     flood = FLOODS[name]()
     attackers = [Attacker(flood, request) for _ in range(flood.connections)]
     end = time.monotonic() + seconds
@@ -191,7 +194,7 @@ def play(name, request, seconds):
         for one in attackers:
             one.turn()
         time.sleep(TICK)
-    return sum(one.ended for one in attackers)
+    return sum(one.ended for one in attackers), sum(one.ended == 0 for one in attackers)
 
 
 # ---- measuring ----------------------------------------------------------------------------------
@@ -253,12 +256,15 @@ def measure(name, pid, request, load, seconds, prefix=()):
     try:
         beside = healthy(load)
     finally:
-        ended = int(flood.communicate()[0].strip() or 0)
+        counts = flood.communicate()[0].split()
         watch.stop()
+    if flood.returncode != 0:
+        raise ValueError(f"the flood {name} failed")
     time.sleep(SETTLE)
     after, descriptors_after = Watch.now(type("At", (), {"pid": pid}))
     return {"before": before, "beside": beside, "rest": at_rest, "during": watch.resident,
-            "after": after, "ended": ended, "cpu_s": watch.busy_ns / 1e9,
+            "after": after, "ended": int(counts[0]), "never": int(counts[1]),
+            "cpu_s": watch.busy_ns / 1e9,
             "descriptors": (descriptors, watch.descriptors, descriptors_after)}
 
 
@@ -268,14 +274,15 @@ def told(found):
     return (f"RSS {found['rest'] / mib:.0f} / {found['during'] / mib:.0f} / "
             f"{found['after'] / mib:.0f} MiB before / during / after; p50 {found['before'][0]} -> "
             f"{found['beside'][0]} us, p99 {found['before'][1]} -> {found['beside'][1]} us; "
-            f"{found['cpu_s']:.1f} s of CPU; {fds} descriptors; {found['ended']} ended")
+            f"{found['cpu_s']:.1f} s of CPU; {fds} descriptors; {found['ended']} ended, "
+            f"{found['never']} never")
 
 
 def main():
     if len(sys.argv) != 7 or sys.argv[1] not in FLOODS:
         sys.exit(f"{__doc__}\n\nfloods: {' '.join(FLOODS)}")
     name, port, path, fields, body, seconds = sys.argv[1:]
-    print(play(name, Request(int(port), path, json.loads(fields), body), float(seconds)))
+    print(*play(name, Request(int(port), path, json.loads(fields), body), float(seconds)))
 
 
 if __name__ == "__main__":
