@@ -188,7 +188,7 @@ static void parse_everywhere(bay_str text)
         bay_diag diag = {0};
         json_scan_use(scans[i]);
         arena_init(&memory[i], 64U << 20);
-        docs[i] = (json_doc){{NULL, 0}, NULL, 0};
+        docs[i] = (json_doc){.count = 0};
         bay_err err = json_parse(&docs[i], text, &limits, &memory[i], &diag);
         first_err = i == 0 ? err : first_err;
         first = i == 0 ? diag : first;
