@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/check.h"
+#include "json/walk.h"
 
 /* ---- the tables ------------------------------------------------------------------------------ */
 
@@ -31,15 +32,23 @@ typedef struct member {
     uint8_t shape;
     uint8_t since;
     uint8_t until;
+    bool is_deep; /* its kind does not tell all */
     const char *words;
 } member;
 
 /* The shapes' members one after the other; a row without a name begins a shape: `kinds` members
  * are needed, and one of the next `shape`. */
 static const member rows[] = {
-#define SHAPE(symbol, needed, any) {NULL, 0, needed, any, 0, 0, NULL},
+#define SHAPE(symbol, needed, any) {NULL, 0, needed, any, 0, 0, false, NULL},
 #define MEMBER(name, kinds, shape, words, since, until)                                            \
-    {name, sizeof(name) - 1, kinds, MCP_SHAPE_##shape, MCP_REV_##since, MCP_REV_##until, words},
+    {name,                                                                                         \
+     sizeof(name) - 1,                                                                             \
+     kinds,                                                                                        \
+     MCP_SHAPE_##shape,                                                                            \
+     MCP_REV_##since,                                                                              \
+     MCP_REV_##until,                                                                              \
+     (int)MCP_SHAPE_##shape != 0 || sizeof(words) > 1,                                             \
+     words},
 #define KIND(type, symbol)
 #define RESULT(method, symbol)
 #include "mcp/shapes.def"
@@ -47,7 +56,7 @@ static const member rows[] = {
 #undef MEMBER
 #undef KIND
 #undef RESULT
-    {NULL, 0, 0, 0, 0, 0, NULL},
+    {NULL, 0, 0, 0, 0, 0, false, NULL},
 };
 
 #define JOINED(a, b) a##b
@@ -106,11 +115,12 @@ _Static_assert(sizeof(rows) / sizeof(rows[0]) < 256, "a row's number fits a byte
 /* The way to a value, from the inside out; on the stack of the walk. */
 typedef struct step {
     const struct step *up; /* NULL: the value that was checked */
-    json_val key;          /* of an object's member; missing: of an array's element */
-    size_t index;
+    uint32_t key;          /* place of an object's member's name; 0: an array's element */
+    uint32_t index;
 } step;
 
 typedef struct walk {
+    const json_doc *doc;
     mcp_revision_id revision;
     mcp_shape_fault *fault;
 } walk;
@@ -123,16 +133,17 @@ static void write_step(buf *out, bay_str text)
     }
 }
 
-static void write_place(buf *out, const step *at)
+static void write_place(const walk *self, buf *out, const step *at)
 {
+    bay_str name;
     if (at->up == NULL) {
         return;
     }
-    write_place(out, at->up);
+    write_place(self, out, at->up);
     buf_char(out, '/');
-    if (json_is(at->key, JSON_STRING)) {
-        bay_str raw = json_raw(at->key);
-        write_step(out, (bay_str){raw.at + 1, raw.len - 2}); /* escapes as they stand */
+    if (at->key != 0) {
+        (void)json_walk_text(self->doc, at->key, &name);
+        write_step(out, name); /* escapes as they stand */
     } else {
         buf_uint(out, at->index);
     }
@@ -144,7 +155,7 @@ __attribute__((cold, noinline)) static bool shape_fails(const walk *self, const 
 {
     mcp_shape_fault *out = self->fault;
     buf place = {.at = out->place, .cap = MCP_PLACE_BYTES - 1, .max = MCP_PLACE_BYTES - 1};
-    write_place(&place, at);
+    write_place(self, &place, at);
     if (name.len > 0) {
         buf_char(&place, '/');
         write_step(&place, name);
@@ -154,8 +165,8 @@ __attribute__((cold, noinline)) static bool shape_fails(const walk *self, const 
     return false;
 }
 
-__attribute__((cold, noinline)) static bool kind_fails(const walk *self, const step *at,
-                                                       unsigned kinds)
+__attribute__((cold, noinline)) static bool kind_fails(const walk *self, const step *up,
+                                                       uint32_t key, unsigned kinds)
 {
     static const struct {
         unsigned kinds;
@@ -165,18 +176,26 @@ __attribute__((cold, noinline)) static bool kind_fails(const walk *self, const s
         {N, "must be a number"}, {N | Z, "must be a number or null"},
         {A, "must be an array"}, {O | A, "must be an object or an array"},
     };
+    const step at = {.up = up, .key = key};
     const char *text = "must be an object";
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         text = texts[i].kinds == kinds ? texts[i].text : text;
     }
-    return shape_fails(self, at, STR(""), text);
+    return shape_fails(self, key != 0 ? &at : up, STR(""), text);
 }
 
-/* ---- the walk -------------------------------------------------------------------------------- */
+/* ---- the walk --------------------------------------------------------------------------------
+ * Places instead of values, and a step only where the walk descends or fails: every result of every
+ * call goes through here. */
 
-static inline bool is_of(json_val value, unsigned kinds)
+static json_val value_at(const walk *self, uint32_t place)
 {
-    return (1u << json_kind_of(value) & kinds) != 0;
+    return (json_val){self->doc, place};
+}
+
+static inline bool is_of(const walk *self, uint32_t place, unsigned kinds)
+{
+    return (1u << json_walk_kind(self->doc, place) & kinds) != 0;
 }
 
 static bool is_word(json_val value, const char *words)
@@ -192,104 +211,138 @@ static bool is_word(json_val value, const char *words)
     return words[0] == '\0';
 }
 
-static bool object_holds(const walk *self, uint8_t shape, json_val value, const step *at);
+static bool object_holds(const walk *self, unsigned shape, uint32_t place, const step *at);
 
-static uint8_t shape_of_content(json_val content)
+static unsigned shape_of_content(const walk *self, uint32_t place)
 {
-    bay_str type;
-    if (!json_str_plain(json_get(content, STR("type")), &type)) {
-        return MCP_SHAPE_ANY_CONTENT; /* which wants a string; one with escapes is of no type */
+    bay_str text;
+    uint32_t end = json_walk_after(self->doc, place);
+    uint32_t at = place + 1;
+    while (at < end && !(json_walk_text(self->doc, at, &text) && json_walk_same(text, "type", 4))) {
+        at = json_walk_after(self->doc, at + 1);
+    }
+    /* one whose name or text has escapes is of no type; what is no string fails there */
+    if (at >= end || !is_of(self, at + 1, S) || !json_walk_text(self->doc, at + 1, &text)) {
+        return MCP_SHAPE_ANY_CONTENT;
     }
     for (size_t i = 0; i < ARRAY_LEN(content_kinds); i++) {
-        if (str_eq(content_kinds[i].type, type)) {
+        if (json_walk_same(text, content_kinds[i].type.at, content_kinds[i].type.len)) {
             return content_kinds[i].shape;
         }
     }
     return MCP_SHAPE_ANY_CONTENT;
 }
 
-/* An object of that shape, whatever decides which. */
-static bool one_holds(const walk *self, uint8_t shape, json_val value, const step *at)
+/* {"type":"text","text":…}, as nearly all content is written: it is what its row asks for. */
+static inline bool is_bare_text(const walk *self, uint32_t place)
 {
-    if (!json_is(value, JSON_OBJECT)) {
-        return kind_fails(self, at, O);
-    }
-    return object_holds(self, shape == MCP_SHAPE_CONTENT ? shape_of_content(value) : shape, value,
-                        at);
+    const json_doc *doc = self->doc;
+    bay_str type, name, key;
+    return json_walk_after(doc, place) == place + 5 &&
+           json_walk_kind(doc, place + 4) == JSON_STRING && json_walk_text(doc, place + 1, &type) &&
+           json_walk_same(type, "type", 4) && json_walk_kind(doc, place + 2) == JSON_STRING &&
+           json_walk_text(doc, place + 2, &name) && json_walk_same(name, "text", 4) &&
+           json_walk_text(doc, place + 3, &key) && json_walk_same(key, "text", 4);
 }
 
-/* The elements of an array, or the values of an object. */
-static bool each_holds(const walk *self, uint8_t shape, const char *words, json_val value,
-                       const step *at)
+/* An object of that shape, whatever decides which. */
+static bool one_holds(const walk *self, unsigned shape, uint32_t place, const step *at)
 {
-    json_iter iter = json_iter_of(value);
+    if (!is_of(self, place, O)) {
+        return kind_fails(self, at, 0, O);
+    }
+    if (shape == MCP_SHAPE_CONTENT && is_bare_text(self, place)) {
+        return true;
+    }
+    return object_holds(self, shape == MCP_SHAPE_CONTENT ? shape_of_content(self, place) : shape,
+                        place, at);
+}
+
+static bool texts_hold(const walk *self, const char *words, uint32_t place, const step *at)
+{
+    uint32_t end = json_walk_after(self->doc, place);
     step next = {.up = at};
-    for (; json_next(&iter); next.index++) {
-        next.key = iter.key;
-        if (shape != MCP_SHAPE_TEXTS) {
-            if (!one_holds(self, shape, iter.value, &next)) {
-                return false;
-            }
-        } else if (!json_is(iter.value, JSON_STRING)) {
-            return kind_fails(self, &next, S);
-        } else if (!is_word(iter.value, words)) {
+    for (uint32_t one = place + 1; one < end; one++, next.index++) {
+        if (!is_of(self, one, S)) {
+            return kind_fails(self, &next, 0, S);
+        }
+        if (!is_word(value_at(self, one), words)) {
             return shape_fails(self, &next, STR(""), "is none of the values it may have");
         }
     }
     return true;
 }
 
-static bool member_holds(const walk *self, const member *row, json_val value, const step *at)
+/* The elements of an array, or the values of an object. */
+static bool each_holds(const walk *self, unsigned shape, uint32_t place, const step *at)
 {
-    if (!is_of(value, row->kinds)) {
-        return kind_fails(self, at, row->kinds);
-    }
-    if (row->shape == MCP_SHAPE_NONE) {
-        return row->words[0] == '\0' || is_word(value, row->words) ||
-               shape_fails(self, at, STR(""), "is none of the values it may have");
-    }
-    if (row->shape == MCP_SHAPE_VALUES_INPUT_REQUEST) {
-        return each_holds(self, MCP_SHAPE_INPUT_REQUEST, "", value, at);
-    }
-    return json_is(value, JSON_ARRAY) ? each_holds(self, row->shape, row->words, value, at)
-                                      : one_holds(self, row->shape, value, at);
-}
-
-/* The row of a member; NULL: none. */
-static const member *row_of(const member *row, json_val key)
-{
-    bay_str name;
-    bool is_plain = json_str_plain(key, &name);
-    for (; row->name != NULL; row++) {
-        if (is_plain ? row->len == name.len && memcmp(row->name, name.at, name.len) == 0
-                     : json_str_eq(key, (bay_str){row->name, row->len})) {
-            return row;
+    uint32_t end = json_walk_after(self->doc, place);
+    bool is_object = is_of(self, place, O);
+    step next = {.up = at};
+    for (uint32_t one = place + 1; one < end; one = json_walk_after(self->doc, one)) {
+        if (is_object) {
+            next.key = one++;
         }
-    }
-    return NULL;
-}
-
-static bool object_holds(const walk *self, uint8_t shape, json_val value, const step *at)
-{
-    const member *head = &rows[starts[shape]];
-    const member *first = head + 1;
-    uint32_t seen = 0;
-    json_iter iter = json_iter_of(value);
-    while (json_next(&iter)) {
-        const member *row = row_of(first, iter.key);
-        if (row == NULL || row->since > self->revision || row->until < self->revision) {
-            continue;
-        }
-        seen |= 1u << (row - first);
-        step next = {.up = at, .key = iter.key};
-        if (!member_holds(self, row, iter.value, &next)) {
+        if (!one_holds(self, shape, one, &next)) {
             return false;
         }
+        next.index++;
     }
+    return true;
+}
+
+/* What its kind does not tell: what is inside, or which of some words it is. */
+__attribute__((noinline)) static bool inside_holds(const walk *self, const member *row,
+                                                   uint32_t key, const step *up)
+{
+    uint32_t place = key + 1;
+    step at = {.up = up, .key = key};
+    switch (row->shape) {
+    case MCP_SHAPE_NONE:
+        return is_word(value_at(self, place), row->words) ||
+               shape_fails(self, &at, STR(""), "is none of the values it may have");
+    case MCP_SHAPE_TEXTS:
+        return texts_hold(self, row->words, place, &at);
+    case MCP_SHAPE_VALUES_INPUT_REQUEST:
+        return each_holds(self, MCP_SHAPE_INPUT_REQUEST, place, &at);
+    default:
+        return is_of(self, place, A) ? each_holds(self, row->shape, place, &at)
+                                     : one_holds(self, row->shape, place, &at);
+    }
+}
+
+/* A name with escapes, which hardly anybody writes. */
+__attribute__((cold, noinline)) static const member *row_of_escaped(const walk *self,
+                                                                    const member *row, uint32_t key)
+{
+    while (row->name != NULL && !json_str_eq(value_at(self, key), (bay_str){row->name, row->len})) {
+        row++;
+    }
+    return row;
+}
+
+/* The row of the member whose name is at `key`, or the one behind the last. */
+static inline const member *row_of(const walk *self, const member *row, uint32_t key)
+{
+    bay_str name;
+    if (!json_walk_text(self->doc, key, &name)) {
+        return row_of_escaped(self, row, key);
+    }
+    while (row->name != NULL && !json_walk_same(name, row->name, row->len)) {
+        row++;
+    }
+    return row;
+}
+
+/* Says so if a member is not there that must be. */
+__attribute__((cold, noinline)) static bool lacks(const walk *self, const member *head,
+                                                  uint32_t seen, const step *at)
+{
+    const member *first = head + 1;
     for (size_t i = 0; i < head->kinds; i++) {
         bool is_due = first[i].since <= self->revision && first[i].until >= self->revision;
         if (is_due && (seen & 1u << i) == 0) {
-            return shape_fails(self, at, (bay_str){first[i].name, first[i].len}, "is missing");
+            return !shape_fails(self, at, (bay_str){first[i].name, first[i].len}, "is missing");
         }
     }
     uint32_t any = ((1u << head->shape) - 1) << head->kinds;
@@ -297,17 +350,42 @@ static bool object_holds(const walk *self, uint8_t shape, json_val value, const 
         char text[MCP_SHAPE_TEXT_BYTES];
         (void)snprintf(text, sizeof(text), "has neither %s nor %s", first[head->kinds].name,
                        first[head->kinds + 1].name);
-        return shape_fails(self, at, STR(""), text);
+        return !shape_fails(self, at, STR(""), text);
     }
-    return true;
+    return false;
+}
+
+static bool object_holds(const walk *self, unsigned shape, uint32_t place, const step *at)
+{
+    const member *head = &rows[starts[shape]];
+    uint32_t end = json_walk_after(self->doc, place);
+    uint32_t seen = 0;
+    for (uint32_t key = place + 1; key < end; key = json_walk_after(self->doc, key + 1)) {
+        const member *row = row_of(self, head + 1, key);
+        if (row->name == NULL || row->since > self->revision || row->until < self->revision) {
+            continue;
+        }
+        seen |= 1u << (row - head - 1);
+        if (!is_of(self, key + 1, row->kinds)) {
+            return kind_fails(self, at, key, row->kinds);
+        }
+        if (row->is_deep && !inside_holds(self, row, key, at)) {
+            return false;
+        }
+    }
+    uint32_t needed = (1u << head->kinds) - 1;
+    bool is_whole = (seen & needed) == needed && head->shape == 0;
+    return is_whole || !lacks(self, head, seen, at);
 }
 
 bool mcp_shape_holds(mcp_shape_id shape, mcp_revision_id revision, json_val value,
                      mcp_shape_fault *out)
 {
-    walk self = {revision, out};
-    step at = {.up = NULL};
-    return one_holds(&self, (uint8_t)shape, value, &at);
+    walk self = {value.doc, revision, out};
+    if (value.doc == NULL) { /* it is not there at all */
+        return shape_fails(&self, &(step){.up = NULL}, STR(""), "is missing");
+    }
+    return one_holds(&self, shape, (uint32_t)value.at, &(step){.up = NULL});
 }
 
 bool mcp_shape_item(mcp_shape_id shape, mcp_revision_id revision, json_val value,
@@ -345,9 +423,9 @@ bool mcp_shape_result(const mcp_method *method, const mcp_revision *revision, js
         shape = shape_by_type(method, json_get(result, STR("resultType")), shape);
     }
     if (shape == MCP_SHAPE_NONE) {
-        walk self = {revision->id, out};
-        step at = {.up = NULL};
-        return shape_fails(&self, &at, STR("resultType"), "is none that such a result may have");
+        walk self = {result.doc, revision->id, out};
+        return shape_fails(&self, &(step){.up = NULL}, STR("resultType"),
+                           "is none that such a result may have");
     }
     if (mcp_shape_holds(shape, revision->id, result, out)) {
         return true;

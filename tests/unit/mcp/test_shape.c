@@ -79,6 +79,12 @@ static void what_is_no_tools_result_is_told_with_its_place(void **state)
         {MCP_TOOLS_CALL, LEGACY, "{'content':[{}]}", "/content/0/type", "is missing"},
         {MCP_TOOLS_CALL, LEGACY, "{'content':[{'type':1}]}", "/content/0/type", "a string"},
         {MCP_TOOLS_CALL, LEGACY, "{'content':[{'type':'text'}]}", "/content/0/text", "is missing"},
+        {MCP_TOOLS_CALL, LEGACY, "{'content':[{'type':'text','text':1}]}", "/content/0/text",
+         "a string"},
+        {MCP_TOOLS_CALL, LEGACY, "{'content':[{'type':'text','text':[[]]}]}", "/content/0/text",
+         "a string"},
+        {MCP_TOOLS_CALL, LEGACY, "{'content':[{'type':['text'],'text':''}]}", "/content/0/type",
+         "a string"},
         {MCP_TOOLS_CALL, LEGACY, "{'content':[{'text':1,'type':'text'}]}", "/content/0/text",
          "a string"},
         {MCP_TOOLS_CALL, LEGACY, "{'content':[{'te\\u0078t':1,'type':'text'}]}",
@@ -203,6 +209,16 @@ static void what_is_a_result_passes(void **state)
     CHECK_ALL(samples);
 }
 
+static void what_is_not_there_is_none(void **state)
+{
+    mcp_shape_fault fault;
+    (void)state;
+    assert_false(mcp_shape_result(mcp_method_of(MCP_ELICITATION), mcp_revision_of(LEGACY),
+                                  JSON_NONE, &fault));
+    assert_string_equal(fault.place, "");
+    assert_string_equal(fault.text, "is missing");
+}
+
 static void a_long_place_is_cut(void **state)
 {
     char text[600] = "{'resultType':'input_required','inputRequests':{'";
@@ -253,6 +269,7 @@ int main(void)
         cmocka_unit_test(what_is_no_tools_result_is_told_with_its_place),
         cmocka_unit_test(results_of_other_methods_are_looked_at_too),
         cmocka_unit_test(what_is_a_result_passes),
+        cmocka_unit_test(what_is_not_there_is_none),
         cmocka_unit_test(a_long_place_is_cut),
         cmocka_unit_test(items_that_are_too_deep_are_told_from_their_neighbours),
     };
