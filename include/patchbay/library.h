@@ -28,7 +28,7 @@ typedef struct bay_allocator {
  * for themselves comes from where those were told. Owns: copied; `user` must outlive the last
  * object. Errors: BAY_INVALID (a member is missing, the size is wrong), BAY_STATE (an object was
  * made already, whatever has become of it). Units: bytes. Threads: before any other call of the
- * library. Source: none. */
+ * library. */
 BAY_API bay_err bay_set_allocator(const bay_allocator *allocator) BAY_MUST_CHECK;
 
 typedef enum bay_log_level {
@@ -46,16 +46,15 @@ typedef void (*bay_log_sink)(void *user, bay_log_level level, const char *compon
 
 /* Where lines go that belong to no object with a sink of its own (bay_server_log_to,
  * bay_client_options_log_to). Without any sink they are dropped; the library never prints. Owns:
- * `user` stays the caller's. Errors: none. Units: none. Threads: before objects are made.
- * Source: none. */
+ * `user` stays the caller's. Threads: before objects are made. */
 BAY_API void bay_set_log(bay_log_sink sink, void *user, bay_log_level most_verbose);
 
 /* Writes text of a peer (an answer, a question, a name, a description) for a person. If `to` is a
  * terminal, then characters that a terminal obeys, that reorder a line or that nobody sees are
  * shown by their code points, "\u{202e}", and bytes that are not UTF-8 as "\x{ff}"; newlines and
  * tabs stay. Else the bytes are written unchanged. Logs and the text of a bay_diag are shown so
- * already. Owns: nothing. Errors: as fwrite, kept by the stream. Units: none. Threads: any. Source:
- * Unicode Standard Annex 44 (Default_Ignorable_Code_Point), Unicode Technical Report 36. */
+ * already. Owns: nothing. Errors: as fwrite, kept by the stream. Threads: any. Source: Unicode
+ * Standard Annex 44 (Default_Ignorable_Code_Point), Unicode Technical Report 36. */
 BAY_API void bay_print(FILE *to, bay_str text);
 
 #ifdef __cplusplus

@@ -108,16 +108,13 @@ typedef enum bay_action {
     BAY_CANCEL,  /* the person said nothing: closed the dialog */
 } bay_action;
 
-/* The text of an error. Owns: static storage. Errors: none. Units: none. Threads: any.
- * Source: the table above. */
+/* The text of an error. Owns: static storage. Threads: any. Source: the table above. */
 BAY_API const char *bay_err_text(bay_err err);
 
-/* The class of an error. Owns: nothing. Errors: none. Units: none. Threads: any.
- * Source: the table above. */
+/* The class of an error. Owns: nothing. Threads: any. Source: the table above. */
 BAY_API bay_err_class bay_err_class_of(bay_err err);
 
-/* The version of the library, "major.minor.patch". Owns: static storage. Errors: none. Units: none.
- * Threads: any. Source: none. */
+/* The version of the library, "major.minor.patch". Owns: static storage. Threads: any. */
 BAY_API const char *bay_version(void);
 
 #ifdef __cplusplus

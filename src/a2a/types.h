@@ -43,8 +43,8 @@ extern const json_limits a2a_json_limits; /* of every document of a peer */
 /* Checks `value` against the type and appends it in normal form, unless it is in normal form
  * already: then nothing is appended and *out_is_normal is true (json_raw(value) is what to use).
  * Owns: nothing. Errors: BAY_PROTOCOL with `fault` (A2A_E_INVALID_PARAMS; A2A_E_PARSE_ERROR never),
- * BAY_NOMEM, BAY_LIMIT from `out`. Units: none. Threads: any.
- * Source: A2A 1.0.1 section 5.5 and a2a.proto; ProtoJSON. */
+ * BAY_NOMEM, BAY_LIMIT from `out`. Threads: any. Source: A2A 1.0.1 section 5.5 and a2a.proto;
+ * ProtoJSON. */
 bay_err a2a_normalise(a2a_type type, json_val value, buf *out, bool *out_is_normal,
                       a2a_fault *fault) BAY_MUST_CHECK;
 

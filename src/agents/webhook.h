@@ -50,7 +50,7 @@ bay_err agents_webhook_seal(const seal_ring *ring, bay_str base, bay_str agent,
 /* What the last part of an address holds: `told`, `heard`, `url`, a view into `plain`, which is the
  * caller's to wipe.
  * Owns: nothing. Errors: BAY_DENIED: none of ours, or another agent's; BAY_TIMEOUT: too old;
- * BAY_NOMEM. Units: ms since 1970. Threads: any. Source: none. */
+ * BAY_NOMEM. Units: ms since 1970. Threads: any. */
 bay_err agents_webhook_open_url(const seal_ring *ring, bay_str agent, bay_str sealed,
                                 uint64_t now_ms, buf *plain, agents_webhook *out) BAY_MUST_CHECK;
 /* The rest, of the token that belongs to that address. The same holds. */
@@ -65,16 +65,14 @@ void agents_webhook_write(json_val config, bay_str url, bay_str token, buf *out)
 /* What an agent answers, a configuration or a list of them, as the caller registered it: the
  * answer itself where nothing is ours. One of ours that does not open (its key is gone, it is too
  * old) is shown without what was sealed. In `out`, where that is not empty.
- * Owns: nothing. Errors: BAY_NOMEM, BAY_LIMIT of `out`. Units: ms since 1970. Threads: any.
- * Source: none. */
+ * Owns: nothing. Errors: BAY_NOMEM, BAY_LIMIT of `out`. Units: ms since 1970. Threads: any. */
 bay_err agents_webhook_show(const seal_ring *ring, bay_str base, bay_str agent, json_val answer,
                             uint64_t now_ms, buf *out) BAY_MUST_CHECK;
 
 /* What an agent told a webhook that was registered in the form `heard`, as an event of 1.0,
  * appended in normal form. Peers differ: of 0.3 some tell the task, some the event, some in the
  * words of 1.0; all of these are understood. Owns: nothing. Errors: BAY_PROTOCOL with `fault`,
- * BAY_NOMEM, BAY_LIMIT. Units: none. Threads: any. Source: A2A 1.0.1 section 4.3.3, A2A 0.3.0
- * section 9.5. */
+ * BAY_NOMEM, BAY_LIMIT. Threads: any. Source: A2A 1.0.1 section 4.3.3, A2A 0.3.0 section 9.5. */
 bay_err agents_webhook_read(a2a_form heard, json_val body, buf *out,
                             a2a_fault *fault) BAY_MUST_CHECK;
 

@@ -18,7 +18,7 @@ bay_err digest_sha256(bay_str bytes, char out[DIGEST_TEXT_BYTES + 1]) BAY_MUST_C
 /* The same of an object or array in its canonical form: another spelling has the same digest. An
  * empty or missing one counts as {}; what has no canonical form (a number beyond doubles) counts
  * byte for byte.
- * Owns: nothing. Errors: as digest_sha256. Units: none. Threads: any. Source: RFC 8785. */
+ * Owns: nothing. Errors: as digest_sha256. Threads: any. Source: RFC 8785. */
 bay_err digest_json(json_val value, char out[DIGEST_TEXT_BYTES + 1]) BAY_MUST_CHECK;
 
 #endif

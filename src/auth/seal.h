@@ -24,8 +24,8 @@ enum {
 };
 
 /* 32 bytes as 64 hexadecimal digits or as base64 (either alphabet, padded or not).
- * Owns: the caller wipes `out`. Errors: false: neither. Units: none. Threads: any. Source: RFC 4648
- * sections 4, 5. */
+ * Owns: the caller wipes `out`. Errors: false: neither. Threads: any. Source: RFC 4648 sections 4,
+ * 5. */
 bool seal_key_read(bay_str text, unsigned char out[SEAL_KEY_BYTES]);
 
 /* The keys of a process or a group of replicas. The newest seals, all open. */
@@ -33,12 +33,11 @@ typedef struct seal_ring seal_ring;
 
 /* An empty ring.
  * Owns: the caller, until seal_ring_free. Errors: BAY_NOMEM; BAY_UNSUPPORTED when OpenSSL offers no
- * AES-256-GCM. Units: none. Threads: any. Source: none. */
+ * AES-256-GCM. Threads: any. */
 bay_err seal_ring_new(seal_ring **out) BAY_MUST_CHECK;
 
 /* Frees the ring and wipes its keys. `self` may be NULL.
- * Owns: takes `self`. Errors: none. Units: none. Threads: any, when nobody else uses it.
- * Source: none. */
+ * Owns: takes `self`. Threads: any, when nobody else uses it. */
 void seal_ring_free(seal_ring *self);
 
 /* Makes `key` the one that seals; those that were there still open. A key that is there already
@@ -50,7 +49,7 @@ void seal_ring_free(seal_ring *self);
 bay_err seal_ring_add(seal_ring *self, bay_str key) BAY_MUST_CHECK;
 
 /* The same with a random key, for what needs not outlive the process.
- * Owns: the key. Errors: BAY_NOMEM. Units: none. Threads: as seal_ring_add. Source: none. */
+ * Owns: the key. Errors: BAY_NOMEM. Threads: as seal_ring_add. */
 bay_err seal_ring_generate(seal_ring *self) BAY_MUST_CHECK;
 
 /* Appends the sealed text to `out`.

@@ -105,8 +105,7 @@ void catalog_view_fini(catalog_view *self);
  * that changed are taken up again, else the view is built anew. It borrows the roster; the one
  * before must still be there. A server that would be too much is left out, and the log says so. On
  * failure the view is as it was, or shows some of the changes.
- * Owns: references to the listings. Errors: BAY_NOMEM. Units: ms. Threads: the face's loop.
- * Source: none. */
+ * Owns: references to the listings. Errors: BAY_NOMEM. Units: ms. Threads: the face's loop. */
 bay_err catalog_view_reset(catalog_view *self, const catalog_roster *roster,
                            const catalog_options *options, uint64_t now_ms) BAY_MUST_CHECK;
 /* One server's listing became another: roster->sources[index].listings. On failure the view is as

@@ -318,8 +318,7 @@ bool config_lookup_process(void *context, bay_str name, bay_str *out);
  * the messages. `lookup` resolves ${NAME}; NULL: nothing is set. `report` is overwritten; it may
  * hold warnings on success.
  * Owns: the caller gets one reference. Errors: BAY_SYNTAX: the report says what, all of it;
- * BAY_LIMIT: longer than CONFIG_FILE_BYTES (also in the report); BAY_NOMEM. Units: none.
- * Threads: any. Source: none. */
+ * BAY_LIMIT: longer than CONFIG_FILE_BYTES (also in the report); BAY_NOMEM. Threads: any. */
 bay_err config_load_text(bay_str text, bay_str name, config_lookup lookup, void *context,
                          const config **out, config_report *report) BAY_MUST_CHECK;
 

@@ -31,7 +31,7 @@ typedef struct mcp_shape_fault {
     char text[MCP_SHAPE_TEXT_BYTES]; /* "must be a string" */
 } mcp_shape_fault;
 
-/* False: `out` says where and why. Owns: nothing. Errors: none. Threads: any. */
+/* False: `out` says where and why. Owns: nothing. Threads: any. */
 bool mcp_shape_holds(mcp_shape_id shape, mcp_revision_id revision, json_val value,
                      mcp_shape_fault *out);
 /* An item of a list; MCP_SHAPE_NONE: only its depth is looked at. */

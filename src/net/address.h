@@ -46,7 +46,7 @@ typedef struct address_rules address_rules;
  * ("hooks.internal") and all names below one ("*.internal"), any case. A name lets its host have
  * any address but one of ADDRESS_METADATA, which must be named itself.
  * Owns: the caller; copies. Errors: BAY_SYNTAX with `diag`; BAY_LIMIT: more than ADDRESS_RULES;
- * BAY_NOMEM. Units: none. Threads: any; immutable. Source: none. */
+ * BAY_NOMEM. Threads: any; immutable. */
 bay_err address_rules_new(const bay_str *texts, size_t count, address_rules **out,
                           bay_diag *diag) BAY_MUST_CHECK;
 void address_rules_free(address_rules *self); /* NULL is fine */

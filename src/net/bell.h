@@ -9,8 +9,7 @@ typedef struct bell {
     int descriptor; /* -1: there is none */
 } bell;
 
-/* Owns: one descriptor. Errors: BAY_IO (no descriptor is left). Units: none. Threads: any.
- * Source: none. */
+/* Owns: one descriptor. Errors: BAY_IO (no descriptor is left). Threads: any. */
 bay_err bell_init(bell *self) BAY_MUST_CHECK;
 void bell_fini(bell *self); /* after the loop that it hangs on */
 
@@ -19,7 +18,7 @@ void bell_mute(const bell *self); /* forgets what was rung and not heard yet */
 
 /* Runs `rung(argument)` on the loop whenever it was rung, also before this call. Until the loop is
  * freed; it does not keep loop_run going.
- * Owns: nothing. Errors: BAY_NOMEM, BAY_IO. Units: none. Threads: the loop's. Source: none. */
+ * Owns: nothing. Errors: BAY_NOMEM, BAY_IO. Threads: the loop's. */
 bay_err bell_hang(const bell *self, loop *on, void (*rung)(void *argument),
                   void *argument) BAY_MUST_CHECK;
 

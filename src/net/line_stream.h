@@ -30,7 +30,7 @@ typedef struct line_reader_options {
 
 /* Reading does not begin before line_reader_resume.
  * Owns: takes `fd`, also on failure (0 to 2 are never closed, but set back to how they were).
- * Errors: BAY_NOMEM, BAY_IO. Units: bytes. Threads: the loop's. Source: none. */
+ * Errors: BAY_NOMEM, BAY_IO. Units: bytes. Threads: the loop's. */
 bay_err line_reader_new(loop *loop, int fd, const line_reader_options *options,
                         const line_reader_events *events, void *user,
                         line_reader **out) BAY_MUST_CHECK;

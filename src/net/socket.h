@@ -72,13 +72,12 @@ typedef bool (*socket_permit)(void *user, bay_str host, const net_address *addre
 
 /* Right after socket_connect. An address that is refused counts as one that could not be reached;
  * when all are, it fails with BAY_DENIED. `user` must live until `connected` or `closed`.
- * Owns: nothing. Errors: none. Units: none. Threads: the loop's. Source: none. */
+ * Owns: nothing. Threads: the loop's. */
 void socket_set_permit(net_socket *self, socket_permit permit, void *user);
 
 /* A connected stream descriptor (a socketpair, an inherited connection). `connected` does not come:
  * the socket is connected at once.
- * Owns: takes `fd`, also on failure. Errors: BAY_NOMEM, BAY_IO. Units: none. Threads: the loop's.
- * Source: none. */
+ * Owns: takes `fd`, also on failure. Errors: BAY_NOMEM, BAY_IO. Threads: the loop's. */
 bay_err socket_open(loop *loop, int fd, const socket_events *events, void *user,
                     net_socket **out) BAY_MUST_CHECK;
 
@@ -106,7 +105,7 @@ void socket_set_limits(net_socket *self, size_t high_bytes, size_t max_bytes);
  * `drained`; BAY_CLOSED: not taken, the socket is closing or our half is shut; BAY_LIMIT: not
  * taken, the queue is full and the connection is being aborted; BAY_STATE: not connected yet;
  * BAY_NOMEM: not taken wholly, the connection is being aborted. Units: bytes. Threads: the loop's.
- * Source: none. */
+ */
 bay_err socket_write(net_socket *self, const bay_str *spans, size_t count);
 bay_err socket_write_one(net_socket *self, bay_str bytes);
 
@@ -195,8 +194,7 @@ bay_err socket_address_is_local(bay_str address, bool *out, bay_diag *diag) BAY_
  * ":port" is every address); port 0 takes a free one; a name binds its first address that works.
  * Running out of descriptors pauses accepting for a moment, with a warning in the log.
  * Owns: copies the address. Errors: BAY_INVALID, BAY_RESOLVE, BAY_IO (in use, not permitted: `diag`
- * says), BAY_NOMEM. Units: none. Threads: the loop's; a host name other than "localhost" blocks it.
- * Source: none. */
+ * says), BAY_NOMEM. Threads: the loop's; a host name other than "localhost" blocks it. */
 bay_err socket_listen(loop *loop, bay_str address, const socket_listener_options *options,
                       socket_accepted accepted, void *user, socket_listener **out,
                       bay_diag *diag) BAY_MUST_CHECK;

@@ -65,8 +65,7 @@ extern const schema_limits schema_default_limits;
 bay_err schema_compile(json_val root, const schema_options *options, schema **out,
                        bay_diag *diag) BAY_MUST_CHECK;
 
-/* Owns: takes `self`, which may be NULL. Errors: none. Units: none. Threads: when no other uses it.
- * Source: none. */
+/* Owns: takes `self`, which may be NULL. Threads: when no other uses it. */
 void schema_free(schema *self);
 
 /* What a check writes on. Serves any schema, one check at a time; may be kept for ever. */
@@ -81,8 +80,7 @@ typedef struct schema_state {
     size_t max_bytes;
 } schema_state;
 
-/* Owns: the caller's storage; nothing is taken before it is needed. Errors: none. Units: none.
- * Threads: one at a time. Source: none. */
+/* Owns: the caller's storage; nothing is taken before it is needed. Threads: one at a time. */
 void schema_state_init(schema_state *self);
 void schema_state_fini(schema_state *self);
 
@@ -107,15 +105,14 @@ typedef struct schema_failures {
 
 /* Does the instance satisfy the schema? scratch NULL: the call makes its own. out NULL: only the
  * verdict.
- * Owns: `out` is filled in on every error but BAY_NOMEM, and refers only to itself.
- * Errors: BAY_INVALID: it does not; BAY_LIMIT: a bound of the schema's limits was reached before
- * there was a verdict (`out` says which); BAY_NOMEM. Units: none.
- * Threads: any, each with its own scratch. Source: as for schema_compile. */
+ * Owns: `out` is filled in on every error but BAY_NOMEM, and refers only to itself. Errors:
+ * BAY_INVALID: it does not; BAY_LIMIT: a bound of the schema's limits was reached before there was
+ * a verdict (`out` says which); BAY_NOMEM. Threads: any, each with its own scratch. Source: as for
+ * schema_compile. */
 bay_err schema_check(const schema *self, json_val instance, schema_state *scratch,
                      schema_failures *out) BAY_MUST_CHECK;
 
-/* Appends the sentences, one a line. Owns: nothing. Errors: stick in `out`. Units: none.
- * Threads: any. Source: none. */
+/* Appends the sentences, one a line. Owns: nothing. Errors: stick in `out`. Threads: any. */
 void schema_failures_print(const schema_failures *self, buf *out);
 
 #endif

@@ -13,13 +13,12 @@ enum { TOKEN_PREFIX_BYTES = 11 }; /* "pb", eight digits, '.' */
 
 /* Appends a token. `kind` keeps tokens of one use from being taken for another's; it is part of
  * what the value is bound to, as is `binding`.
- * Owns: nothing. Errors: as seal_value. Units: ms since 1970, 0: never. Threads: any.
- * Source: none. */
+ * Owns: nothing. Errors: as seal_value. Units: ms since 1970, 0: never. Threads: any. */
 bay_err token_seal(const seal_ring *ring, const char *kind, uint32_t worker, bay_str binding,
                    bay_str plain, uint64_t expires_at_ms, buf *out) BAY_MUST_CHECK;
 
 /* Appends what it holds. BAY_DENIED: none of ours, another kind's or another principal's.
- * Owns: nothing. Errors: as seal_open. Units: ms since 1970. Threads: any. Source: none. */
+ * Owns: nothing. Errors: as seal_open. Units: ms since 1970. Threads: any. */
 bay_err token_open(const seal_ring *ring, const char *kind, bay_str binding, bay_str token,
                    uint64_t now_ms, buf *out) BAY_MUST_CHECK;
 

@@ -98,7 +98,7 @@ typedef void (*store_done)(void *user, const store_result *result);
 
 /* A store in this process's memory. While it is open the loop has something to wait for.
  * Owns: the caller, until store_free; `on_loop` must outlive it. Errors: BAY_NOMEM. Units: see
- * store_options, which may be NULL. Threads: the loop's, as all functions here. Source: none. */
+ * store_options, which may be NULL. Threads: the loop's, as all functions here. */
 bay_err store_open_memory(loop *on_loop, const store_options *options, store **out) BAY_MUST_CHECK;
 
 /* A store in an SQLite file, made with mode 0600 when absent; a thread of its own does the work.
@@ -106,25 +106,25 @@ bay_err store_open_memory(loop *on_loop, const store_options *options, store **o
  * Owns: as store_open_memory. Errors: BAY_NOTFOUND (no such folder), BAY_DENIED (no permission),
  * BAY_INVALID (not a file, or another program's database), BAY_SYNTAX (no database at all),
  * BAY_VERSION (written by a newer release), BAY_TIMEOUT (locked for busy_ms), BAY_IO, BAY_NOMEM;
- * `diag` may be NULL. Units: as store_open_memory. Threads: the loop's. Source: none. */
+ * `diag` may be NULL. Units: as store_open_memory. Threads: the loop's. */
 bay_err store_open_sqlite(loop *on_loop, bay_str path, const store_options *options, store **out,
                           bay_diag *diag) BAY_MUST_CHECK;
 
 /* Starts nothing more (BAY_CLOSED), completes what is open with BAY_CANCELLED, then calls `closed`
  * (which may be NULL), never inside this call. The second call does nothing.
- * Owns: nothing. Errors: none. Units: none. Threads: the loop's. Source: none. */
+ * Owns: nothing. Threads: the loop's. */
 void store_close(store *self, void (*closed)(void *user), void *user);
 
 /* Frees a store after it said `closed` (also inside that call). NULL is allowed.
  * Owns: takes `self`. Errors: none; a store that is still open is a mistake of the caller's, which
- * ends the process. Units: none. Threads: the loop's. Source: none. */
+ * ends the process. Threads: the loop's. */
 void store_free(store *self);
 
 bool store_is_closed(const store *self);
 
 /* Names, keys and values of all changes that were started since it was opened: what was written,
  * but for what the store itself adds.
- * Owns: nothing. Errors: none. Units: bytes. Threads: the loop's. Source: none. */
+ * Owns: nothing. Units: bytes. Threads: the loop's. */
 uint64_t store_written(const store *self);
 
 /* --- rows ------------------------------------------------------------------------------------ */
@@ -150,8 +150,7 @@ typedef struct store_put_request {
 /* The row of a key.
  * Owns: nothing. Errors, of all functions from here on: BAY_INVALID (a name out of its bounds),
  * BAY_LIMIT (a value too large), BAY_BUSY, BAY_NOMEM, BAY_CLOSED at the start; BAY_CANCELLED,
- * BAY_TIMEOUT, BAY_IO, BAY_NOMEM from `done`. Here also BAY_NOTFOUND. Units: none. Threads: the
- * loop's. Source: none. */
+ * BAY_TIMEOUT, BAY_IO, BAY_NOMEM from `done`. Here also BAY_NOTFOUND. Threads: the loop's. */
 bay_err store_get(store *self, bay_str table, bay_str key, store_done done,
                   void *user) BAY_MUST_CHECK;
 
@@ -159,27 +158,26 @@ bay_err store_get(store *self, bay_str table, bay_str key, store_done done,
  * ever finds the one without the others. When it fails the row is as it was, with the parts that it
  * had, but for those that this put named anew: they may be gone.
  * Owns: copies. Errors: also BAY_DUPLICATE (STORE_ABSENT, and there is one), BAY_STATE (another
- * version, or none), BAY_LIMIT (the store is full). Units: ms. Threads: the loop's. Source: none.
- */
+ * version, or none), BAY_LIMIT (the store is full). Units: ms. Threads: the loop's. */
 bay_err store_put(store *self, const store_put_request *request, store_done done,
                   void *user) BAY_MUST_CHECK;
 
 /* Removes a row, with its parts. `expected`: STORE_ANY or a version.
- * Owns: nothing. Errors: also BAY_NOTFOUND (STORE_ANY, and there is none), BAY_STATE. Units: none.
- * Threads: the loop's. Source: none. */
+ * Owns: nothing. Errors: also BAY_NOTFOUND (STORE_ANY, and there is none), BAY_STATE. Threads: the
+ * loop's. */
 bay_err store_remove(store *self, bay_str table, bay_str key, uint64_t expected, store_done done,
                      void *user) BAY_MUST_CHECK;
 
 /* The rows of a table whose keys begin with `prefix` and come after `after` (either may be empty),
  * in the order of the keys' bytes, at most `limit` (1 to STORE_READ_ROWS) and STORE_READ_BYTES.
- * Owns: nothing. Errors: no others. Units: rows. Threads: the loop's. Source: none. */
+ * Owns: nothing. Errors: no others. Units: rows. Threads: the loop's. */
 bay_err store_scan(store *self, bay_str table, bay_str prefix, bay_str after, size_t limit,
                    store_done done, void *user) BAY_MUST_CHECK;
 
 /* The parts of a row whose names come after `after` (may be empty), in the order of the names'
  * bytes, at most `limit` (1 to STORE_READ_ROWS) and STORE_READ_BYTES.
  * Owns: nothing. Errors: also BAY_NOTFOUND: there is no such row. Units: parts. Threads: the
- * loop's. Source: none. */
+ * loop's. */
 bay_err store_parts(store *self, bay_str table, bay_str key, bay_str after, size_t limit,
                     store_done done, void *user) BAY_MUST_CHECK;
 
@@ -188,19 +186,18 @@ bay_err store_parts(store *self, bay_str table, bay_str key, bay_str after, size
 /* Makes `owner` the owner for `ttl_ms`, when nobody else is; whoever has the lease already keeps
  * its token and has it for longer. An owner is a name that no two processes share. Owns: copies.
  * Errors: also BAY_BUSY from `done`: somebody else has it (rows[0] says who and until when);
- * BAY_LIMIT. Units: ms, at least 1. Threads: the loop's. Source: none. */
+ * BAY_LIMIT. Units: ms, at least 1. Threads: the loop's. */
 bay_err store_claim(store *self, bay_str table, bay_str key, bay_str owner, uint64_t ttl_ms,
                     store_done done, void *user) BAY_MUST_CHECK;
 
 /* From now `ttl_ms` more for an owner that still has it.
  * Owns: copies. Errors: also BAY_STATE: it expired or is another's; the work must stop. Units: ms,
- * at least 1. Threads: the loop's. Source: none. */
+ * at least 1. Threads: the loop's. */
 bay_err store_renew(store *self, bay_str table, bay_str key, bay_str owner, uint64_t ttl_ms,
                     store_done done, void *user) BAY_MUST_CHECK;
 
 /* Gives it back.
- * Owns: nothing. Errors: also BAY_STATE: it was not this owner's any more. Units: none. Threads:
- * the loop's. Source: none. */
+ * Owns: nothing. Errors: also BAY_STATE: it was not this owner's any more. Threads: the loop's. */
 bay_err store_release(store *self, bay_str table, bay_str key, bay_str owner, store_done done,
                       void *user) BAY_MUST_CHECK;
 
@@ -218,14 +215,14 @@ typedef struct store_append_request {
 /* Adds an event; its sequence is greater than that of every event before. Sequences are not
  * consecutive.
  * Owns: copies. Errors: also BAY_LIMIT (the store is full; then older events may have gone
- * already). Units: bytes, ms. Threads: the loop's. Source: none. */
+ * already). Units: bytes, ms. Threads: the loop's. */
 bay_err store_append(store *self, const store_append_request *request, store_done done,
                      void *user) BAY_MUST_CHECK;
 
 /* The events after a sequence (0: all), the oldest first, at most `limit` (1 to STORE_READ_ROWS)
  * and STORE_READ_BYTES; none when there is no such stream. Whoever must know whether something was
  * lost in between reads after `sequence - 1`: when the event itself is not the first, it is gone.
- * Owns: nothing. Errors: no others. Units: events. Threads: the loop's. Source: none. */
+ * Owns: nothing. Errors: no others. Units: events. Threads: the loop's. */
 bay_err store_read(store *self, bay_str stream, uint64_t after, size_t limit, store_done done,
                    void *user) BAY_MUST_CHECK;
 

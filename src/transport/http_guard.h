@@ -24,8 +24,8 @@ typedef struct http_guard {
 bay_err http_guard_copy(http_guard *self, const http_guard *from, arena *memory) BAY_MUST_CHECK;
 
 /* NULL: the exchange may go on. Else why not, in words for a person (static).
- * Owns: nothing. Errors: none. Units: none. Threads: any. Source: mcp 2026-07-28
- * basic/transports/streamable-http, Security Warning: Origin must be validated. */
+ * Owns: nothing. Threads: any. Source: mcp 2026-07-28 basic/transports/streamable-http, Security
+ * Warning: Origin must be validated. */
 const char *http_guard_refusal(http_guard *self, const http_exchange *exchange);
 
 /* Answers OPTIONS for a path of ours; the guard has let it through.

@@ -90,7 +90,7 @@ http_exchange *http_reply_take(http_reply *self);
 /* One event; the first opens the stream and gives the request's memory back. `name` and `id` with
  * `at` NULL are left out; `data` and `id` both without bytes: the stream is opened, nothing is
  * sent. Errors: BAY_AGAIN: taken, stop until drained; BAY_CANCELLED: not taken, `gone` follows in a
- * later turn. Units: none. Threads: the loop's. Source: mcp basic/transports; HTML standard 9.2. */
+ * later turn. Threads: the loop's. Source: mcp basic/transports; HTML standard 9.2. */
 bay_err http_reply_event(http_reply *self, bay_str name, bay_str data, bay_str id);
 /* How long a client that lost the stream is to wait before it comes back; opens the stream. */
 bay_err http_reply_retry(http_reply *self, uint32_t retry_ms);

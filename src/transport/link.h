@@ -51,8 +51,8 @@ struct mcp_link {
 };
 
 /* Makes the engine; the first turn of the loop calls `begin`.
- * Owns: nothing; on failure the caller frees what it made. Errors: as mcp_client_new.
- * Units: none. Threads: the loop's. Source: none. */
+ * Owns: nothing; on failure the caller frees what it made. Errors: as mcp_client_new. Threads: the
+ * loop's. */
 bay_err link_init(mcp_link *self, const link_carrier *carrier, loop *runs_on,
                   const mcp_link_options *options, mcp_link_kind kind,
                   const mcp_link_ops *ops) BAY_MUST_CHECK;

@@ -15,15 +15,15 @@ bool header_value_is_plain(bay_str value);
 
 /* Appends `text` as a header value: as it is, or `=?base64?…?=` when it holds anything but visible
  * ASCII, space and tab, has white space at an end, or looks like the sentinel itself.
- * Owns: nothing. Errors: none of its own; they stick in `out`. Units: none. Threads: any.
+ * Owns: nothing. Errors: none of its own; they stick in `out`. Threads: any.
  * Source: mcp 2026-07-28 basic/transports/streamable-http, Value Encoding. */
 void header_value_encode(buf *out, bay_str text);
 
 /* Appends the text a header value stands for. Without both prefix and suffix it is taken literally.
  * Owns: nothing. Errors: BAY_SYNTAX: the sentinel's base64 is malformed, or a literal value holds
  * bytes that are not allowed; BAY_UTF8: the decoded bytes are not UTF-8; BAY_NOMEM, BAY_LIMIT from
- * `out`; `out` is then as long as before. Units: none. Threads: any.
- * Source: mcp 2026-07-28 basic/transports/streamable-http, Value Encoding. */
+ * `out`; `out` is then as long as before. Threads: any. Source: mcp 2026-07-28
+ * basic/transports/streamable-http, Value Encoding. */
 bay_err header_value_decode(buf *out, bay_str value) BAY_MUST_CHECK;
 
 /* True when a Content-Type value names this media type, parameters and case aside.
@@ -46,7 +46,7 @@ bool header_accepts_named(bay_str value, bay_str type);
 
 /* Takes `host[:port]` apart; an IPv6 literal loses its brackets. Port 0: none given.
  * Owns: views into `value`. Errors: BAY_SYNTAX: no host, bytes no host has, user information, a
- * port that is no number up to 65535. Units: none. Threads: any. Source: RFC 9110 section 7.2. */
+ * port that is no number up to 65535. Threads: any. Source: RFC 9110 section 7.2. */
 bay_err header_host_split(bay_str value, bay_str *out_host, uint16_t *out_port) BAY_MUST_CHECK;
 
 /* Takes an Origin value (`scheme://host[:port]`, nothing behind it) apart. The port is the one

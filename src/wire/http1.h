@@ -93,7 +93,7 @@ typedef struct http1_parser {
  * borrowed until the head is no longer used. Between two calls of http1_head_parse the caller may
  * point parser->head.fields at a copy of the table.
  * answers_head: the response to a HEAD request (it has no body whatever it says).
- * Owns: nothing. Errors: none. Units: bytes. Threads: any. Source: RFC 9112. */
+ * Owns: nothing. Units: bytes. Threads: any. Source: RFC 9112. */
 void http1_parser_init(http1_parser *self, http1_kind kind, const http1_limits *limits,
                        http_field *fields, bool answers_head);
 
@@ -110,16 +110,15 @@ bay_err http1_head_parse(http1_parser *self, bay_str bytes, http1_head *out,
                          size_t *out_consumed) BAY_MUST_CHECK;
 
 /* The value of the first field of that name (any case); `at` NULL when absent.
- * Owns: a view, as long as the head's. Errors: none. Units: none. Threads: any.
- * Source: RFC 9110 section 5.1. */
+ * Owns: a view, as long as the head's. Threads: any. Source: RFC 9110 section 5.1. */
 bay_str http1_field_find(const http_field *fields, size_t count, bay_str name);
 
-/* How often the field stands there. Owns: nothing. Errors: none. Units: count. Threads: any.
- * Source: RFC 9110 section 5.2. */
+/* How often the field stands there. Owns: nothing. Units: count. Threads: any. Source: RFC 9110
+ * section 5.2. */
 size_t http1_field_count(const http_field *fields, size_t count, bay_str name);
 
-/* True when a comma-separated value holds the token (any case). Owns: nothing. Errors: none.
- * Units: none. Threads: any. Source: RFC 9110 section 5.6.1. */
+/* True when a comma-separated value holds the token (any case). Owns: nothing. Threads: any.
+ * Source: RFC 9110 section 5.6.1. */
 bool http1_list_holds(bay_str value, bay_str token);
 
 typedef enum http1_body_event {
@@ -145,7 +144,7 @@ typedef struct http1_body {
 } http1_body;
 
 /* Prepares for the body that `head` announces. limits: only read now.
- * Owns: nothing. Errors: none. Units: bytes. Threads: any. Source: RFC 9112 section 6.3. */
+ * Owns: nothing. Units: bytes. Threads: any. Source: RFC 9112 section 6.3. */
 void http1_body_init(http1_body *self, http1_kind kind, const http1_head *head,
                      const http1_limits *limits);
 
@@ -161,12 +160,12 @@ bay_err http1_body_feed(http1_body *self, bay_str bytes, size_t *out_consumed, b
 
 /* The peer has sent nothing for a while: its framing so far counts no more, so that a stream that
  * is only kept alive, chunk by small chunk, may go on for ever.
- * Owns: nothing. Errors: none. Units: none. Threads: any. Source: none. */
+ * Owns: nothing. Threads: any. */
 void http1_body_rest(http1_body *self);
 
 /* The peer closed. BAY_OK when that ends the body (HTTP1_FRAMING_CLOSE, or it had ended already).
- * Owns: nothing. Errors: BAY_PROTOCOL: the body is cut short. Units: none. Threads: any.
- * Source: RFC 9112 section 8. */
+ * Owns: nothing. Errors: BAY_PROTOCOL: the body is cut short. Threads: any. Source: RFC 9112
+ * section 8. */
 bay_err http1_body_finish(http1_body *self) BAY_MUST_CHECK;
 
 /* The writers append to `out`; when they fail, `out` is as long as before. They refuse names that
@@ -175,7 +174,7 @@ bay_err http1_body_finish(http1_body *self) BAY_MUST_CHECK;
 
 /* A whole head with its empty line.
  * Owns: nothing. Errors: BAY_INVALID; BAY_NOMEM or BAY_LIMIT from `out` (which keeps its error).
- * Units: none. Threads: any. Source: RFC 9112 sections 3 and 4. reason empty: the usual one. */
+ * Threads: any. Source: RFC 9112 sections 3 and 4. reason empty: the usual one. */
 bay_err http1_write_request(buf *out, bay_str method, bay_str target, const http_field *fields,
                             size_t count) BAY_MUST_CHECK;
 bay_err http1_write_response(buf *out, int status, bay_str reason, const http_field *fields,

@@ -28,7 +28,7 @@ typedef struct sse_event {
 bay_err sse_write_event(buf *out, const sse_event *event) BAY_MUST_CHECK;
 
 /* Appends a comment block (keep-alive). Owns: nothing. Errors: BAY_INVALID: a line end in the text;
- * BAY_NOMEM, BAY_LIMIT from `out`. Units: none. Threads: any. Source: HTML standard, 9.2.7. */
+ * BAY_NOMEM, BAY_LIMIT from `out`. Threads: any. Source: HTML standard, 9.2.7. */
 bay_err sse_write_comment(buf *out, bay_str text) BAY_MUST_CHECK;
 
 typedef enum sse_kind {
@@ -68,8 +68,8 @@ typedef struct sse_decoder {
 
 /* max_event_bytes bounds the data of one event (joined) and any single line (plus its field name);
  * what is no data (field names, comments, line ends) counts by SSE_FRAMING_BYTES.
- * Owns: buffers, from the heap; nothing is taken before the first byte. Errors: none.
- * Units: bytes. Threads: one at a time. Source: HTML standard, 9.2.6. */
+ * Owns: buffers, from the heap; nothing is taken before the first byte. Units: bytes. Threads: one
+ * at a time. Source: HTML standard, 9.2.6. */
 void sse_decoder_init(sse_decoder *self, size_t max_event_bytes);
 void sse_decoder_fini(sse_decoder *self);
 

@@ -24,8 +24,8 @@ typedef struct uri {
 } uri;
 
 /* Takes a URI reference apart. Only the characters of the grammar, and every '%' with two hex
- * digits. Owns: views into `text`. Errors: BAY_SYNTAX; BAY_RANGE: a port above 65535. Units: none.
- * Threads: any. Source: RFC 3986 sections 3 and 4. */
+ * digits. Owns: views into `text`. Errors: BAY_SYNTAX; BAY_RANGE: a port above 65535. Threads: any.
+ * Source: RFC 3986 sections 3 and 4. */
 bay_err uri_parse(uri *out, bay_str text) BAY_MUST_CHECK;
 
 /* Takes `[userinfo@]host[:port]` apart and fills the parts from authority to is_ip_literal of
@@ -37,14 +37,14 @@ bay_err uri_authority_parse(uri *out, bay_str text) BAY_MUST_CHECK;
 uint16_t uri_port(const uri *self);
 
 /* Same scheme, host (any case) and port. False when either has no authority.
- * Owns: nothing. Errors: none. Units: none. Threads: any. Source: RFC 6454 section 5. */
+ * Owns: nothing. Threads: any. Source: RFC 6454 section 5. */
 bool uri_same_origin(const uri *a, const uri *b);
 
 /* Appends `reference`, resolved against `base` (absolute), with dot segments removed.
  * out_is_same_origin (may be NULL): whether the result has the base's origin.
  * Owns: nothing. Errors: BAY_SYNTAX, BAY_RANGE (either is no URI, or base is relative); BAY_NOMEM,
- * BAY_LIMIT from `out`; `out` is then as long as before. Units: none. Threads: any.
- * Source: RFC 3986 section 5.2; mcp 2024-11-05 basic/transports: the endpoint event. */
+ * BAY_LIMIT from `out`; `out` is then as long as before. Threads: any. Source: RFC 3986 section
+ * 5.2; mcp 2024-11-05 basic/transports: the endpoint event. */
 bay_err uri_resolve(buf *out, bay_str base, bay_str reference,
                     bool *out_is_same_origin) BAY_MUST_CHECK;
 
@@ -54,7 +54,7 @@ void uri_encode(buf *out, bay_str text);
 
 /* Appends `text` with every %XX replaced by its byte (which may be any, NUL included).
  * Owns: nothing. Errors: BAY_SYNTAX: a '%' without two hex digits; BAY_NOMEM, BAY_LIMIT from `out`,
- * which is then as long as before. Units: none. Threads: any. Source: RFC 3986 section 2.1. */
+ * which is then as long as before. Threads: any. Source: RFC 3986 section 2.1. */
 bay_err uri_decode(buf *out, bay_str text) BAY_MUST_CHECK;
 
 #define URI_TEMPLATE_EXPRESSIONS 32 /* in one template */
@@ -62,8 +62,8 @@ bay_err uri_decode(buf *out, bay_str text) BAY_MUST_CHECK;
 #define URI_TEMPLATE_URI_BYTES 8192 /* ... longest URI that is matched */
 
 /* BAY_OK when the template is well formed: RFC 6570 levels 1 to 4.
- * Owns: nothing. Errors: BAY_SYNTAX; BAY_LIMIT: too long or too many expressions. Units: none.
- * Threads: any. Source: RFC 6570 section 2. */
+ * Owns: nothing. Errors: BAY_SYNTAX; BAY_LIMIT: too long or too many expressions. Threads: any.
+ * Source: RFC 6570 section 2. */
 bay_err uri_template_check(bay_str text) BAY_MUST_CHECK;
 
 /* True when the URI can be an expansion of the template. `{x}` takes one or more characters other
@@ -71,7 +71,7 @@ bay_err uri_template_check(bay_str text) BAY_MUST_CHECK;
  * '/', '?' and '#'; `{+x}` one or more of any; `{#x}` `{.x}` `{/x}` `{;x}` `{?x}` `{&x}` take their
  * sign and what may follow it, or nothing. Malformed or too long: false. Time grows with
  * template × URI at worst, never exponentially.
- * Owns: nothing. Errors: none. Units: none. Threads: any. Source: RFC 6570 section 3. */
+ * Owns: nothing. Threads: any. Source: RFC 6570 section 3. */
 bool uri_template_matches(bay_str text, bay_str uri_text);
 
 #endif
