@@ -177,18 +177,6 @@ static bay_err look_at(check *on, size_t at)
     return BAY_OK;
 }
 
-static bool has_scope(bay_str scopes, bay_str wanted)
-{
-    while (scopes.len > 0) {
-        size_t end = str_find(scopes, ' ');
-        if (str_eq(str_head(scopes, end), wanted)) {
-            return true;
-        }
-        scopes = end < scopes.len ? str_from(scopes, end + 1) : (bay_str){"", 0};
-    }
-    return false;
-}
-
 /* *out_holds; every scheme of it is looked at, so that scopes are only told to whoever is known. */
 static bay_err try_alternative(check *on, const alternative *one, bool *out_holds)
 {
@@ -203,7 +191,7 @@ static bay_err try_alternative(check *on, const alternative *one, bool *out_hold
         const seen *result = &on->seen[item->scheme];
         is_known = is_known && result->is == GOOD;
         for (size_t j = 0; result->is == GOOD && j < item->scope_count; j++) {
-            if (!has_scope(result->who.scopes, item->scopes[j])) {
+            if (!scopes_have(result->who.scopes, item->scopes[j])) {
                 lacking = item->scopes[j];
             }
         }

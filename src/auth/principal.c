@@ -275,17 +275,21 @@ bool principal_is_same(const auth_principal *one, const auth_principal *other)
     return str_eq_secret(principal_identity(one), principal_identity(other));
 }
 
-bool principal_has_scope(const auth_principal *self, bay_str scope)
+bool scopes_have(bay_str scopes, bay_str scope)
 {
-    bay_str rest = principal_scopes(self);
-    while (rest.len > 0) {
-        size_t space = str_find(rest, ' ');
-        if (scope.len > 0 && str_eq(str_head(rest, space), scope)) {
+    while (scopes.len > 0) {
+        size_t space = str_find(scopes, ' ');
+        if (scope.len > 0 && str_eq(str_head(scopes, space), scope)) {
             return true;
         }
-        rest = str_from(rest, space < rest.len ? space + 1 : space);
+        scopes = str_from(scopes, space < scopes.len ? space + 1 : space);
     }
     return false;
+}
+
+bool principal_has_scope(const auth_principal *self, bay_str scope)
+{
+    return scopes_have(principal_scopes(self), scope);
 }
 
 json_val principal_claim(const auth_principal *self, bay_str pointer)

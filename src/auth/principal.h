@@ -88,6 +88,8 @@ uint64_t principal_expires_at(const auth_principal *self);    /* ms since 1970; 
 
 /* The same identity, in time that does not depend on what differs. */
 bool principal_is_same(const auth_principal *one, const auth_principal *other);
+/* Is exactly this scope in the list, whose scopes are separated by single spaces? */
+bool scopes_have(bay_str scopes, bay_str scope);
 /* Exactly this scope was granted. */
 bool principal_has_scope(const auth_principal *self, bay_str scope);
 /* A claim by its JSON pointer (RFC 6901); JSON_MISSING where there is none. */
