@@ -2,7 +2,10 @@
  *
  * There is no other state of the process: every object stands for itself, and two of them share
  * nothing unless one was given to the other. (SIGPIPE, where nobody handles it, is ignored once an
- * object is connected to something.) */
+ * object is connected to something.)
+ *
+ * Errors: a function that names none cannot fail. Units: lengths in bytes. Source: this library's
+ * own, where no other is named. */
 #ifndef PATCHBAY_LIBRARY_H
 #define PATCHBAY_LIBRARY_H
 

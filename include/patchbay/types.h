@@ -1,6 +1,7 @@
 /* The words every other public header is made of: strings, errors, diagnostics.
  *
- * Nothing here allocates and nothing here is thread-bound: the types are plain values. */
+ * Nothing here allocates and nothing here is thread-bound: the types are plain values.
+ * Errors: no function here fails. Units: lengths in bytes. Source: this library's own. */
 #ifndef PATCHBAY_TYPES_H
 #define PATCHBAY_TYPES_H
 
