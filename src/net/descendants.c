@@ -7,7 +7,9 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -25,8 +27,9 @@
 enum {
     CALL_PIDFD_SEND_SIGNAL = 424, /* the same on every machine */
     CALL_PIDFD_OPEN = 434,
-    DESCENDANTS_KNOWN = 1024, /* killed in one search */
-    DESCENDANTS_ROUNDS = 64,  /* against what forks faster than it is killed */
+    DESCENDANTS_KNOWN = 1024,   /* killed in one search */
+    DESCENDANTS_ROUNDS = 64,    /* against what forks faster than it is killed */
+    DESCENDANTS_PARENTS = 1024, /* looked at, from one process up */
 };
 
 /* ---- marks ----------------------------------------------------------------------------------- */
@@ -53,10 +56,119 @@ uint64_t descendants_mark(void)
 void descendants_wear(uint64_t mark)
 {
     struct rlimit limit;
-    if (mark != 0 && getrlimit(RLIMIT_RTTIME, &limit) == 0) {
-        limit.rlim_cur = mark;
-        (void)setrlimit(RLIMIT_RTTIME, &limit); /* refused where the hard one is lower */
+    if (mark == 0 || getrlimit(RLIMIT_RTTIME, &limit) != 0 || limit.rlim_max == 0) {
+        return;
     }
+    limit.rlim_max--;
+    if (mark <= limit.rlim_max) {
+        limit.rlim_cur = mark;
+    } else if (limit.rlim_cur > limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+    }
+    (void)setrlimit(RLIMIT_RTTIME, &limit);
+}
+
+/* ---- whether one is ours --------------------------------------------------------------------- */
+
+/* A file of /proc/PID; false: it is not there, or longer than `size`. */
+static bool read_about(pid_t pid, const char *name, char *out, size_t size)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t len = 0;
+    ssize_t got = fd >= 0 ? 1 : -1;
+    while (got > 0 && len < size - 1) {
+        got = read(fd, out + len, size - 1 - len);
+        len += got > 0 ? (size_t)got : 0;
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    out[len] = '\0';
+    return got == 0 && len > 0;
+}
+
+/* 0: it has none that we see; -1: it has ended, or is hidden. Its name, which may hold anything,
+ * stands in parentheses before. */
+static pid_t parent_of(pid_t pid)
+{
+    char text[2048];
+    char state = 'X';
+    int parent = -1;
+    const char *behind = read_about(pid, "stat", text, sizeof(text)) ? strrchr(text, ')') : NULL;
+    if (behind == NULL || sscanf(behind, ") %c %d", &state, &parent) != 2 || state == 'Z' ||
+        state == 'X') {
+        return -1;
+    }
+    return (pid_t)parent;
+}
+
+static uint64_t limit_of(const char *text)
+{
+    return strncmp(text, "unlimited", 9) == 0 ? UINT64_MAX : strtoull(text, NULL, 10);
+}
+
+/* By a file that anybody may read: prlimit tells nothing of root's processes. */
+static bool read_limits(pid_t pid, uint64_t *out_soft, uint64_t *out_hard)
+{
+    static const char title[] = "Max realtime timeout";
+    char text[4096];
+    char soft[24];
+    char hard[24];
+    const char *line = read_about(pid, "limits", text, sizeof(text)) ? strstr(text, title) : NULL;
+    if (line == NULL || sscanf(line + sizeof(title) - 1, "%23s %23s", soft, hard) != 2) {
+        return false;
+    }
+    *out_soft = limit_of(soft);
+    *out_hard = limit_of(hard);
+    return true;
+}
+
+static descendants_answer find_by_parents(pid_t pid)
+{
+    pid_t at = pid;
+    for (int i = 0; i < DESCENDANTS_PARENTS; i++) {
+        at = parent_of(at);
+        if (at == getpid()) {
+            return DESCENDANTS_YES;
+        }
+        if (at < 0) {
+            return DESCENDANTS_UNKNOWN;
+        }
+        if (at <= 1) {
+            return DESCENDANTS_NO;
+        }
+    }
+    return DESCENDANTS_UNKNOWN;
+}
+
+static descendants_answer find_by_limit(pid_t pid)
+{
+    uint64_t soft;
+    uint64_t hard;
+    struct rlimit own;
+    pthread_once(&base_once, draw_base);
+    if (!read_limits(pid, &soft, &hard) || getrlimit(RLIMIT_RTTIME, &own) != 0) {
+        return DESCENDANTS_UNKNOWN;
+    }
+    if (soft != UINT64_MAX && (soft & MARK_OF_ALL) == base) {
+        return DESCENDANTS_YES;
+    }
+    return hard < own.rlim_max ? DESCENDANTS_UNKNOWN : DESCENDANTS_NO;
+}
+
+descendants_answer descendants_find(pid_t pid)
+{
+    if (pid == getpid()) {
+        return DESCENDANTS_NO;
+    }
+    descendants_answer by_limit = find_by_limit(pid);
+    descendants_answer by_parents = find_by_parents(pid);
+    if (by_limit == DESCENDANTS_YES || by_parents == DESCENDANTS_YES) {
+        return DESCENDANTS_YES;
+    }
+    return by_limit == DESCENDANTS_UNKNOWN ? by_limit : by_parents;
 }
 
 /* ---- the search -------------------------------------------------------------------------------

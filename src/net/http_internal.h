@@ -119,6 +119,7 @@ typedef struct http_connection {
     bool keep_alive;
     bool is_counted;
     bool is_overdue;     /* idle past its time, with bytes unread: these decide */
+    int admission;       /* as the owner's `admit` said */
     const char *refused; /* why this connection is over a limit; NULL: it is not */
     char peer[SOCKET_ADDRESS_BYTES];
 } http_connection;

@@ -330,6 +330,9 @@ static void on_accepted(void *user, net_socket *socket)
         socket_abort(socket);
         return;
     }
+    if (self->options.admit != NULL) {
+        connection->admission = self->options.admit(self->options.user, socket);
+    }
     server_enter(self);
     list_push(&self->connections, &connection->link);
     arm_sweep(self);

@@ -490,6 +490,12 @@ void socket_set_peer(net_socket *self, const struct sockaddr *address)
     }
 }
 
+int socket_descriptor(const net_socket *self)
+{
+    uv_os_fd_t fd = -1;
+    return uv_fileno((const uv_handle_t *)&self->tcp, &fd) == 0 ? fd : -1;
+}
+
 size_t socket_peer(const net_socket *self, char out[SOCKET_ADDRESS_BYTES])
 {
     out[0] = '\0';

@@ -151,6 +151,7 @@ size_t socket_peer(const net_socket *self, char out[SOCKET_ADDRESS_BYTES]);
 uint16_t socket_peer_port(const net_socket *self);
 /* 16 bytes that are equal for equal addresses (IPv4 mapped into IPv6): a key for limits by peer. */
 void socket_peer_key(const net_socket *self, uint8_t out[16]);
+int socket_descriptor(const net_socket *self); /* borrowed; -1: it is gone */
 bool socket_is_tls(const net_socket *self);
 bool socket_is_http2(const net_socket *self); /* TLS has agreed on it, by ALPN */
 /* A client's, before its loop turns again: TLS offers HTTP/2 and nothing else. */
@@ -190,11 +191,25 @@ bay_err socket_address_is_free(bay_str address, bay_diag *diag) BAY_MUST_CHECK;
  * 3.2.1.3, RFC 4291 sections 2.5.3 and 2.5.5.2. */
 bay_err socket_address_is_local(bay_str address, bool *out, bay_diag *diag) BAY_MUST_CHECK;
 
+#define SOCKET_UNIX_PREFIX "unix:"
+#define SOCKET_UNIX_PATH_BYTES 108 /* of a Unix socket, with the NUL */
+
+/* Does the address name a Unix socket, "unix:/FOLDER/NAME"? */
+bool socket_address_is_unix(bay_str address);
+/* Its path, NUL ended. Errors: BAY_INVALID: it is none, or not from the root on; BAY_LIMIT: it is
+ * longer than the kernel takes. Threads: any. */
+bay_err socket_unix_path(bay_str address, char out[SOCKET_UNIX_PATH_BYTES],
+                         bay_diag *diag) BAY_MUST_CHECK;
+
 /* Binds and listens on "host:port", "[v6]:port" or ":port" (loopback only is the caller's choice:
  * ":port" is every address); port 0 takes a free one; a name binds its first address that works.
+ * "unix:/FOLDER/NAME" makes a Unix socket of mode 0600 in a folder that no other user can write to,
+ * and removes it when the listener is closed. It replaces a socket of this user on which nobody
+ * listens, and nothing else.
  * Running out of descriptors pauses accepting for a moment, with a warning in the log.
  * Owns: copies the address. Errors: BAY_INVALID, BAY_RESOLVE, BAY_IO (in use, not permitted: `diag`
- * says), BAY_NOMEM. Threads: the loop's; a host name other than "localhost" blocks it. */
+ * says), BAY_NOMEM; of a Unix socket also BAY_LIMIT (its path), BAY_STATE (another process listens
+ * there), BAY_DENIED (other users can write to its folder). Threads: the loop's; a host name other than "localhost" blocks it. */
 bay_err socket_listen(loop *loop, bay_str address, const socket_listener_options *options,
                       socket_accepted accepted, void *user, socket_listener **out,
                       bay_diag *diag) BAY_MUST_CHECK;

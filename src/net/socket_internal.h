@@ -4,6 +4,7 @@
 #define NET_SOCKET_INTERNAL_H
 
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #include "net/loop_internal.h"
 #include "net/socket.h"
@@ -75,6 +76,18 @@ void socket_say_eof(net_socket *self);
 /* Connecting (socket_connect.c). */
 void socket_connector_stop(net_socket *self);  /* the socket is ending */
 void socket_connector_retry(net_socket *self); /* the handle of a failed attempt has closed */
+
+/* Unix sockets (socket_unix.c). What a listener has made: it removes that and nothing else. */
+typedef struct socket_unix_file {
+    char path[SOCKET_UNIX_PATH_BYTES]; /* "": none */
+    dev_t device;
+    ino_t inode;
+} socket_unix_file;
+/* A listening descriptor. Errors: as socket_listen. */
+bay_err socket_unix_open(bay_str address, int backlog, socket_unix_file *out, int *out_fd,
+                         bay_diag *diag) BAY_MUST_CHECK;
+/* While the descriptor is still open: afterwards another process may have replaced it. */
+void socket_unix_remove(const socket_unix_file *file);
 
 /* TLS (socket_tls.c). `server_name` at NULL: the server's side. */
 bay_err socket_tls_new(net_socket *self, tls_context *context, bay_str server_name,

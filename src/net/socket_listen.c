@@ -37,7 +37,8 @@ struct socket_listener {
     uint32_t handshake_timeout_ms;
     int fd;
     int reserve_fd;
-    uint16_t port;
+    uint16_t port;         /* 0: a Unix socket */
+    socket_unix_file file; /* its path */
     bool is_paused;
     bool is_resting;
     bool is_closed;
@@ -49,8 +50,8 @@ static void update_poll(socket_listener *self);
 
 static void take_rest(socket_listener *self, int error)
 {
-    LOG(LOG_WARN, "net", "accepting on port %u rests for %d ms: %s", (unsigned)self->port, REST_MS,
-        strerror(error));
+    LOG(LOG_WARN, "net", "accepting on port %u%s rests for %d ms: %s", (unsigned)self->port,
+        self->file.path, REST_MS, strerror(error));
     self->is_resting = loop_timer_start(self->loop, &self->rest, REST_MS) == BAY_OK;
     update_poll(self);
 }
@@ -345,7 +346,8 @@ static uint16_t bound_port(int fd)
 {
     struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
     socklen_t address_bytes = sizeof(address);
-    if (getsockname(fd, (struct sockaddr *)&address, &address_bytes) != 0) {
+    if (getsockname(fd, (struct sockaddr *)&address, &address_bytes) != 0 ||
+        address.ss_family == AF_UNIX) {
         return 0;
     }
     return address.ss_family == AF_INET6
@@ -370,6 +372,9 @@ void socket_listener_close(socket_listener *self)
     self->is_closed = true;
     loop_timer_stop(self->loop, &self->rest);
     uv_poll_stop(&self->poll);
+    if (self->file.path[0] != '\0') {
+        socket_unix_remove(&self->file);
+    }
     close(self->fd); /* allowed once polling has stopped; the port is free from here on */
     if (self->reserve_fd >= 0) {
         close(self->reserve_fd);
@@ -397,14 +402,17 @@ bay_err socket_listen(loop *on_loop, bay_str address, const socket_listener_opti
     static const socket_listener_options defaults;
     const socket_listener_options *chosen = options != NULL ? options : &defaults;
     int fd = -1;
-    bay_err err = open_listener(address, chosen, &fd, diag);
-    if (err != BAY_OK) {
-        return err;
-    }
     socket_listener *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        close(fd);
         return diag_set(diag, BAY_NOMEM, "out of memory for a listener");
+    }
+    bay_err err = socket_address_is_unix(address)
+                      ? socket_unix_open(address, chosen->backlog > 0 ? chosen->backlog : BACKLOG,
+                                         &self->file, &fd, diag)
+                      : open_listener(address, chosen, &fd, diag);
+    if (err != BAY_OK) {
+        mem_free(self);
+        return err;
     }
     self->loop = on_loop;
     self->accepted = accepted;
@@ -415,6 +423,9 @@ bay_err socket_listen(loop *on_loop, bay_str address, const socket_listener_opti
         chosen->handshake_timeout_ms > 0 ? chosen->handshake_timeout_ms : HANDSHAKE_TIMEOUT_MS;
     int failure = uv_poll_init(&on_loop->uv, &self->poll, fd);
     if (failure != 0) {
+        if (self->file.path[0] != '\0') {
+            socket_unix_remove(&self->file);
+        }
         close(fd);
         mem_free(self);
         return diag_set(diag, BAY_IO, "cannot poll a listener: %s", uv_strerror(failure));

@@ -166,7 +166,7 @@ static void where_there_is_no_room_for_a_mark_all_goes_on(void **state)
         struct rlimit now = {0, 0};
         int failures = setrlimit(RLIMIT_RTTIME, &low) != 0;
         descendants_wear(descendants_mark());
-        failures += getrlimit(RLIMIT_RTTIME, &now) != 0 || now.rlim_cur != 1000;
+        failures += getrlimit(RLIMIT_RTTIME, &now) != 0 || now.rlim_cur != 999;
         descendants_kill(descendants_mark()); /* nobody, and not us */
         descendants_kill(0);
         _exit(failures);
