@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "config/internal.h"
 #include "config/server_sandbox.h"
+#include "net/socket.h"
 #include "wire/header.h"
 #include "wire/uri.h"
 
@@ -43,6 +44,28 @@ static void check_listen(config_loader *loader, const config_node *node, const c
                          "listen: write an address as host:port, such as 127.0.0.1:8930 or "
                          "[::1]:8930");
             return;
+        }
+    }
+}
+
+/* A message never quotes a value. */
+static void check_admin(config_loader *loader, const config_node *node, const config *self)
+{
+    const config_node *section = node->first;
+    while (section != NULL && !str_eq(section->key, STR("admin"))) {
+        section = section->next;
+    }
+    for (size_t i = 0; i < self->admin.listen.count; i++) {
+        char path[SOCKET_UNIX_PATH_BYTES];
+        bay_err err = socket_unix_path(self->admin.listen.at[i], path, NULL);
+        uint32_t line = config_line_of(section, "listen");
+        if (err == BAY_LIMIT) {
+            config_error(loader, line,
+                         "admin.listen: the path of entry %zu is longer than %d bytes, the most "
+                         "that a Unix socket takes: use a shorter one",
+                         i + 1, SOCKET_UNIX_PATH_BYTES - 1);
+        } else if (err != BAY_OK) {
+            config_error(loader, line, "admin.listen: write entry %zu as unix:/FOLDER/NAME", i + 1);
         }
     }
 }
@@ -113,6 +136,7 @@ static void check_keys(config_loader *loader, const config_node *node, const con
 void config_check_top(config_loader *loader, const config_node *node, const config *self)
 {
     check_listen(loader, node, self);
+    check_admin(loader, node, self);
     check_separator(loader, node, self);
     check_hosts(loader, node, self);
     check_keys(loader, node, self);

@@ -18,6 +18,7 @@ enum {
     CONFIG_FILE_BYTES = 4 * 1024 * 1024,
     CONFIG_DEPTH = 32,
     CONFIG_ADDRESSES = 16, /* listened on */
+    CONFIG_ADMIN_ADDRESSES = 4,
     CONFIG_SERVERS = 1024,
     CONFIG_PROFILES = 256,
     CONFIG_AGENTS = 256,
@@ -59,6 +60,10 @@ typedef enum config_protocol {
 } config_protocol;
 
 typedef enum config_log_format { CONFIG_LOG_TEXT, CONFIG_LOG_JSON } config_log_format;
+
+typedef struct config_admin {
+    config_list listen; /* unix:/FOLDER/NAME each; `at` NULL: where the program listens by itself */
+} config_admin;
 
 typedef struct config_tls {
     bay_str certificate;
@@ -268,6 +273,7 @@ typedef struct config {
     bay_str store;      /* empty: nothing outlives the process */
     bay_str separator;
     bool bare_names;
+    config_admin admin;
     config_tls tls;
     config_list allowed_hosts;
     config_list allowed_origins;
