@@ -32,6 +32,8 @@ typedef struct face_tasks {
     void (*end)(struct route *way);
     /* The face goes, and what was remembered for it. */
     void (*forget)(face *self);
+    /* How many tasks are remembered for it. */
+    size_t (*count)(const face *self);
 } face_tasks;
 
 typedef struct face_options {
@@ -79,6 +81,13 @@ void face_updated(face *self, bay_str uri);
 /* A server says that what a URL was for is done: the client that was asked to open it hears so. */
 void face_elicitation_done(face *self, bay_str server, json_val params);
 size_t face_count(const face *self, listing_kind kind);
+/* What its clients have just now. */
+typedef struct face_figures {
+    size_t sessions;
+    size_t parked_calls; /* calls that wait for their client to come back */
+    size_t tasks;
+} face_figures;
+face_figures face_figures_of(face *self);
 bay_str face_shown(const face *self, listing_kind kind, size_t index);
 
 #endif

@@ -128,6 +128,17 @@ size_t face_count(const face *self, listing_kind kind)
     return catalog_view_count(&self->views[kind]);
 }
 
+face_figures face_figures_of(face *self)
+{
+    face_figures out = {.sessions = mcp_server_session_count(face_engine(self)),
+                        .tasks = self->tasks != NULL ? self->tasks->count(self) : 0};
+    LIST_EACH(at, &self->parked.order)
+    {
+        out.parked_calls++;
+    }
+    return out;
+}
+
 bay_str face_shown(const face *self, listing_kind kind, size_t index)
 {
     return catalog_view_at(&self->views[kind], index)->shown;

@@ -1,149 +1,355 @@
-/* What an operator's tools ask: is it alive, is it ready, what is the state of each server. */
+/* The listener of the admin API, who may use it, and which route a request takes. */
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
-#include "gateway/worker.h"
-#include "json/writer.h"
+#include "gateway/admin_internal.h"
+#include "net/peer_process.h"
+#include "wire/header.h"
+#include "json/json.h"
 
-static void write_sessions(json_writer *writer, const upstream *server)
-{
-    upstream_count count = upstream_count_of(server);
-    json_key_lit(writer, "sessions");
-    json_put_uint(writer, count.links);
-    if (upstream_config(server)->command.len > 0) {
-        json_key_lit(writer, "processes");
-        json_put_uint(writer, count.processes);
-        json_key_lit(writer, "circuit");
-        json_put_str(writer, str_of(count.circuit));
-    }
-    json_key_lit(writer, "waiting");
-    json_put_uint(writer, count.waiting);
-    json_key_lit(writer, "refusedQuestions");
-    json_put_uint(writer, count.refused_questions);
-}
+const admin_route admin_routes[] = {
+#define ADMIN_ROUTE(method, path, roles, handler)                                                  \
+    {STR_INIT(method), STR_INIT(path), roles, handler},
+#include "gateway/admin_routes.def"
+};
 
-/* What helps to find a mistake also helps an attacker: errors quote commands, paths, addresses and
- * what a process wrote to stderr. They are for whoever is on this machine, and in the log. */
-static void write_errors(json_writer *writer, const upstream *server)
-{
-    if (upstream_error(server)[0] != '\0') {
-        json_key_lit(writer, "error");
-        json_put_str(writer, str_of(upstream_error(server)));
-    }
-    if (upstream_last_break(server)[0] != '\0') {
-        json_key_lit(writer, "restartedFor");
-        json_put_str(writer, str_of(upstream_last_break(server)));
-    }
-    if (upstream_process_id(server) > 0) {
-        json_key_lit(writer, "pid");
-        json_put_int(writer, upstream_process_id(server));
-    }
-}
+const size_t admin_route_count = ARRAY_LEN(admin_routes);
 
-static void write_server(json_writer *writer, const slot *at)
-{
-    const upstream *server = at->upstream;
-    const mcp_revision *revision = upstream_revision(server);
-    json_open_object(writer);
-    json_key_lit(writer, "name");
-    json_put_str(writer, upstream_name(server));
-    json_key_lit(writer, "state");
-    json_put_str(writer, str_of(upstream_state_text(upstream_state_of(server))));
-    if (at->worker->gateway->is_local) {
-        write_errors(writer, server);
-    }
-    json_key_lit(writer, "revision");
-    if (revision != NULL) {
-        json_put_str(writer, revision->text);
-    } else {
-        json_put_null(writer);
-    }
-    json_key_lit(writer, "transport");
-    json_put_str(writer, upstream_config(server)->agent.len > 0     ? STR("agent")
-                         : upstream_config(server)->command.len > 0 ? STR("stdio")
-                                                                    : STR("http"));
-    json_key_lit(writer, "restarts");
-    json_put_uint(writer, upstream_restarts(server));
-    write_sessions(writer, server);
-    static const bay_str names[LISTING_KINDS] = {STR_INIT("tools"), STR_INIT("resources"),
-                                                 STR_INIT("resourceTemplates"),
-                                                 STR_INIT("prompts")};
-    for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
-        json_key(writer, names[kind]);
-        json_put_uint(writer,
-                      at->fetches[kind].current != NULL ? at->fetches[kind].current->count : 0);
-    }
-    json_close_object(writer);
-}
+/* ---- answers --------------------------------------------------------------------------------- */
 
-void admin_write_state(worker *self, buf *out)
-{
-    json_writer writer;
-    json_writer_init(&writer, out);
-    bool is_degraded = false;
-    for (size_t i = 0; i < self->slot_count; i++) {
-        is_degraded = is_degraded || upstream_is_down(self->slots[i]->upstream);
-    }
-    json_open_object(&writer);
-    json_key_lit(&writer, "status");
-    json_put_str(&writer, !self->is_settled ? STR("starting")
-                          : is_degraded     ? STR("degraded")
-                                            : STR("ready"));
-    json_key_lit(&writer, "version");
-    json_put_str(&writer, str_of(bay_version()));
-    json_key_lit(&writer, "servers");
-    json_open_array(&writer);
-    for (size_t i = 0; i < self->slot_count; i++) {
-        write_server(&writer, self->slots[i]);
-    }
-    json_close_array(&writer);
-    if (self->agents != NULL && agents_count(self->agents) > 0) {
-        json_key_lit(&writer, "agents");
-        json_open_array(&writer);
-        agents_write_state(self->agents, self->gateway->is_local, &writer);
-        json_close_array(&writer);
-    }
-    json_close_object(&writer);
-}
-
-static void reply_json(http_exchange *exchange, int status, bay_str body)
+void admin_answer(http_exchange *exchange, int status, bay_str body)
 {
     static const http_field fields[] = {
         {STR_INIT("Content-Type"), STR_INIT("application/json")},
         {STR_INIT("Cache-Control"), STR_INIT("no-store")},
+        {STR_INIT("X-Content-Type-Options"), STR_INIT("nosniff")},
     };
     http_exchange_reply(exchange, status, fields, ARRAY_LEN(fields), body);
 }
 
-static bool is_read(http_exchange *exchange)
+static void write_error(buf *out, bay_str text)
 {
-    bay_str method = http_exchange_method(exchange);
-    if (str_eq(method, STR("GET")) || str_eq(method, STR("HEAD"))) {
-        return true;
-    }
-    static const http_field allow = {STR_INIT("Allow"), STR_INIT("GET, HEAD")};
-    http_exchange_reply(exchange, 405, &allow, 1, (bay_str){NULL, 0});
-    return false;
+    json_writer writer;
+    json_writer_init(&writer, out);
+    json_open_object(&writer);
+    json_key_lit(&writer, "error");
+    json_put_str(&writer, text);
+    json_close_object(&writer);
 }
 
-bool admin_request(void *user, http_exchange *exchange)
+void admin_refuse(http_exchange *exchange, int status, bay_str text)
 {
-    worker *self = user;
-    bay_str path = http_exchange_path(exchange);
-    bool is_health = str_eq(path, STR("/healthz"));
-    if (!is_health && !str_eq(path, STR("/readyz"))) {
+    char bytes[512];
+    buf body = {.at = bytes, .cap = sizeof(bytes), .max = sizeof(bytes)};
+    write_error(&body, text);
+    admin_answer(exchange, status, body.err == BAY_OK ? buf_view(&body) : STR("{}"));
+}
+
+void admin_refuse_busy(http_exchange *exchange)
+{
+    static const http_field fields[] = {
+        {STR_INIT("Content-Type"), STR_INIT("application/json")},
+        {STR_INIT("Retry-After"), STR_INIT("1")},
+    };
+    http_exchange_reply(exchange, 503, fields, ARRAY_LEN(fields),
+                        STR("{\"error\":\"too many requests are being answered: try again\"}"));
+}
+
+/* ---- answers that come later ----------------------------------------------------------------- */
+
+bay_err admin_job_begin(admin_job *self, admin *owner, http_exchange *exchange,
+                        void (*late)(void *argument), uint32_t late_ms)
+{
+    if (owner->job_count >= ADMIN_JOBS) {
+        return BAY_LIMIT;
+    }
+    loop_timer_init(&self->late, late, self);
+    bay_err err = loop_timer_start(owner->gateway->workers[0].loop, &self->late, late_ms);
+    if (err != BAY_OK) {
+        return err;
+    }
+    self->admin = owner;
+    self->exchange = exchange;
+    owner->job_count++;
+    list_push(&owner->jobs, &self->link);
+    http_exchange_set_user(exchange, self);
+    return BAY_OK;
+}
+
+void admin_job_answer(admin_job *self, int status, bay_str body)
+{
+    http_exchange *exchange = self->exchange;
+    loop_timer_stop(self->admin->gateway->workers[0].loop, &self->late);
+    if (exchange != NULL) {
+        self->exchange = NULL;
+        http_exchange_set_user(exchange, NULL);
+        admin_answer(exchange, status, body);
+    }
+}
+
+void admin_job_remove(admin_job *self)
+{
+    loop_timer_stop(self->admin->gateway->workers[0].loop, &self->late);
+    list_remove(&self->link);
+    self->admin->job_count--;
+}
+
+static void on_closed(void *user, http_exchange *exchange, bool is_complete)
+{
+    admin_job *job = http_exchange_user(exchange);
+    (void)user;
+    (void)is_complete;
+    if (job != NULL) {
+        job->exchange = NULL;
+        if (job->gone != NULL) {
+            job->gone(job);
+        }
+    }
+}
+
+/* ---- who, and where to ----------------------------------------------------------------------- */
+
+int admin_choose(unsigned roles, bay_str method, bay_str path, const admin_route **out)
+{
+    bay_str by = str_eq(method, STR("HEAD")) ? STR("GET") : method;
+    int status = 404;
+    for (size_t i = 0; i < admin_route_count; i++) {
+        if (!str_eq(admin_routes[i].path, path)) {
+            continue;
+        }
+        *out = &admin_routes[i];
+        if (str_eq(admin_routes[i].method, by)) {
+            return (admin_routes[i].roles & roles) != 0 ? 200 : 403;
+        }
+        status = 405;
+    }
+    return status;
+}
+
+/* Whoever is admitted runs as the user of this process or as root: he could end it, or change what
+ * it loads, without the socket. */
+static unsigned roles_of(int standing)
+{
+    return standing == PEER_ADMITTED ? ADMIN_ALL_ROLES : 0;
+}
+
+static const char *refusal_of(int standing)
+{
+    switch (standing) {
+    case PEER_OTHER_USER:
+        return "only the gateway's own user and root may use this socket";
+    case PEER_DESCENDANT:
+        return "this process was started by the gateway, and may not operate it";
+    default:
+        return "it cannot be ruled out that this process was started by the gateway";
+    }
+}
+
+static void log_refusal(admin *self, const char *text)
+{
+    uint64_t now = loop_now_ms(self->gateway->workers[0].loop);
+    self->refused_count++;
+    if (now >= self->refused_until_ms) {
+        LOG(LOG_WARN, "admin", "refused %zu requests on the admin socket, the last because %s",
+            self->refused_count, text);
+        self->refused_count = 0;
+        self->refused_until_ms = now + ADMIN_REFUSED_MS;
+    }
+}
+
+static int on_accepted(void *user, net_socket *socket)
+{
+    (void)user;
+    return (int)peer_process_check(socket_descriptor(socket));
+}
+
+/* A browser reaches the socket where somebody forwards a port to it. No page is served here, so
+ * whatever names an origin is another's. */
+static bool is_of_a_page(const http_exchange *exchange)
+{
+    bay_str site = http_exchange_field(exchange, STR("Sec-Fetch-Site"));
+    return http_exchange_field(exchange, STR("Origin")).at != NULL ||
+           (site.at != NULL && !str_eq(site, STR("none")));
+}
+
+static bool is_of_this_machine(const http_exchange *exchange)
+{
+    bay_str name;
+    uint16_t port;
+    bay_str host = http_exchange_field(exchange, STR("Host"));
+    return header_host_split(host, &name, &port) == BAY_OK && header_host_is_loopback(name);
+}
+
+/* What changes something is asked for in JSON, which no form of a page can send: nothing, or an
+ * object without members. */
+static bool is_plain_order(http_exchange *exchange)
+{
+    bay_str type = http_exchange_field(exchange, STR("Content-Type"));
+    bay_str body = http_exchange_body(exchange);
+    json_doc document;
+    if (!header_content_type_is(type, STR("application/json"))) {
+        admin_refuse(exchange, 415, STR("Content-Type must be application/json"));
         return false;
     }
-    if (!is_read(exchange)) {
-        return true;
+    if (body.len > 0 &&
+        (json_parse(&document, body, NULL, http_exchange_arena(exchange), NULL) != BAY_OK ||
+         !json_is(json_root(&document), JSON_OBJECT) || json_count(json_root(&document)) > 0)) {
+        admin_refuse(exchange, 400, STR("the body must be empty or {}"));
+        return false;
     }
-    if (is_health) {
-        reply_json(exchange, 200, STR("{\"status\":\"ok\"}"));
-        return true;
-    }
-    buf out;
-    buf_init(&out, 16 << 20);
-    admin_write_state(self, &out);
-    /* one dead server does not make the gateway unready: the others are served */
-    reply_json(exchange, self->is_settled && out.err == BAY_OK ? 200 : 503, buf_view(&out));
-    buf_fini(&out);
     return true;
+}
+
+static void refuse_method(http_exchange *exchange, const admin_route *route)
+{
+    bool is_get = str_eq(route->method, STR("GET"));
+    http_field fields[] = {
+        {STR("Allow"), is_get ? STR("GET, HEAD") : route->method},
+        {STR("Content-Type"), STR("application/json")},
+    };
+    http_exchange_reply(exchange, 405, fields, ARRAY_LEN(fields),
+                        STR("{\"error\":\"this path takes another method\"}"));
+}
+
+static void on_request(void *user, http_exchange *exchange)
+{
+    admin *self = user;
+    const admin_route *route = NULL;
+    int standing = http_exchange_admission(exchange);
+    if (standing != PEER_ADMITTED) {
+        log_refusal(self, refusal_of(standing));
+        admin_refuse(exchange, 403, str_of(refusal_of(standing)));
+        return;
+    }
+    if (is_of_a_page(exchange)) {
+        admin_refuse(exchange, 403, STR("pages of other origins may not use the admin API"));
+        return;
+    }
+    if (!is_of_this_machine(exchange)) {
+        admin_refuse(exchange, 421, STR("Host must be localhost or a loopback address"));
+        return;
+    }
+    switch (admin_choose(roles_of(standing), http_exchange_method(exchange),
+                         http_exchange_path(exchange), &route)) {
+    case 404:
+        admin_refuse(exchange, 404, STR("there is no such path in the admin API"));
+        return;
+    case 405:
+        refuse_method(exchange, route);
+        return;
+    case 403:
+        admin_refuse(exchange, 403, STR("your roles do not admit this"));
+        return;
+    default:
+        break;
+    }
+    if (atomic_load(&self->gateway->is_over)) {
+        admin_refuse(exchange, 503, STR("the gateway is ending"));
+        return;
+    }
+    if (str_eq(route->method, STR("GET")) || is_plain_order(exchange)) {
+        route->handle(self, exchange);
+    }
+}
+
+/* ---- listening ------------------------------------------------------------------------------- */
+
+static bay_err make_server(admin *self)
+{
+    static const http_handler handler = {.request = on_request, .closed = on_closed};
+    const config *settings = self->gateway->config;
+    http_server_options options = {
+        .limits = http_server_default_limits,
+        .handler = &handler,
+        .user = self,
+        .admit = on_accepted,
+    };
+    options.limits.connections = ADMIN_CONNECTIONS;
+    options.limits.head_bytes = ADMIN_HEAD_BYTES;
+    options.limits.body_bytes = ADMIN_BODY_BYTES;
+    options.limits.held_bytes = (size_t)ADMIN_CONNECTIONS * ADMIN_BODY_BYTES;
+    options.limits.head_timeout_ms = ADMIN_READ_MS;
+    options.limits.body_timeout_ms = ADMIN_READ_MS;
+    options.limits.body_total_ms = ADMIN_READ_MS;
+    options.limits.idle_timeout_ms = ADMIN_IDLE_MS;
+    options.limits.write_timeout_ms = ADMIN_WRITE_MS;
+    options.limits.reply_bytes = settings->limits.reply_bytes;
+    return http_server_new(self->gateway->workers[0].loop, &options, &self->server);
+}
+
+static bay_err listen_on(admin *self, config_list addresses, bay_diag *diag)
+{
+    for (size_t i = 0; i < addresses.count; i++) {
+        bay_err err = http_server_listen(self->server, addresses.at[i], diag);
+        if (err != BAY_OK) {
+            return err;
+        }
+        LOG(LOG_INFO, "admin", "the admin API is at %.*s", BAY_STR(addresses.at[i]));
+    }
+    return BAY_OK;
+}
+
+bay_err admin_open(gateway *owner, bay_diag *diag)
+{
+    const bay_str *fallback = &owner->options.admin;
+    config_list addresses = owner->config->admin.listen;
+    bool is_asked = addresses.at != NULL;
+    if (!is_asked) {
+        addresses = (config_list){fallback, fallback->len > 0 ? 1 : 0};
+    }
+    if (addresses.count == 0) {
+        return BAY_OK;
+    }
+    admin *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        return diag_set(diag, BAY_NOMEM, "out of memory");
+    }
+    self->gateway = owner;
+    list_init(&self->jobs);
+    owner->admin = self;
+    self->silent = mem_array(owner->worker_count, sizeof(struct status_request *));
+    bay_diag why = {0};
+    bay_err err = self->silent != NULL ? make_server(self) : BAY_NOMEM;
+    if (err != BAY_OK) {
+        return diag_set(diag, err, "out of memory"); /* gateway_free frees what is there */
+    }
+    err = listen_on(self, addresses, &why);
+    if (err != BAY_OK && !is_asked && err != BAY_NOMEM) {
+        LOG(LOG_WARN, "admin",
+            "no admin API, so patchbay status, reload and drain do not find this gateway: %s",
+            why.text);
+        admin_close(self);
+        admin_free(self);
+        owner->admin = NULL;
+        return BAY_OK;
+    }
+    return err == BAY_OK ? BAY_OK : diag_set(diag, err, "admin.listen: %s", why.text);
+}
+
+void admin_close(admin *self)
+{
+    if (self == NULL || self->server == NULL) {
+        return;
+    }
+    http_server_free(self->server);
+    self->server = NULL;
+    LIST_EACH(link, &self->jobs)
+    {
+        admin_job *job = CONTAINER_OF(link, admin_job, link);
+        loop_timer_stop(self->gateway->workers[0].loop, &job->late);
+    }
+}
+
+void admin_free(admin *self)
+{
+    if (self == NULL) {
+        return;
+    }
+    for (list_link *link; (link = list_pop(&self->jobs)) != NULL;) {
+        admin_job *job = CONTAINER_OF(link, admin_job, link);
+        job->free(job);
+    }
+    mem_free(self->silent);
+    mem_free(self);
 }

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "base/str.h"
+#include "gateway/admin.h"
 #include "gateway/worker.h"
 #include "sessions/keys.h"
 
@@ -89,6 +90,8 @@ bay_err gateway_new(const gateway_options *options, gateway **out, bay_diag *dia
         return diag_set(diag, BAY_NOMEM, "out of memory");
     }
     self->options = *options;
+    list_init(&self->reload_waiters);
+    list_init(&self->reload_next);
     self->config = config_ref(options->config);
     self->started = config_ref(options->config);
     (void)snprintf(self->via, sizeof(self->via), "patchbay-%016llx",
@@ -114,6 +117,10 @@ bay_err gateway_new(const gateway_options *options, gateway **out, bay_diag *dia
     }
     if (err == BAY_OK) {
         err = open_workers(self, diag);
+    }
+    if (err == BAY_OK) {
+        self->started_ms = self->loaded_ms = loop_now_ms(self->workers[0].loop);
+        err = admin_open(self, diag);
     }
     if (err != BAY_OK) {
         gateway_free(self);
@@ -145,15 +152,9 @@ static void stop_hurriedly(gateway *self)
     gateway_stop_loops(self);
 }
 
-static void stop_all(void *argument)
+void gateway_drain(gateway *self)
 {
-    gateway *self = argument;
-    if (atomic_load(&self->is_over)) {
-        atomic_store(&self->is_hurried, true); /* the servers are given no more time */
-        return;
-    }
-    if (self->is_stopping) {
-        stop_hurriedly(self);
+    if (self->is_stopping || atomic_load(&self->is_over)) {
         return;
     }
     self->is_stopping = true;
@@ -163,6 +164,18 @@ static void stop_all(void *argument)
         if (loop_post(self->workers[i].loop, drain_one, &self->workers[i]) != BAY_OK) {
             stop_hurriedly(self);
         }
+    }
+}
+
+static void stop_all(void *argument)
+{
+    gateway *self = argument;
+    if (atomic_load(&self->is_over)) {
+        atomic_store(&self->is_hurried, true); /* the servers are given no more time */
+    } else if (self->is_stopping) {
+        stop_hurriedly(self);
+    } else {
+        gateway_drain(self);
     }
 }
 
@@ -239,6 +252,7 @@ void gateway_free(gateway *self)
         return;
     }
     atomic_store(&self->is_over, true);
+    admin_close(self->admin);
     reload_abandon(self);
     for (uint32_t i = 0; i < self->worker_count; i++) {
         worker_end_faces(&self->workers[i]);
@@ -251,6 +265,7 @@ void gateway_free(gateway *self)
     for (uint32_t i = 0; i < self->worker_count; i++) {
         worker_fini(&self->workers[i]);
     }
+    admin_free(self->admin); /* messages of it have stood in the loops' queues */
     reload_free(self->reload);
     tls_free(self->tls);
     seal_ring_free(self->ring);

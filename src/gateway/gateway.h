@@ -22,6 +22,9 @@ typedef struct gateway_options {
     bay_str profile;         /* over stdio: the part of the catalog to serve; empty: all */
     bool is_open;            /* as `open: true` in the configuration */
     bool on_stdio;           /* serve stdin and stdout instead of HTTP (one worker) */
+    /* Where the admin API listens if the configuration does not say it, unix:/FOLDER/NAME; if it
+     * cannot, the gateway runs without it, and a warning says why. Empty: nowhere. */
+    bay_str admin;
     /* Tells a person what happens, on worker 0's thread: "starting" (its servers are being
      * started), "started" (lists go out: all servers were heard of, or timeouts.settle is over),
      * "listed" (the servers that were missing then have been heard of), "reloaded". May be NULL. */

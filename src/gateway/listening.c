@@ -43,11 +43,11 @@ bay_err gateway_check_listening(gateway *self, bay_diag *diag)
     return BAY_OK;
 }
 
-static bool same_listen(const config *a, const config *b)
+static bool same_list(config_list a, config_list b)
 {
-    bool is_same = a->listen.count == b->listen.count;
-    for (size_t i = 0; is_same && i < a->listen.count; i++) {
-        is_same = str_eq(a->listen.at[i], b->listen.at[i]);
+    bool is_same = a.count == b.count;
+    for (size_t i = 0; is_same && i < a.count; i++) {
+        is_same = str_eq(a.at[i], b.at[i]);
     }
     return is_same;
 }
@@ -69,7 +69,8 @@ bay_err gateway_check_reload(const gateway *self, const config *next, bay_diag *
     if (err != BAY_OK) {
         return err;
     }
-    bool is_moved = self->options.listen.len == 0 && !same_listen(self->started, next);
+    bool is_moved =
+        self->options.listen.len == 0 && !same_list(self->started->listen, next->listen);
     bool is_local = self->is_local;
     for (size_t i = 0; is_moved && i < next->listen.count; i++) {
         err = listen_policy_admit(&policy, next->listen.at[i], &is_local, diag);
@@ -85,13 +86,32 @@ bay_err gateway_check_reload(const gateway *self, const config *next, bay_diag *
                         "authenticated: keep open: true, or restart the gateway with other "
                         "settings of listen or tls");
     }
-    if (is_moved) {
-        LOG(LOG_WARN, "gateway", "listen: other addresses are used from the next start on");
-    }
-    if (!same_tls(&self->started->tls, &next->tls)) {
-        LOG(LOG_WARN, "gateway", "tls: other settings are used from the next start on");
-    }
     return BAY_OK;
+}
+
+size_t gateway_later_keys(const gateway *self, const config *next,
+                          const char *out[GATEWAY_LATER_KEYS])
+{
+    const config *started = self->started;
+    bool is_served = !self->options.on_stdio;
+    size_t count = 0;
+    if (is_served && self->options.listen.len == 0 && !same_list(started->listen, next->listen)) {
+        out[count++] = "listen";
+    }
+    if (is_served && !same_tls(&started->tls, &next->tls)) {
+        out[count++] = "tls";
+    }
+    if (is_served && self->options.workers == 0 && started->workers != next->workers) {
+        out[count++] = "workers";
+    }
+    if (is_served && !str_eq(started->store, next->store)) {
+        out[count++] = "store";
+    }
+    if (!same_list(started->admin.listen, next->admin.listen) ||
+        (started->admin.listen.at == NULL) != (next->admin.listen.at == NULL)) {
+        out[count++] = "admin";
+    }
+    return count;
 }
 
 /* ---- as people and cards are told ------------------------------------------------------------ */

@@ -8,6 +8,7 @@
  * A server whose settings did not change keeps its slot, its process and its sessions. A face keeps
  * its clients when its server was replaced. The first configuration takes the same way before any
  * loop runs. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -38,6 +39,7 @@ typedef struct reload {
     atomic_uint pending;                /* workers that have not finished the step */
     atomic_uint mirrors; /* retired mirrors that have not left, plus one until B is over */
     atomic_uint failures;
+    config_report *report; /* of the file; NULL: the first configuration */
 } reload;
 
 static void step_over(void *argument)
@@ -265,6 +267,7 @@ void reload_free(reload *self)
     mem_free(self->owners);
     seal_ring_free(self->ring);
     config_free(self->next);
+    mem_free(self->report);
     mem_free(self);
 }
 
@@ -323,7 +326,11 @@ static void reload_over(reload *self)
     owner->reload = NULL;
     reload_free(self);
     if (owner->is_reload_due) {
+        list_link *link;
         owner->is_reload_due = false;
+        while ((link = list_pop(&owner->reload_next)) != NULL) {
+            list_push(&owner->reload_waiters, link);
+        }
         gateway_reload(owner);
     }
 }
@@ -350,10 +357,13 @@ static void start_new(reload *self, worker *on)
     worker_start_servers(on);
 }
 
-static void warn_of_store(const config *old, const config *next)
+static void warn_of_later_keys(const gateway *owner, const config *next)
 {
-    if (!str_eq(old->store, next->store)) {
-        LOG(LOG_WARN, "gateway", "store: another file is used from the next start on");
+    const char *keys[GATEWAY_LATER_KEYS];
+    size_t count = gateway_later_keys(owner, next, keys);
+    for (size_t i = 0; i < count; i++) {
+        LOG(LOG_WARN, "gateway", "%s: what the file says now is used from the next start on",
+            keys[i]);
     }
 }
 
@@ -376,12 +386,37 @@ static void keep_ring(reload *self)
     }
 }
 
+/* Whoever waits for a reload is told once; a callback may begin another. */
+static void reload_tell(gateway *owner, const reload_outcome *outcome)
+{
+    list told;
+    list_link *link;
+    list_init(&told);
+    while ((link = list_pop(&owner->reload_waiters)) != NULL) {
+        list_push(&told, link);
+    }
+    while ((link = list_pop(&told)) != NULL) {
+        reload_waiter *waiter = CONTAINER_OF(link, reload_waiter, link);
+        waiter->done(waiter->user, outcome);
+    }
+}
+
+/* The new configuration serves; what it replaced may still have calls. */
 static void swapped(reload *self)
 {
+    gateway *owner = self->gateway;
+    const config *before = owner->config;
     keep_ring(self);
-    config_free(self->gateway->config);
-    self->gateway->config = config_ref(self->next);
-    reload_mirror_left(self->gateway); /* B is over: the guard's own count */
+    owner->config = config_ref(self->next);
+    owner->loaded_ms = loop_now_ms(owner->workers[0].loop);
+    owner->reload_error[0] = '\0';
+    reload_tell(owner, &(reload_outcome){.report = self->report,
+                                         .before = before,
+                                         .now = owner->config,
+                                         .text = "",
+                                         .failures = atomic_load(&self->failures)});
+    config_free(before);
+    reload_mirror_left(owner); /* B is over: the guard's own count */
 }
 
 static void started(reload *self)
@@ -394,6 +429,61 @@ static void made(reload *self)
     step_everywhere(self, swap, started);
 }
 
+/* Kept for who asks later how the last reload went. */
+static void keep_failure(gateway *self, const char *text, const config_report *report)
+{
+    const config_message *first = NULL;
+    for (size_t i = 0; report != NULL && first == NULL && i < report->count; i++) {
+        first = report->messages[i].is_warning ? NULL : &report->messages[i];
+    }
+    if (first != NULL) {
+        (void)snprintf(self->reload_error, sizeof(self->reload_error), "%s:%u: %s", report->name,
+                       first->line, first->text);
+    } else {
+        (void)snprintf(self->reload_error, sizeof(self->reload_error), "%s", text);
+    }
+    self->reload_failed_ms = loop_now_ms(self->workers[0].loop);
+}
+
+static void reload_failed(gateway *self, bay_err err, const char *text, const config_report *report)
+{
+    for (size_t i = 0; report != NULL && i < report->count; i++) {
+        LOG(LOG_ERROR, "gateway", "%s:%u: %s", report->name, report->messages[i].line,
+            report->messages[i].text);
+    }
+    LOG(LOG_ERROR, "gateway", "the configuration was not reloaded; the earlier one stays%s%s",
+        text[0] != '\0' ? ": " : "", text);
+    keep_failure(self, text, report);
+    reload_tell(self, &(reload_outcome){.err = err, .text = text, .report = report});
+}
+
+/* Takes `report`, also on failure. */
+static void reload_begin(gateway *self, const config *next, config_report *report)
+{
+    bay_diag diag = {0};
+    bay_err err = gateway_check_reload(self, next, &diag);
+    reload *made_reload = err == BAY_OK ? reload_new(self, next) : NULL;
+    if (made_reload != NULL) {
+        made_reload->report = report;
+        warn_of_later_keys(self, next);
+        if (!same_keys(self->config, next)) {
+            err = session_keys_open(next, &made_reload->ring, &diag);
+        }
+    } else if (err == BAY_OK) {
+        err = diag_set(&diag, BAY_NOMEM, "out of memory");
+    }
+    if (err == BAY_OK) {
+        self->reload = made_reload;
+        step_everywhere(made_reload, make_own, made);
+        return;
+    }
+    reload_failed(self, err, diag.text, NULL);
+    if (made_reload == NULL) {
+        mem_free(report);
+    }
+    reload_free(made_reload);
+}
+
 void gateway_reload(gateway *self)
 {
     if (self->reload != NULL) {
@@ -401,46 +491,32 @@ void gateway_reload(gateway *self)
         return;
     }
     if (self->options.config_path == NULL || self->is_stopping) {
+        reload_tell(self,
+                    &(reload_outcome){.err = BAY_STATE,
+                                      .text = self->is_stopping ? "the gateway is draining"
+                                                                : "it has no configuration file"});
         return;
     }
     config_report *report = mem_zalloc(sizeof(*report));
     const config *next = NULL;
-    bay_err err =
-        report != NULL ? config_load_file(self->options.config_path, &next, report) : BAY_NOMEM;
+    if (report == NULL) {
+        reload_failed(self, BAY_NOMEM, "out of memory", NULL);
+        return;
+    }
+    bay_err err = config_load_file(self->options.config_path, &next, report);
     if (err != BAY_OK) {
-        for (size_t i = 0; report != NULL && i < report->count; i++) {
-            LOG(LOG_ERROR, "gateway", "%s:%u: %s", report->name, report->messages[i].line,
-                report->messages[i].text);
-        }
-        LOG(LOG_ERROR, "gateway", "the configuration was not reloaded; the earlier one stays");
+        reload_failed(self, err, "", report);
         mem_free(report);
         return;
     }
-    mem_free(report);
-    bay_diag diag;
-    if (gateway_check_reload(self, next, &diag) != BAY_OK) {
-        LOG(LOG_ERROR, "gateway", "the configuration was not reloaded; the earlier one stays: %s",
-            diag.text);
-        config_free(next);
-        return;
-    }
-    self->reload = reload_new(self, next);
+    reload_begin(self, next, report);
     config_free(next);
-    if (self->reload == NULL) {
-        LOG(LOG_ERROR, "gateway", "out of memory: the configuration was not reloaded");
-        return;
-    }
-    warn_of_store(self->config, self->reload->next);
-    if (!same_keys(self->config, self->reload->next)) {
-        err = session_keys_open(self->reload->next, &self->reload->ring, &diag);
-        if (err != BAY_OK) {
-            LOG(LOG_ERROR, "gateway", "the configuration was not reloaded: %s", diag.text);
-            reload_free(self->reload);
-            self->reload = NULL;
-            return;
-        }
-    }
-    step_everywhere(self->reload, make_own, made);
+}
+
+void gateway_reload_for(gateway *self, reload_waiter *waiter)
+{
+    list_push(self->reload != NULL ? &self->reload_next : &self->reload_waiters, &waiter->link);
+    gateway_reload(self);
 }
 
 bay_err gateway_build(gateway *self)

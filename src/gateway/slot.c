@@ -158,6 +158,10 @@ static void slot_state_changed(void *user, upstream *changed)
 {
     slot *self = user;
     (void)changed;
+    if (self->shown_state != upstream_state_of(self->upstream)) {
+        self->shown_state = upstream_state_of(self->upstream);
+        self->state_ms = loop_now_ms(self->worker->loop);
+    }
     if (is_gone(self)) {
         return;
     }
@@ -236,6 +240,7 @@ bay_err slot_new(worker *owner, const config *settings, const config_server *ser
     self->worker = owner;
     self->config = config_ref(settings);
     self->is_mirror = origin->owner != NULL;
+    self->state_ms = loop_now_ms(owner->loop);
     upstream_options options = {.loop = owner->loop,
                                 .http = owner->http,
                                 .config = settings,

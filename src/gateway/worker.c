@@ -136,7 +136,7 @@ void worker_set_ring(worker *self, const seal_ring *ring)
 static bool worker_plain(void *user, http_exchange *exchange)
 {
     worker *self = user;
-    return admin_request(self, exchange) ||
+    return health_request(self, exchange) ||
            (self->agents != NULL && agents_take(self->agents, exchange)) ||
            worker_unknown(exchange);
 }

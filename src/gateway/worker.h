@@ -29,6 +29,8 @@ typedef struct slot {
     slot_answer first_answers[MCP_CHANGE_RESOURCES + 1]; /* by mcp_change: of two lists that answer
                                                             one announcement, the first */
     freshness freshness;
+    upstream_state shown_state; /* what it was at `state_ms`, when it last changed */
+    uint64_t state_ms;
     face *face;     /* "/mcp/NAME"; NULL once retired */
     list_link link; /* in worker.retired or worker.leaving */
     uint64_t retired_until_ms;
@@ -87,10 +89,17 @@ struct gateway {
     atomic_bool is_over;    /* the loops stop: no reload goes on */
     atomic_bool is_hurried; /* asked to stop twice: nothing is waited for */
     struct reload *reload;  /* under way, or NULL; worker 0's */
-    bool is_stopping;       /* worker 0's, and the two below */
-    bool is_reload_due;     /* asked for while one was under way */
-    bool is_told;           /* "started" */
-    bool is_list_due;       /* and "listed" is to follow */
+    list reload_waiters;    /* worker 0's: who is told what became of it … */
+    list reload_next;       /* … and of the one after it */
+    uint64_t started_ms;    /* worker 0's clock, and the next one */
+    uint64_t loaded_ms;     /* when the configuration in force was loaded */
+    char reload_error[600]; /* why the last reload failed; "": it did not */
+    uint64_t reload_failed_ms;
+    struct admin *admin; /* NULL: none is listened on */
+    bool is_stopping;    /* worker 0's, and the two below */
+    bool is_reload_due;  /* asked for while one was under way */
+    bool is_told;        /* "started" */
+    bool is_list_due;    /* and "listed" is to follow */
 };
 
 /* worker.c */
@@ -108,14 +117,19 @@ bool worker_unknown(http_exchange *exchange);
 /* listening.c: who may reach the gateway. At its start, before anything is listened on: sets
  * `is_local`. BAY_DENIED, BAY_INVALID, BAY_RESOLVE, with `diag`. */
 bay_err gateway_check_listening(gateway *self, bay_diag *diag) BAY_MUST_CHECK;
-/* May what is listened on go on under `next`, and would `next` be served at the next start? Warns
- * of what changes only then. */
+/* May what is listened on go on under `next`, and would `next` be served at the next start? */
 bay_err gateway_check_reload(const gateway *self, const config *next,
                              bay_diag *diag) BAY_MUST_CHECK;
 config_list gateway_addresses(const gateway *self);
+/* The keys whose values in `next` are used from the next start on. Returns their number. */
+enum { GATEWAY_LATER_KEYS = 5 };
+size_t gateway_later_keys(const gateway *self, const config *next,
+                          const char *out[GATEWAY_LATER_KEYS]);
 
 /* All loops stop; any thread. */
 void gateway_stop_loops(gateway *self);
+/* Begins to drain, unless it does already. Worker 0's thread. */
+void gateway_drain(gateway *self);
 
 /* worker_end.c; each step of the end is taken for all workers before the next one. */
 /* On the worker's own thread, after its loop ran: asks its servers to go and gives them the time
@@ -170,13 +184,31 @@ void worker_settle(worker *self);
 /* Which worker owns the process of a server. */
 uint32_t worker_of_server(const gateway *self, bay_str name);
 
-/* admin.c */
-bool admin_request(void *user, http_exchange *exchange);
-void admin_write_state(worker *self, buf *out);
+/* health.c: true: it was a request for /healthz or /readyz. */
+bool health_request(void *user, http_exchange *exchange);
 
 /* reload.c */
 void reload_mirror_left(gateway *self); /* any worker's thread */
 void gateway_reload(gateway *self);
+
+/* What became of a reload. Views and pointers live for the callback only. */
+typedef struct reload_outcome {
+    bay_err err;                 /* BAY_OK: the configuration is in force */
+    const char *text;            /* else why it is not; "": the report says */
+    const config_report *report; /* of the file; NULL: it was not read */
+    const config *before;        /* what was in force; NULL unless BAY_OK, like the next one */
+    const config *now;
+    unsigned failures; /* servers, agents and endpoints that could not be set up */
+} reload_outcome;
+
+/* Waits for the end of a reload: until `done`, or until its owner takes it out of its list. */
+typedef struct reload_waiter {
+    list_link link;
+    void (*done)(void *user, const reload_outcome *outcome); /* once; it is in no list any more */
+    void *user;
+} reload_waiter;
+/* The same as gateway_reload; `done` may run in here. Worker 0's thread. */
+void gateway_reload_for(gateway *self, reload_waiter *waiter);
 /* At the end: what a reload had made but not yet put in place retires; then, when no loop is left,
  * its memory goes. */
 void reload_abandon(gateway *self);

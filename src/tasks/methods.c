@@ -537,6 +537,11 @@ static void task_forget(face *self)
     self->task_book = NULL;
 }
 
+static size_t task_count(const face *self)
+{
+    return self->task_book != NULL ? self->task_book->notes.len : 0;
+}
+
 const face_tasks task_ops = {
     .put_capability = task_put_capability,
     .put_extension = task_put_extension,
@@ -545,4 +550,5 @@ const face_tasks task_ops = {
     .answer = task_answer,
     .end = task_end,
     .forget = task_forget,
+    .count = task_count,
 };
