@@ -5,7 +5,7 @@ include(CTest)
 
 # The tests of the rooms that run threads; what ThreadSanitizer is for.
 add_custom_target(threaded_tests)
-set(bay_threaded net auth store transport sdk agents config upstream sessions gateway contract scenario)
+set(bay_threaded net auth call store transport sdk agents config upstream sessions gateway contract scenario)
 
 # What the gateway's tests put behind it: a server that breaks the rules as it is told.
 add_executable(bad_server ${CMAKE_SOURCE_DIR}/tests/support/bad_server.c)
@@ -67,7 +67,7 @@ if(CMOCKA)
         set_tests_properties(${room}/${short} PROPERTIES TIMEOUT ${patience})
     endfunction()
 
-    foreach(room base json wire net schema rpc store auth mcp a2a transport sdk agents config upstream catalog
+    foreach(room base json wire net schema rpc store auth call mcp a2a transport sdk agents config upstream catalog
             sessions downstream tasks gateway cli)
         file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${room}/test_*.c)
         bay_leave_out(files)

@@ -205,12 +205,12 @@ static void fail_everything(mcp_client *self, bay_err err, const char *text, boo
     }
     while ((link = list_first(&self->failing)) != NULL) {
         mcp_call *call = CONTAINER_OF(link, mcp_call, link);
-        bool was_sent = call->was_sent && call->phase != CALL_WAITING;
+        bool was_sent = call->was_sent && call->phase != PHASE_WAITING;
         if (!is_link_gone) {
             mcp_call_abandon(call);
         }
         call->is_exchange_open = false;
-        if (call->phase == CALL_LINGERING) {
+        if (call->phase == PHASE_LINGERING) {
             mcp_call_recycle(call);
         } else {
             mcp_call_fail(call, err, was_sent, text);
@@ -401,7 +401,7 @@ static void collect_due(mcp_client *self, list *calls)
     LIST_EACH(link, calls)
     {
         mcp_call *call = CONTAINER_OF(link, mcp_call, link);
-        if (call->phase == CALL_OPEN && call->deadline_ms <= self->now_ms) {
+        if (call->phase == PHASE_OPEN && call->deadline_ms <= self->now_ms) {
             /* while it is the server that waits, not we, the time does not run */
             uint64_t until = mcp_call_asked_deadline(call);
             call->deadline_ms = until > call->deadline_ms ? until : call->deadline_ms;
@@ -419,7 +419,7 @@ static void collect_due(mcp_client *self, list *calls)
 static void call_ring(mcp_call *call)
 {
     mcp_client *self = call->client;
-    if (call->phase == CALL_LINGERING) {
+    if (call->phase == PHASE_LINGERING) {
         mcp_call_abandon(call);
         mcp_call_recycle(call);
     } else if (call->deadline_ms <= self->now_ms || call->end_ms <= self->now_ms) {

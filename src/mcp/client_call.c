@@ -28,7 +28,7 @@ mcp_call *mcp_call_new(mcp_client *self, call_purpose purpose)
     }
     call->client = self;
     call->purpose = purpose;
-    call->phase = CALL_DONE;
+    call->phase = PHASE_DONE;
     call->log_level = MCP_LOG_NONE;
     call->seq = self->next_seq++;
     call->deadline_ms = call->end_ms = call->wake_ms = UINT64_MAX;
@@ -49,7 +49,7 @@ static void call_forget_keys(mcp_call *call)
 void mcp_call_recycle(mcp_call *call)
 {
     mcp_client *self = call->client;
-    if (call->phase == CALL_SPARE) {
+    if (call->phase == PHASE_SPARE) {
         return; /* the client was freed inside `traced`, and its calls with it */
     }
     mcp_call_detach(call);
@@ -57,7 +57,7 @@ void mcp_call_recycle(mcp_call *call)
     mcp_call_forget_asked(call);
     principal_unref(call->principal);
     call->principal = NULL;
-    call->phase = CALL_SPARE;
+    call->phase = PHASE_SPARE;
     if (call->kept.bytes.cap > CLIENT_MAX_KEPT_BYTES) {
         buf_fini(&call->kept.bytes);
     }
@@ -75,14 +75,15 @@ static void call_set_phase(mcp_call *call, call_phase phase)
 {
     mcp_client *self = call->client;
     bool is_user = call->purpose == CALL_USER;
-    bool was_open = call->phase == CALL_OPEN || call->phase == CALL_RESUMING;
-    bool is_open = phase == CALL_OPEN || phase == CALL_RESUMING;
-    self->waiting_count += (size_t)(phase == CALL_WAITING) - (size_t)(call->phase == CALL_WAITING);
+    bool was_open = call->phase == PHASE_OPEN || call->phase == PHASE_RESUMING;
+    bool is_open = phase == PHASE_OPEN || phase == PHASE_RESUMING;
+    self->waiting_count +=
+        (size_t)(phase == PHASE_WAITING) - (size_t)(call->phase == PHASE_WAITING);
     self->heirs += call->progress_of != 0 ? (size_t)is_open - (size_t)was_open : 0;
     if (is_user) {
         self->open_users += (size_t)is_open - (size_t)was_open;
-        self->user_count += (size_t)(is_open || phase == CALL_WAITING) -
-                            (size_t)(was_open || call->phase == CALL_WAITING);
+        self->user_count += (size_t)(is_open || phase == PHASE_WAITING) -
+                            (size_t)(was_open || call->phase == PHASE_WAITING);
     }
     call->phase = phase;
 }
@@ -109,12 +110,12 @@ void mcp_call_unpause(mcp_call *call)
 
 void mcp_call_detach(mcp_call *call)
 {
-    if (call->phase == CALL_SPARE) {
+    if (call->phase == PHASE_SPARE) {
         return;
     }
     mcp_call_unpause(call);
     list_remove(&call->link);
-    call_set_phase(call, CALL_DONE);
+    call_set_phase(call, PHASE_DONE);
 }
 
 void mcp_call_wait(mcp_call *call)
@@ -132,7 +133,7 @@ void mcp_call_wait(mcp_call *call)
     call->link.prev = before->prev;
     before->prev->next = &call->link;
     before->prev = &call->link;
-    call_set_phase(call, CALL_WAITING);
+    call_set_phase(call, PHASE_WAITING);
 }
 
 bool mcp_call_requeue(mcp_call *call)
@@ -187,7 +188,7 @@ bay_err mcp_call_open(mcp_call *call, const mcp_revision *revision, json_val par
         call->opened_ms = self->now_ms;
         mcp_client_wake(self, call->deadline_ms < call->end_ms ? call->deadline_ms : call->end_ms);
         list_push(&self->open, &call->link);
-        call_set_phase(call, CALL_OPEN);
+        call_set_phase(call, PHASE_OPEN);
         call->was_sent = true;
         err = mcp_call_send(call, revision, params, meta);
     }
@@ -290,7 +291,7 @@ void mcp_call_finish(mcp_call *call, const mcp_outcome *outcome)
         call->wake_ms = self->now_ms + CLIENT_LINGER_MS;
         mcp_client_wake(self, call->wake_ms);
         list_push(&self->lingering, &call->link);
-        call_set_phase(call, CALL_LINGERING);
+        call_set_phase(call, PHASE_LINGERING);
     } else {
         mcp_call_recycle(call);
     }
@@ -354,7 +355,7 @@ static void say_late(const mcp_call *call, char *out, size_t size)
 void mcp_call_expire(mcp_call *call)
 {
     char text[CLIENT_TEXT];
-    bool was_sent = call->was_sent && call->phase != CALL_WAITING;
+    bool was_sent = call->was_sent && call->phase != PHASE_WAITING;
     mcp_client *self = call->client;
     bool is_unconfirmed_silence = call->purpose == CALL_USER && was_sent && !self->is_confirmed &&
                                   call->status == 0 && !mcp_client_is_http(self);
@@ -382,7 +383,7 @@ mcp_call *mcp_call_by_id(const mcp_client *self, bay_str raw_id)
     if (call == NULL || call->id != id || call->purpose == CALL_STREAM) {
         return NULL;
     }
-    return call->phase == CALL_OPEN || call->phase == CALL_RESUMING ? call : NULL;
+    return call->phase == PHASE_OPEN || call->phase == PHASE_RESUMING ? call : NULL;
 }
 
 mcp_call *mcp_call_by_exchange(const mcp_client *self, uint64_t exchange)
@@ -392,7 +393,7 @@ mcp_call *mcp_call_by_exchange(const mcp_client *self, uint64_t exchange)
         return NULL;
     }
     /* HTTP+SSE: an exchange only carries the request; the answer comes on the shared stream. */
-    bool is_open = mcp_client_is_http(self) ? call->is_exchange_open : call->phase == CALL_OPEN;
+    bool is_open = mcp_client_is_http(self) ? call->is_exchange_open : call->phase == PHASE_OPEN;
     return is_open ? call : NULL;
 }
 

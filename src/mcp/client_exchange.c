@@ -113,9 +113,9 @@ void mcp_client_ended(mcp_client *self, uint64_t exchange, bay_err err, bool was
         LOG(LOG_DEBUG, "mcp", "%s: a request was taken", self->label);
     } else if (call == self->stream) {
         mcp_client_legacy_stream_ended(self, err);
-    } else if (call->phase == CALL_LINGERING) {
+    } else if (call->phase == PHASE_LINGERING) {
         mcp_call_recycle(call);
-    } else if (call->phase == CALL_OPEN) {
+    } else if (call->phase == PHASE_OPEN) {
         ended_unanswered(call, err, was_sent, text);
     }
     mcp_client_leave(self);

@@ -56,12 +56,12 @@ typedef enum call_purpose {
 } call_purpose;
 
 typedef enum call_phase {
-    CALL_SPARE,
-    CALL_WAITING,
-    CALL_OPEN,
-    CALL_RESUMING,
-    CALL_DONE,
-    CALL_LINGERING,
+    PHASE_SPARE,
+    PHASE_WAITING,
+    PHASE_OPEN,
+    PHASE_RESUMING,
+    PHASE_DONE,
+    PHASE_LINGERING,
 } call_phase;
 
 /* What a call was made of, so that it can be written again for another id, session or era. */

@@ -130,7 +130,7 @@ static void wait_to_listen(mcp_call *call)
     mcp_client *self = call->client;
     call->attempts++;
     call->is_exchange_open = false;
-    call->phase = CALL_RESUMING; /* counted like OPEN */
+    call->phase = PHASE_RESUMING; /* counted like OPEN */
     call->wake_ms = self->now_ms + retry_delay(call);
     mcp_client_wake(self, call->wake_ms);
 }
@@ -142,7 +142,7 @@ void mcp_client_legacy_listen(mcp_call *call)
     if (err == BAY_OK) {
         mcp_field fields[MCP_MAX_FIELDS];
         size_t count = mcp_client_legacy_fields(self, buf_view(&call->event_id), fields);
-        call->phase = CALL_OPEN;
+        call->phase = PHASE_OPEN;
         call->wake_ms = UINT64_MAX;
         call->opened_ms = self->now_ms;
         call->used_session = self->session.len > 0;
@@ -186,7 +186,7 @@ void mcp_client_legacy_open_stream(mcp_client *self)
         return;
     }
     self->stream = call;
-    call->phase = CALL_OPEN;
+    call->phase = PHASE_OPEN;
     list_push(&self->open, &call->link);
     mcp_client_legacy_listen(call);
 }

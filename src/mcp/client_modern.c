@@ -70,11 +70,11 @@ static void listen_drop(mcp_client *self, mcp_call **slot, bool is_link_gone)
     }
     if (is_link_gone) {
         call->is_exchange_open = false;
-    } else if (call->phase == CALL_OPEN) {
+    } else if (call->phase == PHASE_OPEN) {
         mcp_call_tell_cancelled(call, (bay_str){0});
         mcp_call_abandon(call);
     }
-    if (!self->is_dead && call->phase != CALL_SPARE) {
+    if (!self->is_dead && call->phase != PHASE_SPARE) {
         mcp_call_recycle(call);
     }
 }

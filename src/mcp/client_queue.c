@@ -142,11 +142,12 @@ void mcp_client_flush(mcp_client *self)
 void mcp_call_cancel(mcp_call *self, bay_str reason)
 {
     mcp_client *client = self->client;
-    if (self->phase != CALL_WAITING && self->phase != CALL_OPEN && self->phase != CALL_RESUMING) {
+    if (self->phase != PHASE_WAITING && self->phase != PHASE_OPEN &&
+        self->phase != PHASE_RESUMING) {
         return;
     }
     mcp_client_enter(client, client->now_ms);
-    if (self->phase != CALL_WAITING) {
+    if (self->phase != PHASE_WAITING) {
         mcp_call_tell_cancelled(self, reason);
     }
     self->events = (mcp_call_events){0};
@@ -158,7 +159,7 @@ void mcp_call_cancel(mcp_call *self, bay_str reason)
 void mcp_call_pause(mcp_call *self, bool is_paused)
 {
     mcp_client *client = self->client;
-    bool is_open = self->phase == CALL_OPEN || self->phase == CALL_RESUMING;
+    bool is_open = self->phase == PHASE_OPEN || self->phase == PHASE_RESUMING;
     if (!is_paused) {
         mcp_call_unpause(self);
         return;

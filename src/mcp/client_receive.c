@@ -397,7 +397,7 @@ static void receive_request(mcp_client *self, mcp_call *owner, const rpc_message
 static void dispatch(mcp_client *self, uint64_t exchange, const rpc_message *message, arena *memory)
 {
     mcp_call *owner = exchange != 0 ? mcp_call_by_exchange(self, exchange) : NULL;
-    if (exchange != 0 && (owner == NULL || owner->phase != CALL_OPEN)) {
+    if (exchange != 0 && (owner == NULL || owner->phase != PHASE_OPEN)) {
         LOG(LOG_DEBUG, "mcp", "%s: a message after the answer was ignored", self->label);
         return;
     }
@@ -453,7 +453,7 @@ static void receive_garbage(mcp_client *self, uint64_t exchange, bay_err err,
         return;
     }
     mcp_call *call = mcp_call_by_exchange(self, exchange);
-    if (call == NULL || call->phase != CALL_OPEN) {
+    if (call == NULL || call->phase != PHASE_OPEN) {
         return;
     }
     call->fault = err == BAY_NOMEM ? BAY_NOMEM : BAY_PROTOCOL;
@@ -531,7 +531,7 @@ static void receive_too_much(mcp_client *self, uint64_t exchange)
     mcp_call_abandon(call);
     if (call == self->stream) {
         mcp_client_legacy_stream_ended(self, BAY_LIMIT);
-    } else if (call->phase == CALL_OPEN) {
+    } else if (call->phase == PHASE_OPEN) {
         mcp_call_fail(call, BAY_LIMIT, true, text);
     }
 }

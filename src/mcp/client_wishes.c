@@ -78,7 +78,7 @@ uint64_t mcp_client_hearing(const mcp_client *self, mcp_change change)
         return (uint64_t)self->session_serial + 1;
     }
     const mcp_call *stream = self->stream;
-    bool is_open = stream != NULL && stream->phase == CALL_OPEN && stream->is_exchange_open &&
+    bool is_open = stream != NULL && stream->phase == PHASE_OPEN && stream->is_exchange_open &&
                    stream->status == 200;
     return is_open ? stream->exchange : 0;
 }

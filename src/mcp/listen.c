@@ -133,11 +133,12 @@ static bay_err grant(listen_stream *self, const request *from, json_val filter)
             self->changes |= wishes[i].change;
         }
     }
+    subscriber by = {.listen = self, .principal = from->shown.principal};
     json_iter it = json_iter_of(json_get(filter, STR("resourceSubscriptions")));
     while (has->has_subscribe && json_next(&it)) {
         bay_str uri;
         if (json_str(it.value, from->shown.memory, &uri) != BAY_OK ||
-            subscription_add(self->server, uri, NULL, self) == BAY_NOMEM) {
+            subscription_add(self->server, uri, &by) == BAY_NOMEM) {
             return BAY_NOMEM;
         }
     }

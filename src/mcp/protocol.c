@@ -26,13 +26,22 @@ enum {
 };
 
 static const mcp_method methods[MCP_METHOD_COUNT] = {
-#define MCP_METHOD(symbol, text, kind, sender, since, until, capability, name_field, flags)        \
+#define MCP_METHOD(symbol, text, kind, sender, since, until, capability, name_field, flags, call)  \
     {MCP_##symbol,         STR_INIT(text),       KIND_##kind == KIND_NOTIFICATION,                 \
      MCP_SENDER_##sender,  MCP_REV_##since,      MCP_REV_##until,                                  \
-     STR_INIT(capability), STR_INIT(name_field), flags},
+     STR_INIT(capability), STR_INIT(name_field), flags,                                            \
+     CALL_##call},
 #include "mcp/methods.def"
 #undef MCP_METHOD
 };
+
+/* A request of a client that a service sees is a call: none gets past the door for want of a kind. */
+#define MCP_METHOD(symbol, text, kind, sender, since, until, capability, name_field, flags, call)  \
+    _Static_assert(KIND_##kind == KIND_NOTIFICATION || MCP_SENDER_##sender != MCP_SENDER_CLIENT || \
+                       ((flags)&ENGINE) != 0 || CALL_##call != CALL_NONE,                          \
+                   text " needs a kind of call");
+#include "mcp/methods.def"
+#undef MCP_METHOD
 
 enum { INDEX_SLOTS = 128 };
 _Static_assert(MCP_METHOD_COUNT * 2 < INDEX_SLOTS, "the index must stay sparse");

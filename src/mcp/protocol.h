@@ -4,6 +4,7 @@
 #define MCP_PROTOCOL_H
 
 #include "base/str.h"
+#include "call/call.h"
 #include "patchbay/types.h"
 #include "json/json.h"
 
@@ -41,7 +42,7 @@ typedef enum mcp_sender {
 } mcp_sender;
 
 typedef enum mcp_method_id {
-#define MCP_METHOD(symbol, text, kind, sender, since, until, capability, name_field, flags)        \
+#define MCP_METHOD(symbol, text, kind, sender, since, until, capability, name_field, flags, call)  \
     MCP_##symbol,
 #include "mcp/methods.def"
 #undef MCP_METHOD
@@ -58,6 +59,7 @@ typedef struct mcp_method {
     bay_str capability;
     bay_str name_field;
     unsigned flags;
+    call_kind call;
 } mcp_method;
 
 const mcp_revision *mcp_revision_of(mcp_revision_id id);

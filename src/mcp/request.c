@@ -7,6 +7,8 @@
  * memory: the carrier may be gone, and the service may still read the request on another thread. */
 #include "base/check.h"
 #include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
 #include "mcp/dress.h"
 #include "mcp/server_internal.h"
 #include "mcp/session.h"
@@ -172,13 +174,25 @@ static void let_go(request *self)
     request_discard(self);
 }
 
+/* The call's one end, if it ever began. */
+static void end_call(request *self, call_outcome how)
+{
+    call_context *call = &self->shown.call;
+    if (call->door != NULL) {
+        bool is_cancelled = self->shown.is_cancelled && !self->has_part;
+        call_over(call, self->has_part ? self->part : is_cancelled ? CALL_CANCELLED : how);
+        call->door = NULL;
+    }
+}
+
 /* The service (or the engine in its place) finishes. True: the client waits for an answer. */
-static bool begin_finish(request *self)
+static bool begin_finish(request *self, call_outcome how)
 {
     CHECK(!self->is_finished);
     self->hold++;
     self->is_finished = true;
     asks_end(self, BAY_CANCELLED);
+    end_call(self, how);
     return self->outlet != NULL && !self->shown.is_cancelled;
 }
 
@@ -210,7 +224,7 @@ static void send_answer(request *self, int status)
 
 void request_answer(request *self, int status)
 {
-    if (begin_finish(self)) {
+    if (begin_finish(self, CALL_RESULT)) {
         send_answer(self, status);
     }
     end_finish(self);
@@ -224,7 +238,7 @@ static void write_refusal(request *self, int code, bay_str text, bay_str data)
 
 void request_refuse(request *self, int status, int code, const char *text, bay_str data)
 {
-    if (begin_finish(self)) {
+    if (begin_finish(self, CALL_ERROR)) {
         write_refusal(self, code, str_of(text), data);
         send_answer(self, status);
     }
@@ -244,11 +258,43 @@ static void write_result(request *self, json_val result)
                   STR(""));
 }
 
+/* A result of a call that the door did not admit is a fault of ours: it is not given. */
+static bool is_admitted(const request *self)
+{
+    const call_context *call = &self->shown.call;
+    return call->door == NULL || call_is_admitted(call);
+}
+
+static void write_not_admitted(request *self)
+{
+    LOG(LOG_ERROR, "mcp", "a result of %.*s was not given: the call was not admitted",
+        BAY_STR(self->shown.message.method));
+    write_refusal(self, RPC_INTERNAL_ERROR, STR("The call was not admitted"), STR(""));
+}
+
 void mcp_request_result(mcp_request *shown, json_val result)
 {
     request *self = request_of(shown);
-    if (begin_finish(self)) {
-        write_result(self, result);
+    bool may_answer = is_admitted(self);
+    if (begin_finish(self, CALL_RESULT)) {
+        if (may_answer) {
+            write_result(self, result);
+        } else {
+            write_not_admitted(self);
+        }
+        send_answer(self, 200);
+    }
+    end_finish(self);
+}
+
+static void finish_members(request *self, bay_str members, bool may_answer)
+{
+    if (begin_finish(self, CALL_RESULT)) {
+        if (may_answer) {
+            dress_members(server_out(self->shown.server), self, members);
+        } else {
+            write_not_admitted(self);
+        }
         send_answer(self, 200);
     }
     end_finish(self);
@@ -257,17 +303,13 @@ void mcp_request_result(mcp_request *shown, json_val result)
 void mcp_request_result_members(mcp_request *shown, bay_str members)
 {
     request *self = request_of(shown);
-    if (begin_finish(self)) {
-        dress_members(server_out(shown->server), self, members);
-        send_answer(self, 200);
-    }
-    end_finish(self);
+    finish_members(self, members, is_admitted(self));
 }
 
 void mcp_request_error(mcp_request *shown, int code, bay_str message, bay_str data)
 {
     request *self = request_of(shown);
-    if (begin_finish(self)) {
+    if (begin_finish(self, CALL_ERROR)) {
         write_refusal(self, code, message, data);
         send_answer(self, dress_status(shown->revision, dress_code(shown->revision, code)));
     }
@@ -292,7 +334,7 @@ void mcp_request_resource_not_found(mcp_request *self)
 void mcp_request_error_object(mcp_request *shown, json_val error)
 {
     request *self = request_of(shown);
-    if (begin_finish(self)) {
+    if (begin_finish(self, CALL_ERROR)) {
         int code = RPC_INTERNAL_ERROR;
         if (dress_error(server_out(shown->server), self, error, &code) != BAY_OK) {
             write_refusal(self, code, STR("The error is not valid"), STR(""));
@@ -339,7 +381,7 @@ void request_abandon(request *self, int status, const char *text)
 
 /* What was asked of the client for this request ends first: it hears of that before the answer.
  * Then the request is cancelled but for its answer. */
-static bool begin_part(request *self)
+static bool begin_part(request *self, call_outcome how)
 {
     if (self->shown.is_cancelled || self->is_finished) {
         return false;
@@ -351,14 +393,19 @@ static bool begin_part(request *self)
         return false;
     }
     self->shown.is_cancelled = true;
+    self->has_part = true;
+    self->part = how;
     return true;
 }
 
 void mcp_request_part_result(mcp_request *shown, json_val result)
 {
     request *self = request_of(shown);
-    if (begin_part(self)) {
-        if (self->outlet != NULL) {
+    if (begin_part(self, CALL_RESULT)) {
+        if (self->outlet != NULL && !is_admitted(self)) {
+            write_not_admitted(self);
+            send_answer(self, 200);
+        } else if (self->outlet != NULL) {
             write_result(self, result);
             send_answer(self, 200);
         }
@@ -369,7 +416,7 @@ void mcp_request_part_result(mcp_request *shown, json_val result)
 void mcp_request_part_error(mcp_request *shown, int code, bay_str message, bay_str data)
 {
     request *self = request_of(shown);
-    if (begin_part(self)) {
+    if (begin_part(self, CALL_ERROR)) {
         if (self->outlet != NULL) {
             write_refusal(self, code, message, data);
             send_answer(self, dress_status(shown->revision, dress_code(shown->revision, code)));
@@ -380,7 +427,7 @@ void mcp_request_part_error(mcp_request *shown, int code, bay_str message, bay_s
 
 void request_drop(request *self)
 {
-    (void)begin_finish(self);
+    (void)begin_finish(self, CALL_RESULT);
     end_finish(self);
 }
 
@@ -413,11 +460,69 @@ void requests_detach(mcp_server *server)
         leave_outlet(one);
         leave_peer(one);
         if (!one->is_finished) {
+            end_call(one, CALL_CANCELLED);
             list_remove(&one->server_link);
             one->shown.server = NULL;
         }
         let_go(one);
     }
+}
+
+/* ---- the door -------------------------------------------------------------------------------- */
+
+/* A refusal that a model can act on is a tool's result; anything else is a JSON-RPC error. */
+static void answer_refusal(request *self, const call_refusal *why)
+{
+    buf out;
+    buf data;
+    buf_init(&out, sizeof(why->text) * 8);
+    buf_init(&data, 256);
+    buf_printf(&data, "{\"patchbay/reason\":\"%s\",\"patchbay/mayHaveRun\":false}",
+               call_reason_text(why->reason));
+    if (self->shown.call.kind == CALL_TOOL && why->reason != CALL_EXPIRED) {
+        buf_lit(&out, "\"content\":[{\"type\":\"text\",\"text\":");
+        json_quote(&out, str_of(why->text));
+        buf_lit(&out, "}],\"isError\":true,\"_meta\":");
+        buf_str(&out, buf_view(&data));
+    }
+    if (out.len > 0 && out.err == BAY_OK) {
+        finish_members(self, buf_view(&out), true);
+    } else {
+        int status = why->reason == CALL_EXPIRED
+                         ? 401
+                         : dress_status(self->shown.revision, call_reason_code(why->reason));
+        request_refuse(self, status, call_reason_code(why->reason), why->text, buf_view(&data));
+    }
+    buf_fini(&data);
+    buf_fini(&out);
+}
+
+bool mcp_request_admit(mcp_request *shown, call_target *to)
+{
+    call_refusal why;
+    request *self = request_of(shown);
+    if (shown->call.door == NULL) {
+        return true;
+    }
+    call_verdict verdict = call_admit(&shown->call, to, &why);
+    if (verdict == CALL_REFUSE) {
+        answer_refusal(self, &why);
+    }
+    return verdict == CALL_GO;
+}
+
+static void begin_call(request *self)
+{
+    mcp_request *shown = &self->shown;
+    const mcp_method *method = shown->method;
+    call_context *call = &shown->call;
+    call->protocol = CALL_MCP;
+    call->principal = shown->principal;
+    call->kind = method != NULL ? method->call : CALL_EXTENSION;
+    call->method = shown->message.method;
+    call->shown = shown->name;
+    call->began_ms = shown->arrived_ms;
+    call_begin(call, shown->server->options.door);
 }
 
 void request_dispatch(request *self)
@@ -434,6 +539,9 @@ void request_dispatch(request *self)
             request_refuse(self, not_found, RPC_METHOD_NOT_FOUND, "Method not found", STR(""));
             return;
         }
+    }
+    if (server->options.door != NULL) {
+        begin_call(self);
     }
     server->service->request(server->user, &self->shown);
 }

@@ -122,6 +122,8 @@ struct mcp_request {
     arena *memory;
     uint64_t arrived_ms;
     bool is_cancelled;
+    /* Its way past the door; `resume` and what call_admit takes are the service's to give. */
+    call_context call;
     /* For the service to use: */
     void *user;
     uint32_t ttl_ms; /* cache hint added to cacheable modern results that carry none */
@@ -150,8 +152,12 @@ typedef struct mcp_service {
     const mcp_param_table *(*param_table)(void *self, bay_str tool);
     /* Methods outside the table that the service answers (extensions). May be NULL: none. */
     bool (*knows_method)(void *self, bay_str method, const mcp_revision *revision);
-    /* The first listener of a resource came, or the last one left. May be NULL. BAY_NOTFOUND makes
-     * the subscription fail (legacy) or be left out of the acknowledgement (modern). */
+    /* A subscriber asks for a resource, perhaps one that others listen to already. The service
+     * says, without effects, what the URI (call->shown) is part of: NULL is the service itself.
+     * BAY_NOTFOUND makes the subscription fail (legacy) or be left out of the acknowledgement
+     * (modern). May be NULL: everything may be subscribed to. */
+    bay_err (*resolve_subscription)(void *self, const call_context *call, call_target **out);
+    /* The first listener of a resource came, or the last one left. May be NULL. Fails as above. */
     bay_err (*subscribe)(void *self, bay_str uri, bool is_wanted);
     /* A notification of the client that is not the engine's own (roots/list_changed …). May be
      * NULL. */
@@ -184,7 +190,13 @@ typedef struct mcp_server_options {
     const mcp_keeper *keeper;   /* of sessions; NULL: they end with the engine */
     void *keeper_user;
     json_limits json; /* all zero: 64 MiB, 64 levels, 1 Mi values */
+    call_door *door;  /* what requests pass, borrowed; NULL: none, and all count as admitted */
 } mcp_server_options;
+
+/* The service has found out what a request means, and asks the door. True: go on. False: the request
+ * waits (call.resume runs later), or has been refused. Also true of a request that was admitted
+ * before, if `to` is what it was admitted to. `may` be asked again after it waited. */
+bool mcp_request_admit(mcp_request *self, call_target *to) BAY_MUST_CHECK;
 
 bay_err mcp_server_new(const mcp_server_options *options, const mcp_service *service, void *user,
                        mcp_server **out) BAY_MUST_CHECK;

@@ -103,6 +103,8 @@ struct request {
     kept_params *params; /* NULL: they are checked, or there are none to check */
     uint32_t hold;       /* > 0: the engine still looks at it */
     bool is_finished;
+    bool has_part; /* the client has its answer: */
+    call_outcome part;
     bool has_progress;
     double progress;
 };

@@ -114,7 +114,8 @@ static void subscribe(request *self, mcp_session *session)
         mcp_request_result_members(&self->shown, STR(""));
         return;
     }
-    switch (subscription_add(server, self->shown.name, session, NULL)) {
+    subscriber by = {.session = session, .principal = self->shown.principal};
+    switch (subscription_add(server, self->shown.name, &by)) {
     case BAY_OK:
         (void)session_changed(session, MCP_KEEP_SOON);
         mcp_request_result_members(&self->shown, STR(""));

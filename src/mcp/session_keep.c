@@ -177,11 +177,12 @@ static void read_state(reader *self)
 /* Whoever has a resource no more is not asked for it; the client hears of it when it reads. */
 static void read_subscriptions(reader *self)
 {
+    subscriber by = {.session = self->session, .principal = self->session->principal};
     json_iter it = json_iter_of(json_get(json_root(&self->doc), STR("subscriptions")));
     while (json_next(&it)) {
         bay_str uri;
         if (json_str(it.value, &self->memory, &uri) == BAY_OK) {
-            err_ignore(subscription_add(self->server, uri, self->session, NULL));
+            err_ignore(subscription_add(self->server, uri, &by));
         }
     }
 }

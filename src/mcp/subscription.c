@@ -59,11 +59,12 @@ static subscription *find_in(const list *owned, const topic *of)
     return NULL;
 }
 
-bay_err subscription_add(mcp_server *server, bay_str uri, mcp_session *session,
-                         listen_stream *listen)
+static bay_err subscribe(mcp_server *server, bay_str uri, const subscriber *by)
 {
-    list *owned = session != NULL ? &session->subscriptions : &listen->subscriptions;
-    uint32_t *count = session != NULL ? &session->subscription_count : &listen->subscription_count;
+    mcp_session *session = by->session;
+    list *owned = session != NULL ? &session->subscriptions : &by->listen->subscriptions;
+    uint32_t *count =
+        session != NULL ? &session->subscription_count : &by->listen->subscription_count;
     topic *of = map_get(&server->topics, uri);
     if (of != NULL && find_in(owned, of) != NULL) {
         return BAY_OK;
@@ -84,11 +85,40 @@ bay_err subscription_add(mcp_server *server, bay_str uri, mcp_session *session,
     }
     self->of = of;
     self->session = session;
-    self->listen = listen;
+    self->listen = by->listen;
     list_push(&of->subscriptions, &self->topic_link);
     list_push(owned, &self->owner_link);
     (*count)++;
     return BAY_OK;
+}
+
+static bay_err admit(mcp_server *server, call_context *call)
+{
+    call_refusal why;
+    call_target *to = NULL;
+    bay_err err = BAY_OK;
+    if (server->service->resolve_subscription != NULL) {
+        err = server->service->resolve_subscription(server->user, call, &to);
+    }
+    return err == BAY_OK && call_admit(call, to, &why) != CALL_GO ? BAY_DENIED : err;
+}
+
+bay_err subscription_add(mcp_server *server, bay_str uri, const subscriber *by)
+{
+    mcp_method_id method = by->session != NULL ? MCP_RESOURCES_SUBSCRIBE : MCP_LISTEN;
+    call_context call = {.protocol = CALL_MCP,
+                         .principal = by->principal,
+                         .kind = mcp_method_of(method)->call,
+                         .method = mcp_method_of(method)->text,
+                         .shown = uri,
+                         .began_ms = server->now_ms};
+    call_begin(&call, server->options.door);
+    bay_err err = admit(server, &call);
+    if (err == BAY_OK) {
+        err = subscribe(server, uri, by);
+    }
+    call_over(&call, err == BAY_OK ? CALL_RESULT : CALL_ERROR);
+    return err;
 }
 
 static void subscription_end(mcp_server *server, subscription *self)

@@ -36,11 +36,17 @@ struct listen {
     char id[]; /* raw JSON */
 };
 
-/* Adds `owner` (a session's or a listen's list) to those of a URI; again is no error. The service
- * is asked about a URI nobody had. Errors: BAY_NOTFOUND (or what the service said), BAY_NOMEM,
- * BAY_LIMIT. */
-bay_err subscription_add(mcp_server *server, bay_str uri, mcp_session *session,
-                         listen_stream *listen) BAY_MUST_CHECK;
+/* Whose list gets the subscription: one of the two. */
+typedef struct subscriber {
+    mcp_session *session;
+    listen_stream *listen;
+    const auth_principal *principal;
+} subscriber;
+
+/* Adds the subscriber to those of a URI; again is no error. Each subscriber passes the door for
+ * each URI, whoever else listens to it. Errors: BAY_NOTFOUND (or what the service said);
+ * BAY_DENIED: the door refused; BAY_NOMEM; BAY_LIMIT. */
+bay_err subscription_add(mcp_server *server, bay_str uri, const subscriber *by) BAY_MUST_CHECK;
 void subscription_remove(mcp_server *server, bay_str uri, mcp_session *session);
 /* Ends all of a list. */
 void subscriptions_end(mcp_server *server, list *owned);

@@ -1,0 +1,200 @@
+#include "call/call.h"
+
+#include <stdio.h>
+
+#include "base/check.h"
+#include "call/target.h"
+
+static const struct {
+    const char *text;
+    int code;
+} reasons[CALL_REASONS] = {
+#define CALL_REASON(symbol, text, code) {text, code},
+#include "call/reasons.def"
+#undef CALL_REASON
+};
+
+const char *call_reason_text(call_reason reason)
+{
+    CHECK(reason < CALL_REASONS);
+    return reasons[reason].text;
+}
+
+int call_reason_code(call_reason reason)
+{
+    CHECK(reason < CALL_REASONS);
+    return reasons[reason].code;
+}
+
+const char *call_kind_text(call_kind kind)
+{
+    static const char *const texts[CALL_KINDS] = {
+        "none",         "list", "tool",  "prompt",  "resource", "completion",
+        "subscription", "task", "skill", "message", "card",     "extension"};
+    CHECK(kind < CALL_KINDS);
+    return texts[kind];
+}
+
+/* ---- the stages ------------------------------------------------------------------------------ */
+
+typedef call_verdict (*call_stage)(call_context *self, call_target *to, call_refusal *out);
+
+/* A principal may expire between its proof and this call: in a session, or while the call waited. */
+static call_verdict stage_expiry(call_context *self, call_target *to, call_refusal *out)
+{
+    const call_door *door = self->door;
+    (void)to;
+    if (self->principal == NULL || door->wall_ms == NULL ||
+        principal_expires_at(self->principal) == 0 ||
+        !principal_is_expired(self->principal, door->wall_ms())) {
+        return CALL_GO;
+    }
+    out->reason = CALL_EXPIRED;
+    snprintf(out->text, sizeof(out->text),
+             "The credentials of this call have expired: authenticate again.");
+    return CALL_REFUSE;
+}
+
+static call_verdict stage_guard(call_context *self, call_target *to, call_refusal *out)
+{
+    const call_door *door = self->door;
+    (void)to;
+    return door->guard == NULL || door->guard(door->user, self, out) ? CALL_GO : CALL_REFUSE;
+}
+
+static call_verdict stage_deadline(call_context *self, call_target *to, call_refusal *out)
+{
+    (void)to;
+    (void)out;
+    if (self->timeout_ms == 0) {
+        self->timeout_ms = self->door->timeout_ms;
+    }
+    return CALL_GO;
+}
+
+static call_verdict stage_concurrency(call_context *self, call_target *to, call_refusal *out)
+{
+    return to != NULL ? call_target_take(to, self, out) : CALL_GO;
+}
+
+static const call_stage stages[] = {stage_expiry, stage_guard, stage_deadline, stage_concurrency};
+
+/* ---- the door -------------------------------------------------------------------------------- */
+
+void call_door_init(call_door *self)
+{
+    *self = (call_door){0};
+    list_init(&self->waiting);
+    list_init(&self->granted);
+}
+
+void call_door_run(call_door *self)
+{
+    call_context *next;
+    while ((next = call_door_next(self)) != NULL) {
+        next->resume(next);
+    }
+}
+
+/* Resuming a call may end others, so the walk starts anew after each. */
+void call_door_tick(call_door *self, uint64_t now_ms)
+{
+    bool has_more = true;
+    while (has_more) {
+        has_more = false;
+        LIST_EACH(link, &self->waiting)
+        {
+            call_context *one = CONTAINER_OF(link, call_context, door_link);
+            bool is_bounded = one->timeout_ms > 0 && !one->is_late;
+            if (is_bounded && now_ms >= one->began_ms + one->timeout_ms) {
+                one->is_late = true;
+                one->resume(one);
+                has_more = true;
+                break;
+            }
+        }
+    }
+}
+
+void call_begin(call_context *self, call_door *door)
+{
+    self->door = door;
+    self->state = door != NULL ? CALL_NEW : CALL_ADMITTED;
+}
+
+static void set_state(call_context *self, call_state to)
+{
+    if (self->state == CALL_WAITING && to != CALL_WAITING) {
+        list_remove(&self->door_link);
+    } else if (self->state != CALL_WAITING && to == CALL_WAITING) {
+        list_push(&self->door->waiting, &self->door_link);
+    }
+    self->state = to;
+}
+
+/* What a name means may have changed while the call waited. */
+static call_verdict check_target(const call_context *self, const call_target *to, call_refusal *out)
+{
+    if (to == self->target) {
+        return CALL_GO;
+    }
+    out->reason = CALL_CHANGED;
+    snprintf(out->text, sizeof(out->text),
+             "What this name means changed while the call waited; it was not carried out. List "
+             "again, then call again.");
+    return CALL_REFUSE;
+}
+
+static call_verdict ask_stages(call_context *self, call_target *to, call_refusal *out)
+{
+    call_verdict verdict = CALL_GO;
+    for (size_t i = 0; i < ARRAY_LEN(stages) && verdict == CALL_GO; i++) {
+        verdict = stages[i](self, to, out);
+    }
+    return verdict;
+}
+
+call_verdict call_admit(call_context *self, call_target *to, call_refusal *out)
+{
+    CHECK(self->state != CALL_REFUSED && self->state != CALL_OVER);
+    if (self->door == NULL) {
+        return CALL_GO;
+    }
+    *out = (call_refusal){.reason = CALL_DENIED, .text = "This call is not allowed."};
+    bool is_first = self->state == CALL_NEW;
+    if (is_first) {
+        self->target = call_target_ref(to);
+    }
+    call_verdict verdict = is_first ? CALL_GO : check_target(self, to, out);
+    if (verdict == CALL_GO && self->state != CALL_ADMITTED) {
+        verdict = ask_stages(self, to, out);
+    }
+    if (verdict == CALL_REFUSE && !is_first) {
+        call_target_leave(self->target, self);
+    }
+    set_state(self, verdict == CALL_GO     ? CALL_ADMITTED
+                    : verdict == CALL_WAIT ? CALL_WAITING
+                                           : CALL_REFUSED);
+    return verdict;
+}
+
+void call_over(call_context *self, call_outcome how)
+{
+    CHECK(self->state != CALL_OVER);
+    call_door *door = self->door;
+    call_state was = self->state;
+    if (door == NULL) {
+        self->state = CALL_OVER;
+        return;
+    }
+    set_state(self, CALL_OVER);
+    /* only its own loop reads has_slot once the call does not wait any more */
+    if (was == CALL_WAITING || (was == CALL_ADMITTED && self->has_slot)) {
+        call_target_leave(self->target, self);
+    }
+    if (door->record != NULL) {
+        door->record(door->user, self, was == CALL_REFUSED ? CALL_TURNED_AWAY : how);
+    }
+    call_target_unref(self->target);
+    self->target = NULL;
+}

@@ -1,0 +1,150 @@
+/* A call, whoever makes it and in whichever protocol, and the door that every call passes.
+ *
+ *   engine: call_begin ─► service: resolve ─► call_admit ─► GO: dispatch ─► engine: call_over
+ *                                                 │└────► REFUSED: the refusal is the answer
+ *                                                 └─────► WAITS: `resume` runs later, and the
+ *                                                         service resolves and admits anew
+ *
+ * The engine of a protocol embeds a call_context in its request and begins and ends it. The service
+ * behind the engine finds out what is meant, without effects, and asks the door before anything
+ * happens. Which methods are calls, and of which kind, is a column of the protocol's table of
+ * methods (mcp/methods.def, a2a/methods.def). The engine gives no result of a call that was not
+ * admitted, so a method that forgets to ask answers an error.
+ *
+ * States:
+ *   NEW ─admit─► ADMITTED ─over─► OVER
+ *    │   └─────► WAITING ─admit─► ADMITTED, REFUSED
+ *    └─over───► OVER ◄─over── WAITING, REFUSED
+ *
+ * A call belongs to one loop. Only call_door.wake is called from other threads. */
+#ifndef CALL_CALL_H
+#define CALL_CALL_H
+
+#include "auth/principal.h"
+#include "base/list.h"
+
+typedef struct call_context call_context;
+typedef struct call_door call_door;
+typedef struct call_target call_target; /* call/target.h */
+
+typedef enum call_protocol { CALL_MCP, CALL_A2A } call_protocol;
+
+/* What a method is to the door. */
+typedef enum call_kind {
+    CALL_NONE, /* no call: it reaches nothing but the engine itself (initialize, ping) */
+    CALL_LIST,
+    CALL_TOOL,
+    CALL_PROMPT,
+    CALL_RESOURCE,
+    CALL_COMPLETION,
+    CALL_SUBSCRIPTION, /* of one subscriber to one URI */
+    CALL_TASK,
+    CALL_SKILL,
+    CALL_MESSAGE,   /* a message to an agent */
+    CALL_CARD,      /* an agent's extended card */
+    CALL_EXTENSION, /* a method outside the table that a service answers */
+    CALL_KINDS,
+} call_kind;
+
+const char *call_kind_text(call_kind kind);
+
+typedef enum call_state {
+    CALL_NEW,
+    CALL_WAITING,
+    CALL_ADMITTED,
+    CALL_REFUSED,
+    CALL_OVER,
+} call_state;
+
+/* How a call ended. */
+typedef enum call_outcome {
+    CALL_RESULT,
+    CALL_ERROR,       /* an error, also one of the server */
+    CALL_TURNED_AWAY, /* a refusal of the door */
+    CALL_CANCELLED,   /* the caller cancelled it or left */
+} call_outcome;
+
+/* Why the door refused: reasons.def. */
+typedef enum call_reason {
+#define CALL_REASON(symbol, text, code) CALL_##symbol,
+#include "call/reasons.def"
+#undef CALL_REASON
+    CALL_REASONS
+} call_reason;
+
+typedef struct call_refusal {
+    call_reason reason;
+    char text[256]; /* for people and models: what, why, what to do */
+} call_refusal;
+
+const char *call_reason_text(call_reason reason);
+/* The JSON-RPC error code where the refusal is not a tool's result. */
+int call_reason_code(call_reason reason);
+
+struct call_context {
+    /* Set by call_begin. Views live until call_over. */
+    call_door *door;
+    const auth_principal *principal; /* borrowed; NULL: anonymous */
+    call_protocol protocol;
+    call_kind kind;
+    bay_str method;
+    bay_str shown;     /* the name or URI as the caller wrote it; "": none */
+    uint64_t began_ms; /* of the loop's clock */
+    /* Set by the service before call_admit. */
+    uint32_t timeout_ms;                /* of the server, or of one tool; 0: the door's */
+    void (*resume)(call_context *self); /* may be NULL: the call cannot wait */
+    /* The door's. */
+    call_target *target; /* counted; NULL: the service itself */
+    call_state state;
+    bool has_slot;         /* counted by its target */
+    bool is_late;          /* its time ended while it waited */
+    list_link target_link; /* in the target's queue or, once granted, in the door's */
+    list_link door_link;   /* in door.waiting */
+};
+
+/* What one loop's calls pass. Embedded in its owner. */
+struct call_door {
+    uint32_t timeout_ms; /* of calls that nothing else bounds */
+    /* The wall clock, ms since 1970; NULL: principals do not expire here. */
+    uint64_t (*wall_ms)(void);
+    /* Any thread: call_door_run is to be called on the door's loop. NULL: no call waits here. */
+    void (*wake)(void *user);
+    /* A call ended: the one record of it. `call` lives for the callback only. May be NULL. */
+    void (*record)(void *user, const call_context *call, call_outcome how);
+    /* A further stage, for tests and for what an embedding program decides: false refuses, with
+     * `out` filled. May be NULL. */
+    bool (*guard)(void *user, const call_context *call, call_refusal *out);
+    void *user;
+    list waiting;  /* calls, by door_link, oldest first */
+    list granted;  /* calls whose turn has come; guarded by the lock of call/target.c */
+    bool is_awake; /* `wake` was called and call_door_run has not run since; guarded likewise */
+};
+
+void call_door_init(call_door *self);
+
+/* Resumes the calls whose turn has come. On the door's loop. */
+void call_door_run(call_door *self);
+/* Resumes the calls that have waited too long. Once a second, on the door's loop. */
+void call_door_tick(call_door *self, uint64_t now_ms);
+
+/* A call arrives. `door` NULL: nothing is to be passed, and the call counts as admitted. */
+void call_begin(call_context *self, call_door *door);
+
+typedef enum call_verdict { CALL_REFUSE, CALL_WAIT, CALL_GO } call_verdict;
+
+/* Asks the stages, cheapest first: expiry of the principal, guard, deadline, concurrency of the
+ * target. `to`: the server or agent that is meant; NULL: the service itself answers. A call that is
+ * admitted already goes if `to` is what it was admitted to, and is refused otherwise. A stage that
+ * cannot decide refuses.
+ * Owns: the call holds a reference to `to` until call_over. */
+call_verdict call_admit(call_context *self, call_target *to, call_refusal *out) BAY_MUST_CHECK;
+
+static inline bool call_is_admitted(const call_context *self)
+{
+    return self->state == CALL_ADMITTED;
+}
+
+/* The one end: gives back what the stages took, tells `record`. Once for each call_begin. */
+void call_over(call_context *self, call_outcome how);
+
+#endif

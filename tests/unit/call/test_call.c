@@ -1,0 +1,342 @@
+/* The door: what is not asked is not admitted, what a stage cannot decide is refused, what waits has
+ * its turn in order or hears why not, and each call has one end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/check.h"
+#include "base/str.h"
+#include "call/target.h"
+#include "support/people.h"
+
+typedef struct rig {
+    call_door door;
+    call_target *target;
+    int wakes;
+    int records;
+    call_outcome last;
+    call_context *resumed[8];
+    int resumed_count;
+    bool guard_says;
+} rig;
+
+static rig *current;
+
+static void on_wake(void *user)
+{
+    ((rig *)user)->wakes++;
+}
+
+static void on_record(void *user, const call_context *call, call_outcome how)
+{
+    rig *self = user;
+    assert_int_equal(call->state, CALL_OVER);
+    self->records++;
+    self->last = how;
+}
+
+static bool on_guard(void *user, const call_context *call, call_refusal *out)
+{
+    (void)call;
+    (void)out;
+    return ((rig *)user)->guard_says;
+}
+
+static void on_resume(call_context *self)
+{
+    current->resumed[current->resumed_count++] = self;
+}
+
+static void rig_init(rig *self, uint32_t most)
+{
+    memset(self, 0, sizeof(*self));
+    call_door_init(&self->door);
+    self->door.timeout_ms = 1000;
+    self->door.wake = on_wake;
+    self->door.record = on_record;
+    self->door.guard = on_guard;
+    self->door.user = self;
+    self->guard_says = true;
+    assert_int_equal(call_target_new(STR("weather"), most, &self->target), BAY_OK);
+    current = self;
+}
+
+static void rig_fini(rig *self)
+{
+    uint32_t used;
+    uint32_t waiting;
+    call_target_count(self->target, &used, &waiting);
+    assert_int_equal(used, 0);
+    assert_int_equal(waiting, 0);
+    assert_true(list_is_empty(&self->door.waiting));
+    assert_true(list_is_empty(&self->door.granted));
+    call_target_unref(self->target);
+}
+
+static call_verdict admit(rig *self, call_context *call)
+{
+    call_refusal refusal;
+    return call_admit(call, self->target, &refusal);
+}
+
+static call_context begun(rig *self)
+{
+    call_context call = {.kind = CALL_TOOL, .method = STR("tools/call"), .resume = on_resume};
+    call_begin(&call, &self->door);
+    return call;
+}
+
+static void test_nobody_asked(void **state)
+{
+    rig self;
+    (void)state;
+    rig_init(&self, 0);
+    call_context call = begun(&self);
+    assert_false(call_is_admitted(&call));
+    call_over(&call, CALL_ERROR);
+    assert_int_equal(self.records, 1);
+    assert_false(call_is_admitted(&call));
+    rig_fini(&self);
+}
+
+static void test_refused(void **state)
+{
+    rig self;
+    call_refusal refusal;
+    (void)state;
+    rig_init(&self, 1);
+    self.guard_says = false;
+    call_context call = begun(&self);
+    assert_int_equal(call_admit(&call, self.target, &refusal), CALL_REFUSE);
+    assert_int_equal(refusal.reason, CALL_DENIED);
+    assert_true(refusal.text[0] != '\0');
+    assert_false(call_is_admitted(&call));
+    call_over(&call, CALL_ERROR);
+    assert_int_equal(self.last, CALL_TURNED_AWAY);
+    rig_fini(&self);
+}
+
+static uint64_t at_2000(void)
+{
+    return 2000;
+}
+
+static void test_expired(void **state)
+{
+    rig self;
+    call_refusal refusal;
+    const auth_principal *until_1000 = NULL;
+    principal_parts parts = {.proof = PRINCIPAL_TOKEN,
+                             .issuer = STR_INIT("https://login.example"),
+                             .subject = STR_INIT("ann"),
+                             .expires_at_ms = 1000};
+    (void)state;
+    rig_init(&self, 0);
+    self.door.wall_ms = at_2000;
+    assert_int_equal(principal_new(&parts, &until_1000), BAY_OK);
+    call_context call = begun(&self);
+    call.principal = until_1000;
+    assert_int_equal(call_admit(&call, self.target, &refusal), CALL_REFUSE);
+    assert_int_equal(refusal.reason, CALL_EXPIRED);
+    call_over(&call, CALL_ERROR);
+    principal_unref(until_1000);
+    rig_fini(&self);
+}
+
+/* Whoever expires while the call waits does not get the slot, and the next in the queue does. */
+static void test_expired_while_waiting(void **state)
+{
+    rig self;
+    const auth_principal *until_1000 = NULL;
+    principal_parts parts = {
+        .proof = PRINCIPAL_PROGRAM, .subject = STR_INIT("ann"), .expires_at_ms = 1000};
+    (void)state;
+    rig_init(&self, 1);
+    assert_int_equal(principal_new(&parts, &until_1000), BAY_OK);
+    call_context one = begun(&self);
+    call_context two = begun(&self);
+    call_context three = begun(&self);
+    two.principal = until_1000;
+    assert_int_equal(admit(&self, &one), CALL_GO);
+    assert_int_equal(admit(&self, &two), CALL_WAIT);
+    assert_int_equal(admit(&self, &three), CALL_WAIT);
+    self.door.wall_ms = at_2000;
+    call_over(&one, CALL_RESULT);
+    call_door_run(&self.door);
+    assert_int_equal(self.resumed_count, 1);
+    assert_ptr_equal(self.resumed[0], &two);
+    assert_int_equal(admit(&self, &two), CALL_REFUSE);
+    call_door_run(&self.door);
+    assert_int_equal(self.resumed_count, 2);
+    assert_int_equal(admit(&self, &three), CALL_GO);
+    call_over(&two, CALL_ERROR);
+    call_over(&three, CALL_RESULT);
+    principal_unref(until_1000);
+    rig_fini(&self);
+}
+
+static void test_admitted_once(void **state)
+{
+    rig self;
+    call_refusal refusal;
+    (void)state;
+    rig_init(&self, 1);
+    call_context call = begun(&self);
+    assert_int_equal(admit(&self, &call), CALL_GO);
+    assert_int_equal(call.timeout_ms, 1000);
+    self.guard_says = false; /* it is not asked again */
+    assert_int_equal(admit(&self, &call), CALL_GO);
+    /* what is meant has become something else */
+    assert_int_equal(call_admit(&call, NULL, &refusal), CALL_REFUSE);
+    assert_int_equal(refusal.reason, CALL_CHANGED);
+    assert_false(call_is_admitted(&call));
+    call_over(&call, CALL_ERROR);
+    assert_int_equal(self.last, CALL_TURNED_AWAY);
+    assert_int_equal(self.records, 1);
+    rig_fini(&self);
+}
+
+static void test_in_order(void **state)
+{
+    rig self;
+    (void)state;
+    rig_init(&self, 2);
+    call_context calls[5];
+    for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+        calls[i] = begun(&self);
+        assert_int_equal(admit(&self, &calls[i]), i < 2 ? CALL_GO : CALL_WAIT);
+    }
+    assert_int_equal(admit(&self, &calls[2]), CALL_WAIT); /* asked too early */
+    call_over(&calls[3], CALL_CANCELLED);                 /* its caller left the queue */
+    assert_int_equal(self.wakes, 0);
+    call_over(&calls[0], CALL_RESULT);
+    call_over(&calls[1], CALL_RESULT);
+    assert_int_equal(self.wakes, 1); /* once for both */
+    call_door_run(&self.door);
+    assert_int_equal(self.resumed_count, 2);
+    assert_ptr_equal(self.resumed[0], &calls[2]);
+    assert_ptr_equal(self.resumed[1], &calls[4]);
+    assert_int_equal(admit(&self, &calls[2]), CALL_GO);
+    assert_int_equal(admit(&self, &calls[4]), CALL_GO);
+    call_over(&calls[2], CALL_RESULT);
+    call_over(&calls[4], CALL_RESULT);
+    assert_int_equal(self.records, 5);
+    rig_fini(&self);
+}
+
+/* Granted, and its caller leaves before the door runs: the slot goes on to the next. */
+static void test_granted_and_gone(void **state)
+{
+    rig self;
+    (void)state;
+    rig_init(&self, 1);
+    call_context one = begun(&self);
+    call_context two = begun(&self);
+    call_context three = begun(&self);
+    assert_int_equal(admit(&self, &one), CALL_GO);
+    assert_int_equal(admit(&self, &two), CALL_WAIT);
+    assert_int_equal(admit(&self, &three), CALL_WAIT);
+    call_over(&one, CALL_RESULT);
+    call_over(&two, CALL_CANCELLED);
+    call_door_run(&self.door);
+    assert_int_equal(self.resumed_count, 1);
+    assert_ptr_equal(self.resumed[0], &three);
+    call_over(&three, CALL_CANCELLED);
+    rig_fini(&self);
+}
+
+static void test_too_late(void **state)
+{
+    rig self;
+    call_refusal refusal;
+    (void)state;
+    rig_init(&self, 1);
+    call_context one = begun(&self);
+    call_context two = begun(&self);
+    two.began_ms = 500;
+    assert_int_equal(admit(&self, &one), CALL_GO);
+    assert_int_equal(admit(&self, &two), CALL_WAIT);
+    call_door_tick(&self.door, 1499);
+    assert_int_equal(self.resumed_count, 0);
+    call_door_tick(&self.door, 1500);
+    assert_int_equal(self.resumed_count, 1);
+    assert_int_equal(call_admit(&two, self.target, &refusal), CALL_REFUSE);
+    assert_int_equal(refusal.reason, CALL_BUSY);
+    call_over(&two, CALL_ERROR);
+    call_over(&one, CALL_RESULT);
+    assert_int_equal(self.wakes, 0); /* nobody is in the queue any more */
+    rig_fini(&self);
+}
+
+static void test_cannot_wait(void **state)
+{
+    rig self;
+    call_refusal refusal;
+    (void)state;
+    rig_init(&self, 1);
+    call_context one = begun(&self);
+    call_context two = begun(&self);
+    two.resume = NULL;
+    assert_int_equal(admit(&self, &one), CALL_GO);
+    assert_int_equal(call_admit(&two, self.target, &refusal), CALL_REFUSE);
+    assert_int_equal(refusal.reason, CALL_BUSY);
+    call_over(&two, CALL_ERROR);
+    call_over(&one, CALL_RESULT);
+    rig_fini(&self);
+}
+
+/* A reload gives the target more room, or none to bound. */
+static void test_bound_changes(void **state)
+{
+    rig self;
+    (void)state;
+    rig_init(&self, 1);
+    call_context one = begun(&self);
+    call_context two = begun(&self);
+    call_context three = begun(&self);
+    assert_int_equal(admit(&self, &one), CALL_GO);
+    assert_int_equal(admit(&self, &two), CALL_WAIT);
+    call_target_set_most(self.target, 0);
+    call_door_run(&self.door);
+    assert_ptr_equal(self.resumed[0], &two);
+    assert_int_equal(admit(&self, &two), CALL_GO);
+    assert_int_equal(admit(&self, &three), CALL_GO);
+    call_target_set_most(self.target, 1); /* more than one are under way until they end */
+    call_over(&one, CALL_RESULT);
+    call_context four = begun(&self);
+    assert_int_equal(admit(&self, &four), CALL_WAIT);
+    call_over(&two, CALL_RESULT);
+    call_door_run(&self.door);
+    assert_int_equal(admit(&self, &four), CALL_GO);
+    call_over(&three, CALL_RESULT);
+    call_over(&four, CALL_RESULT);
+    rig_fini(&self);
+}
+
+static void test_without_a_door(void **state)
+{
+    call_refusal refusal;
+    call_context call = {.kind = CALL_TOOL};
+    (void)state;
+    call_begin(&call, NULL);
+    assert_true(call_is_admitted(&call));
+    assert_int_equal(call_admit(&call, NULL, &refusal), CALL_GO);
+    call_over(&call, CALL_RESULT);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nobody_asked),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_expired),          cmocka_unit_test(test_expired_while_waiting),
+        cmocka_unit_test(test_admitted_once),    cmocka_unit_test(test_in_order),
+        cmocka_unit_test(test_granted_and_gone), cmocka_unit_test(test_too_late),
+        cmocka_unit_test(test_cannot_wait),      cmocka_unit_test(test_bound_changes),
+        cmocka_unit_test(test_without_a_door),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
