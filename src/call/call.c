@@ -72,9 +72,15 @@ static call_verdict stage_deadline(call_context *self, call_target *to, call_ref
     return CALL_GO;
 }
 
+/* What makes a server work counts. Lists come from the catalogue, subscriptions last, and methods
+ * about a task must reach it while its call is under way. */
 static call_verdict stage_concurrency(call_context *self, call_target *to, call_refusal *out)
 {
-    return to != NULL ? call_target_take(to, self, out) : CALL_GO;
+    static const bool counts[CALL_KINDS] = {
+        [CALL_TOOL] = true,       [CALL_PROMPT] = true, [CALL_RESOURCE] = true,
+        [CALL_COMPLETION] = true, [CALL_SKILL] = true,  [CALL_MESSAGE] = true,
+        [CALL_EXTENSION] = true};
+    return to != NULL && counts[self->kind] ? call_target_take(to, self, out) : CALL_GO;
 }
 
 static const call_stage stages[] = {stage_expiry, stage_guard, stage_deadline, stage_concurrency};

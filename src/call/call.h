@@ -22,31 +22,13 @@
 
 #include "auth/principal.h"
 #include "base/list.h"
+#include "call/kind.h"
 
 typedef struct call_context call_context;
 typedef struct call_door call_door;
 typedef struct call_target call_target; /* call/target.h */
 
 typedef enum call_protocol { CALL_MCP, CALL_A2A } call_protocol;
-
-/* What a method is to the door. */
-typedef enum call_kind {
-    CALL_NONE, /* no call: it reaches nothing but the engine itself (initialize, ping) */
-    CALL_LIST,
-    CALL_TOOL,
-    CALL_PROMPT,
-    CALL_RESOURCE,
-    CALL_COMPLETION,
-    CALL_SUBSCRIPTION, /* of one subscriber to one URI */
-    CALL_TASK,
-    CALL_SKILL,
-    CALL_MESSAGE,   /* a message to an agent */
-    CALL_CARD,      /* an agent's extended card */
-    CALL_EXTENSION, /* a method outside the table that a service answers */
-    CALL_KINDS,
-} call_kind;
-
-const char *call_kind_text(call_kind kind);
 
 typedef enum call_state {
     CALL_NEW,
@@ -88,11 +70,11 @@ struct call_context {
     call_protocol protocol;
     call_kind kind;
     bay_str method;
-    bay_str shown;     /* the name or URI as the caller wrote it; "": none */
-    uint64_t began_ms; /* of the loop's clock */
+    bay_str shown;                      /* the name or URI as the caller wrote it; "": none */
+    uint64_t began_ms;                  /* of the loop's clock */
+    void (*resume)(call_context *self); /* its turn has come; NULL: the call cannot wait */
     /* Set by the service before call_admit. */
-    uint32_t timeout_ms;                /* of the server, or of one tool; 0: the door's */
-    void (*resume)(call_context *self); /* may be NULL: the call cannot wait */
+    uint32_t timeout_ms; /* of the server, or of one tool; 0: the door's */
     /* The door's. */
     call_target *target; /* counted; NULL: the service itself */
     call_state state;
@@ -139,9 +121,10 @@ typedef enum call_verdict { CALL_REFUSE, CALL_WAIT, CALL_GO } call_verdict;
  * Owns: the call holds a reference to `to` until call_over. */
 call_verdict call_admit(call_context *self, call_target *to, call_refusal *out) BAY_MUST_CHECK;
 
+/* Also true without a door. */
 static inline bool call_is_admitted(const call_context *self)
 {
-    return self->state == CALL_ADMITTED;
+    return self->door == NULL || self->state == CALL_ADMITTED;
 }
 
 /* The one end: gives back what the stages took, tells `record`. Once for each call_begin. */

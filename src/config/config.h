@@ -183,6 +183,7 @@ typedef struct config_server {
     config_protocol protocol;
     bool is_disabled;
     uint32_t timeout_ms;   /* of a call; 0: timeouts.call */
+    uint32_t concurrency;  /* calls at once; 0: no bound */
     uint32_t idle_stop_ms; /* 0: never stopped for idling */
     config_start start;
     config_share share;

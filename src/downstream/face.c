@@ -86,7 +86,9 @@ static void take_named(face *self, mcp_request *request, listing_kind kind, cons
 {
     const catalog_entry *entry = catalog_view_find(&self->views[kind], request->name);
     if (entry != NULL) {
-        route_to(self, request, entry->upstream, entry->item->key, entry);
+        if (face_admits(request, entry->upstream)) {
+            route_to(self, request, entry->upstream, entry->item->key, entry);
+        }
         return;
     }
     bay_str own = {NULL, 0};
@@ -156,7 +158,9 @@ static void take_resource(face *self, mcp_request *request)
     }
     upstream *owner = face_owner_of_resource(self, request->name);
     if (owner != NULL) {
-        route_to(self, request, owner, (bay_str){NULL, 0}, NULL);
+        if (face_admits(request, owner)) {
+            route_to(self, request, owner, (bay_str){NULL, 0}, NULL);
+        }
         return;
     }
     for (size_t i = 0; i < self->roster.count; i++) {
@@ -183,6 +187,15 @@ static void take_task(face *self, mcp_request *request)
     }
 }
 
+/* The tools of search mode are there at once. */
+static void take_list(face *self, mcp_request *request)
+{
+    bool is_searched = self->is_searched && request->method->id == MCP_TOOLS_LIST;
+    if ((is_searched || !face_park(self, request)) && mcp_request_admit(request, NULL)) {
+        face_answer_list(self, request);
+    }
+}
+
 static void face_request(void *user, mcp_request *request)
 {
     face *self = user;
@@ -195,16 +208,10 @@ static void face_request(void *user, mcp_request *request)
     }
     switch (request->method != NULL ? request->method->id : MCP_METHOD_COUNT) {
     case MCP_TOOLS_LIST:
-        if (self->is_searched || !face_park(self, request)) { /* the three are there at once */
-            face_answer_list(self, request);
-        }
-        return;
     case MCP_RESOURCES_LIST:
     case MCP_RESOURCES_TEMPLATES_LIST:
     case MCP_PROMPTS_LIST:
-        if (!face_park(self, request)) {
-            face_answer_list(self, request);
-        }
+        take_list(self, request);
         return;
     case MCP_TOOLS_CALL:
         take_named(self, request, LISTING_TOOLS, "tool");
@@ -310,6 +317,7 @@ static const mcp_service face_service = {
     .capabilities = face_capabilities,
     .instructions = face_instructions,
     .param_table = face_param_table,
+    .resolve_subscription = face_resolve_subscription,
     .subscribe = face_subscribe,
     .notified = face_notified,
     .session_changed = face_session_changed,
@@ -375,6 +383,7 @@ bay_err face_new(const face_options *options, face **out)
         .log_events = limits->event_log_events,
         .ask_timeout_ms = options->config->timeouts.answer_ms,
         .worker = options->worker,
+        .door = options->door,
         .json = {limits->message_bytes, limits->json_depth, limits->json_values},
     };
     bay_err err = keep_sessions(self, options, &engine);

@@ -46,6 +46,7 @@ typedef struct face_options {
     const seal_ring *ring;   /* borrowed; NULL: nothing can be sealed (a build without TLS) */
     session_store *sessions; /* borrowed; NULL: none is kept */
     const face_tasks *tasks; /* NULL: it knows of none */
+    call_door *door;         /* what its calls pass, borrowed; NULL: none */
 } face_options;
 
 bay_err face_new(const face_options *options, face **out) BAY_MUST_CHECK;

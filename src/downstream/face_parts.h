@@ -60,6 +60,13 @@ static inline uint64_t face_now_ms(const face *self)
     return self->loop != NULL ? loop_now_ms(self->loop) : 0;
 }
 
+/* Asks the door for a request to this server; as mcp_request_admit. */
+static inline bool face_admits(mcp_request *request, const upstream *to)
+{
+    request->call.timeout_ms = upstream_config(to)->timeout_ms;
+    return mcp_request_admit(request, upstream_target(to));
+}
+
 /* face.c: before the servers were heard of, what is not known is not unknown: the request waits.
  * False: they were, or memory is short. */
 bool face_park(face *self, mcp_request *request);
@@ -97,6 +104,8 @@ void face_instructions(void *user, buf *out);
 /* face_wishes.c */
 void face_wishes_init(face *self);
 void face_wishes_fini(face *self);
+bay_err face_resolve_subscription(void *user, const call_context *call,
+                                  call_target **out) BAY_MUST_CHECK;
 bay_err face_subscribe(void *user, bay_str address, bool is_wanted) BAY_MUST_CHECK;
 void face_wishes_settle(face *self); /* those without a server look for one */
 void face_wishes_move(face *self);   /* all do */

@@ -80,6 +80,23 @@ static bay_err wish_new(face *self, bay_str address, upstream *to)
     return BAY_OK;
 }
 
+/* Whose resource it is, for a subscription. NULL with BAY_OK: nobody can say before the lists have
+ * been read. */
+static bay_err find_owner(const face *self, bay_str address, upstream **out)
+{
+    bool is_early = !self->is_settled && face_owner_by_list(self, address) == NULL;
+    *out = is_early ? NULL : face_owner_of_resource(self, address);
+    return *out != NULL || is_early ? BAY_OK : BAY_NOTFOUND;
+}
+
+bay_err face_resolve_subscription(void *user, const call_context *call, call_target **out)
+{
+    upstream *owner;
+    bay_err err = find_owner(user, call->shown, &owner);
+    *out = owner != NULL ? upstream_target(owner) : NULL;
+    return err;
+}
+
 bay_err face_subscribe(void *user, bay_str address, bool is_wanted)
 {
     face *self = user;
@@ -92,12 +109,9 @@ bay_err face_subscribe(void *user, bay_str address, bool is_wanted)
         }
         return BAY_OK;
     }
-    bool is_early = !self->is_settled && face_owner_by_list(self, address) == NULL;
-    upstream *owner = is_early ? NULL : face_owner_of_resource(self, address);
-    if (owner == NULL && !is_early) {
-        return BAY_NOTFOUND;
-    }
-    return wish_new(self, address, owner);
+    upstream *owner;
+    bay_err err = find_owner(self, address, &owner);
+    return err == BAY_OK ? wish_new(self, address, owner) : err;
 }
 
 /* Each is looked at once, whichever list it then goes to. */

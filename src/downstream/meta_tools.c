@@ -78,21 +78,11 @@ static void answer_json(mcp_request *request, bay_str text, bay_str json)
 static void refuse(mcp_request *request, const char *text, bay_str name)
 {
     buf whole;
-    buf out;
     buf_init(&whole, 2048);
-    buf_init(&out, 16384);
     buf_str(&whole, str_of(text));
     buf_str(&whole, str_head(name, 512));
-    buf_lit(&out, "\"content\":[{\"type\":\"text\",\"text\":");
-    json_quote(&out, buf_view(&whole));
-    buf_lit(&out, "}],\"isError\":true");
-    if (whole.err == BAY_OK && out.err == BAY_OK) {
-        mcp_request_result_members(request, buf_view(&out));
-    } else {
-        face_refuse_memory(request);
-    }
+    mcp_request_tool_error(request, buf_view(&whole), (bay_str){NULL, 0});
     buf_fini(&whole);
-    buf_fini(&out);
 }
 
 /* ---- search_tools ------------------------------------------------------------------------------
@@ -389,6 +379,7 @@ static bay_err become(mcp_request *request, bay_str name, json_val arguments)
     err = err == BAY_OK ? json_parse(doc, copy, NULL, request->memory, NULL) : err;
     buf_fini(&text);
     if (err == BAY_OK) {
+        request->call.shown = name; /* the door sees the inner tool */
         request->message.params = json_root(doc);
         request->meta = json_get(request->message.params, STR("_meta"));
         request->name = name;
@@ -431,7 +422,7 @@ bool meta_tools_request(face *self, mcp_request *request)
     if (!meta_tools_are(request->name)) {
         return false;
     }
-    if (!is_call && face_park(self, request)) {
+    if (!is_call && (face_park(self, request) || !mcp_request_admit(request, NULL))) {
         return true;
     }
     if (is_search) {

@@ -31,6 +31,7 @@ struct parked {
     size_t outcome_len;
     size_t outcome_all;
     char *server;
+    call_target *target; /* counted: what the call was admitted to */
     const auth_principal *principal;
 };
 
@@ -100,6 +101,7 @@ void parked_free(parked *self)
         map_remove(&calls_of(self)->calls, number_of(self));
     }
     drop_outcome(self);
+    call_target_unref(self->target);
     principal_unref(self->principal);
     mem_free(self);
 }
@@ -341,6 +343,7 @@ void parked_keep(parked *self, const mcp_outcome *outcome)
     json_val json = outcome->kind == MCP_OUTCOME_RESULT ? outcome->result : outcome->error;
     bay_str server = upstream_name(self->way.call.upstream);
     self->is_ended = true;
+    self->target = call_target_ref(upstream_target(self->way.call.upstream));
     self->outcome = *outcome;
     self->outcome.result = self->outcome.error = JSON_NONE;
     bay_err err = keep_bytes(self, is_failure ? (bay_str){NULL, 0} : json_raw(json),
@@ -478,6 +481,10 @@ static bool take_state(face *of, mcp_request *request, bay_str plain, json_val a
     }
     if (!self->is_waiting || round != self->round) {
         return refuse(request, "The requestState was used before");
+    }
+    call_target *to = self->is_ended ? self->target : upstream_target(self->way.call.upstream);
+    if (!mcp_request_admit(request, to)) {
+        return true;
     }
     resume(self, request, answers);
     return true;

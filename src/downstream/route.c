@@ -240,6 +240,11 @@ static bay_err route_describe(route *self)
 
 route *route_new(face *self, mcp_request *request)
 {
+    if (!call_is_admitted(&request->call)) {
+        mcp_request_error(request, RPC_INTERNAL_ERROR, STR("The call was not admitted"),
+                          (bay_str){NULL, 0});
+        return NULL;
+    }
     unsigned inputs = inputs_of(self, request);
     bool may_park = inputs != 0 && request->revision->era == MCP_MODERN;
     route *way = may_park ? parked_new(self, request->principal)
@@ -271,6 +276,9 @@ void route_send(route *self, upstream *to)
 {
     mcp_request *request = self->request;
     request->user = self;
+    if (self->call.spec.timeout_ms == 0) {
+        self->call.spec.timeout_ms = request->call.timeout_ms;
+    }
     if (request->log_level != MCP_LOG_NONE) {
         upstream_set_level(to, request->log_level);
     }
@@ -397,6 +405,9 @@ bool route_complete(face *self, mcp_request *request)
     }
     if (entry == NULL) {
         return false;
+    }
+    if (!face_admits(request, entry->upstream)) {
+        return true;
     }
     route *way = route_new(self, request);
     if (way == NULL) {

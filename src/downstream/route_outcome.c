@@ -46,48 +46,33 @@ static void write_failure(buf *out, bay_str server, const mcp_outcome *outcome)
                                  : " The call was not carried out; it can be tried again.");
 }
 
+/* Members of an object. */
 static void write_reason(buf *out, bay_str server, const char *reason, const char *place,
                          bool may_have_run)
 {
-    buf_printf(out, "{\"patchbay/reason\":\"%s\",\"patchbay/server\":", reason);
+    buf_printf(out, "\"patchbay/reason\":\"%s\",\"patchbay/server\":", reason);
     json_quote(out, server);
     if (place[0] != '\0') {
         buf_lit(out, ",\"patchbay/place\":");
         json_quote(out, str_of(place));
     }
-    buf_printf(out, ",\"patchbay/mayHaveRun\":%s}", may_have_run ? "true" : "false");
-}
-
-/* The engine dresses it like any result; its _meta must stay one. */
-static void answer_tool_failure(mcp_request *request, bay_str text, bay_str reason)
-{
-    buf out;
-    bay_str copy;
-    json_doc doc;
-    buf_init(&out, 65536);
-    buf_lit(&out, "{\"content\":[{\"type\":\"text\",\"text\":");
-    json_quote(&out, text);
-    buf_lit(&out, "}],\"isError\":true,\"_meta\":");
-    buf_str(&out, reason);
-    buf_char(&out, '}');
-    bay_err err = out.err == BAY_OK ? arena_dup(request->memory, buf_view(&out), &copy) : out.err;
-    err = err == BAY_OK ? json_parse(&doc, copy, NULL, request->memory, NULL) : err;
-    buf_fini(&out);
-    if (err == BAY_OK) {
-        mcp_request_result(request, json_root(&doc));
-    } else {
-        face_refuse_memory(request);
-    }
+    buf_printf(out, ",\"patchbay/mayHaveRun\":%s", may_have_run ? "true" : "false");
 }
 
 /* A failure the model can act on is a tool's result; anything else a JSON-RPC error. */
-static void refuse(mcp_request *request, int code, bay_str text, const buf *data)
+static void refuse(mcp_request *request, int code, bay_str text, const buf *reason)
 {
     if (request->method != NULL && request->method->id == MCP_TOOLS_CALL) {
-        answer_tool_failure(request, text, buf_view(data));
-    } else {
-        mcp_request_error(request, code, text, buf_view(data));
+        mcp_request_tool_error(request, text, buf_view(reason));
+        return;
     }
+    buf data;
+    buf_init(&data, reason->len + 2);
+    buf_char(&data, '{');
+    buf_str(&data, buf_view(reason));
+    buf_char(&data, '}');
+    mcp_request_error(request, code, text, buf_view(&data));
+    buf_fini(&data);
 }
 
 void route_refuse(mcp_request *request, bay_str server, const char *reason, int code, bay_str text,

@@ -374,6 +374,9 @@ bool skills_are_shown(const face *self)
 
 void skills_request(face *self, mcp_request *request)
 {
+    if (!mcp_request_admit(request, NULL)) { /* which servers know of it is found out by asking */
+        return;
+    }
     route *way = route_new(self, request);
     if (way == NULL) {
         return;

@@ -116,7 +116,8 @@ static bay_err profile_face(worker *self, const config_profile *profile, face **
                             .loop = self->loop,
                             .ring = self->ring,
                             .sessions = self->sessions,
-                            .tasks = &task_ops};
+                            .tasks = &task_ops,
+                            .door = &self->door};
     bay_err err = face_new(&options, out);
     if (err == BAY_OK && self->is_settled) {
         face_settle(*out);

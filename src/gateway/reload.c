@@ -28,12 +28,13 @@ typedef struct reload_step {
 typedef struct reload {
     gateway *gateway;
     const config *next;
-    seal_ring *ring;      /* its keys, when they are others; else NULL */
-    upstream_told **told; /* by server: what the log was told of it */
-    upstream **owners;    /* of processes, by server; written in A by the owning worker */
-    slot ***slots;        /* per worker, by server; NULL where there is none */
-    slot ***places;       /* per worker: what becomes its array of slots */
-    reload_step *steps;   /* per worker: the one under way */
+    seal_ring *ring;       /* its keys, when they are others; else NULL */
+    upstream_told **told;  /* by server: what the log was told of it */
+    call_target **targets; /* by server: what its calls are admitted to */
+    upstream **owners;     /* of processes, by server; written in A by the owning worker */
+    slot ***slots;         /* per worker, by server; NULL where there is none */
+    slot ***places;        /* per worker: what becomes its array of slots */
+    reload_step *steps;    /* per worker: the one under way */
     void (*function)(struct reload *self, worker *on);
     void (*after)(struct reload *self); /* on worker 0, once every worker is through */
     atomic_uint pending;                /* workers that have not finished the step */
@@ -117,7 +118,8 @@ static void make_own(reload *self, worker *on)
             *to = known;
         } else if (is_own) {
             bay_err err =
-                slot_new(on, self->next, server, &(slot_origin){.told = self->told[i]}, to);
+                slot_new(on, self->next, server,
+                         &(slot_origin){.told = self->told[i], .target = self->targets[i]}, to);
             if (err != BAY_OK) {
                 slot_failed(self, server, err);
             }
@@ -136,7 +138,8 @@ static void make_mirrors(reload *self, worker *on)
             continue;
         }
         uint32_t owner = worker_of_server(self->gateway, server->name);
-        slot_origin origin = {self->owners[i], self->gateway->workers[owner].loop, self->told[i]};
+        slot_origin origin = {self->owners[i], self->gateway->workers[owner].loop, self->told[i],
+                              self->targets[i]};
         bay_err err = slot_new(on, self->next, server, &origin, &self->slots[on->index][i]);
         if (err != BAY_OK) {
             slot_failed(self, server, err);
@@ -228,6 +231,7 @@ static void swap(reload *self, worker *on)
     size_t old_count = on->slot_count;
     const config *old_config = on->config;
     on->config = config_ref(self->next);
+    on->door.timeout_ms = self->next->timeouts.call_ms;
     set_agents(self, on); /* before what stands for their skills begins */
     bay_err err = worker_set_slots(on, slots, count);
     if (err != BAY_OK) {
@@ -260,6 +264,10 @@ void reload_free(reload *self)
     for (size_t i = 0; self->told != NULL && i < self->next->server_count; i++) {
         upstream_told_unref(self->told[i]);
     }
+    for (size_t i = 0; self->targets != NULL && i < self->next->server_count; i++) {
+        call_target_unref(self->targets[i]);
+    }
+    mem_free(self->targets);
     mem_free(self->told);
     mem_free(self->slots);
     mem_free(self->places);
@@ -297,14 +305,17 @@ static reload *reload_new(gateway *owner, const config *next)
     self->next = config_ref(next);
     atomic_init(&self->mirrors, 1);
     self->told = mem_array(next->server_count + 1, sizeof(upstream_told *));
+    self->targets = mem_array(next->server_count + 1, sizeof(call_target *));
     self->owners = mem_array(next->server_count + 1, sizeof(*self->owners));
     self->slots = mem_array(owner->worker_count, sizeof(*self->slots));
     self->places = mem_array(owner->worker_count, sizeof(*self->places));
     self->steps = mem_array(owner->worker_count, sizeof(*self->steps));
-    bool is_good = self->told != NULL && self->owners != NULL && self->slots != NULL &&
-                   self->places != NULL && self->steps != NULL;
+    bool is_good = self->told != NULL && self->targets != NULL && self->owners != NULL &&
+                   self->slots != NULL && self->places != NULL && self->steps != NULL;
     for (size_t i = 0; is_good && i < next->server_count; i++) {
-        is_good = upstream_told_new(&self->told[i]) == BAY_OK;
+        is_good = upstream_told_new(&self->told[i]) == BAY_OK &&
+                  call_target_new(next->servers[i].name, next->servers[i].concurrency,
+                                  &self->targets[i]) == BAY_OK;
     }
     for (uint32_t i = 0; is_good && i < owner->worker_count; i++) {
         self->slots[i] = mem_array(next->server_count + 1, sizeof(slot *));

@@ -250,6 +250,7 @@ bay_err slot_new(worker *owner, const config *settings, const config_server *ser
                                 .engine = worker_agents_engine,
                                 .engine_user = owner,
                                 .told = origin->told,
+                                .target = origin->target,
                                 .via = str_of(owner->gateway->via)};
     bay_err err = self->is_mirror ? upstream_new_mirror(&options, origin->owner, origin->owner_loop,
                                                         &self->upstream)
@@ -401,7 +402,8 @@ static bay_err set_own_face(worker *self, slot *of, const catalog_source *source
                                 .loop = self->loop,
                                 .ring = self->ring,
                                 .sessions = self->sessions,
-                                .tasks = &task_ops};
+                                .tasks = &task_ops,
+                                .door = &self->door};
         err = face_new(&options, &of->face);
     }
     return err == BAY_OK ? face_set_sources(of->face, self->config, source, 1) : err;

@@ -20,6 +20,7 @@ static void worker_tick(void *argument)
 {
     worker *self = argument;
     uint64_t now = loop_now_ms(self->loop);
+    call_door_tick(&self->door, now);
     face_tick(self->all, now);
     for (size_t i = 0; i < self->profile_count; i++) {
         face_tick(self->profiles[i], now);
@@ -200,6 +201,7 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag
     self->ring = owner->ring;
     list_init(&self->retired);
     list_init(&self->leaving);
+    worker_door_init(self);
     worker_profiles_init(self);
     loop_timer_init(&self->tick, worker_tick, self);
     loop_timer_init(&self->patience, worker_impatient, self);
@@ -226,7 +228,8 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag
                                 .loop = self->loop,
                                 .ring = self->ring,
                                 .sessions = self->sessions,
-                                .tasks = &task_ops};
+                                .tasks = &task_ops,
+                                .door = &self->door};
         err = face_new(&options, &self->all);
     }
     if (err == BAY_OK && !owner->options.on_stdio) {

@@ -46,6 +46,8 @@ struct worker {
     const config *config;
     const seal_ring *ring;   /* the gateway's, or what a reload brings */
     session_store *sessions; /* NULL: none is kept */
+    call_door door;          /* what calls of this loop pass: door.c */
+    loop_message door_wake;  /* posted by door.wake, once until it has run */
     http_client *http;
     http_server *server;
     http_face *http_face;
@@ -146,12 +148,16 @@ void worker_close_mirrors(worker *self, size_t *open);
 void worker_free_slots(worker *self);
 void worker_fini(worker *self);
 
+/* door.c */
+void worker_door_init(worker *self);
+
 /* slot.c */
 /* What the slots of a server share. */
 typedef struct slot_origin {
     upstream *owner; /* of the process, on another loop; NULL: this slot is an owner */
     loop *owner_loop;
     upstream_told *told;
+    call_target *target;
 } slot_origin;
 bay_err slot_new(worker *owner, const config *settings, const config_server *server,
                  const slot_origin *origin, slot **out) BAY_MUST_CHECK;

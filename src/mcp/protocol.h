@@ -4,7 +4,7 @@
 #define MCP_PROTOCOL_H
 
 #include "base/str.h"
-#include "call/call.h"
+#include "call/kind.h"
 #include "patchbay/types.h"
 #include "json/json.h"
 

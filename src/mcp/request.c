@@ -259,12 +259,6 @@ static void write_result(request *self, json_val result)
 }
 
 /* A result of a call that the door did not admit is a fault of ours: it is not given. */
-static bool is_admitted(const request *self)
-{
-    const call_context *call = &self->shown.call;
-    return call->door == NULL || call_is_admitted(call);
-}
-
 static void write_not_admitted(request *self)
 {
     LOG(LOG_ERROR, "mcp", "a result of %.*s was not given: the call was not admitted",
@@ -275,7 +269,7 @@ static void write_not_admitted(request *self)
 void mcp_request_result(mcp_request *shown, json_val result)
 {
     request *self = request_of(shown);
-    bool may_answer = is_admitted(self);
+    bool may_answer = call_is_admitted(&shown->call);
     if (begin_finish(self, CALL_RESULT)) {
         if (may_answer) {
             write_result(self, result);
@@ -287,11 +281,13 @@ void mcp_request_result(mcp_request *shown, json_val result)
     end_finish(self);
 }
 
-static void finish_members(request *self, bay_str members, bool may_answer)
+void mcp_request_result_members(mcp_request *shown, bay_str members)
 {
+    request *self = request_of(shown);
+    bool may_answer = call_is_admitted(&shown->call);
     if (begin_finish(self, CALL_RESULT)) {
         if (may_answer) {
-            dress_members(server_out(self->shown.server), self, members);
+            dress_members(server_out(shown->server), self, members);
         } else {
             write_not_admitted(self);
         }
@@ -300,10 +296,27 @@ static void finish_members(request *self, bay_str members, bool may_answer)
     end_finish(self);
 }
 
-void mcp_request_result_members(mcp_request *shown, bay_str members)
+void mcp_request_tool_error(mcp_request *shown, bay_str text, bay_str meta)
 {
     request *self = request_of(shown);
-    finish_members(self, members, is_admitted(self));
+    if (begin_finish(self, CALL_ERROR)) {
+        buf members;
+        buf_init(&members, text.len * 6 + meta.len + 256);
+        buf_lit(&members, "\"content\":[{\"type\":\"text\",\"text\":");
+        json_quote(&members, text);
+        buf_lit(&members, "}],\"isError\":true");
+        if (meta.len > 0) {
+            shown->result_meta = meta;
+        }
+        if (members.err == BAY_OK) {
+            dress_members(server_out(shown->server), self, buf_view(&members));
+        } else {
+            write_refusal(self, RPC_INTERNAL_ERROR, STR("Out of memory"), STR(""));
+        }
+        send_answer(self, 200);
+        buf_fini(&members);
+    }
+    end_finish(self);
 }
 
 void mcp_request_error(mcp_request *shown, int code, bay_str message, bay_str data)
@@ -402,7 +415,7 @@ void mcp_request_part_result(mcp_request *shown, json_val result)
 {
     request *self = request_of(shown);
     if (begin_part(self, CALL_RESULT)) {
-        if (self->outlet != NULL && !is_admitted(self)) {
+        if (self->outlet != NULL && !call_is_admitted(&shown->call)) {
             write_not_admitted(self);
             send_answer(self, 200);
         } else if (self->outlet != NULL) {
@@ -471,44 +484,42 @@ void requests_detach(mcp_server *server)
 /* ---- the door -------------------------------------------------------------------------------- */
 
 /* A refusal that a model can act on is a tool's result; anything else is a JSON-RPC error. */
-static void answer_refusal(request *self, const call_refusal *why)
+static void answer_refusal(mcp_request *self, const call_refusal *why)
 {
-    buf out;
+    int code = call_reason_code(why->reason);
+    bool is_expired = why->reason == CALL_EXPIRED;
+    buf meta;
     buf data;
-    buf_init(&out, sizeof(why->text) * 8);
+    buf_init(&meta, 256);
     buf_init(&data, 256);
-    buf_printf(&data, "{\"patchbay/reason\":\"%s\",\"patchbay/mayHaveRun\":false}",
+    buf_printf(&meta, "\"patchbay/reason\":\"%s\",\"patchbay/mayHaveRun\":false",
                call_reason_text(why->reason));
-    if (self->shown.call.kind == CALL_TOOL && why->reason != CALL_EXPIRED) {
-        buf_lit(&out, "\"content\":[{\"type\":\"text\",\"text\":");
-        json_quote(&out, str_of(why->text));
-        buf_lit(&out, "}],\"isError\":true,\"_meta\":");
-        buf_str(&out, buf_view(&data));
-    }
-    if (out.len > 0 && out.err == BAY_OK) {
-        finish_members(self, buf_view(&out), true);
+    buf_printf(&data, "{%.*s}", BAY_STR(buf_view(&meta)));
+    if (self->call.kind == CALL_TOOL && !is_expired) {
+        mcp_request_tool_error(self, str_of(why->text), buf_view(&meta));
     } else {
-        int status = why->reason == CALL_EXPIRED
-                         ? 401
-                         : dress_status(self->shown.revision, call_reason_code(why->reason));
-        request_refuse(self, status, call_reason_code(why->reason), why->text, buf_view(&data));
+        int status = is_expired ? 401 : dress_status(self->revision, code);
+        request_refuse(request_of(self), status, code, why->text, buf_view(&data));
     }
     buf_fini(&data);
-    buf_fini(&out);
+    buf_fini(&meta);
 }
 
 bool mcp_request_admit(mcp_request *shown, call_target *to)
 {
     call_refusal why;
-    request *self = request_of(shown);
-    if (shown->call.door == NULL) {
-        return true;
-    }
     call_verdict verdict = call_admit(&shown->call, to, &why);
     if (verdict == CALL_REFUSE) {
-        answer_refusal(self, &why);
+        answer_refusal(shown, &why);
     }
     return verdict == CALL_GO;
+}
+
+/* The service finds out anew what is meant: it may have changed. */
+static void resume_call(call_context *call)
+{
+    mcp_request *shown = CONTAINER_OF(call, mcp_request, call);
+    shown->server->service->request(shown->server->user, shown);
 }
 
 static void begin_call(request *self)
@@ -522,6 +533,7 @@ static void begin_call(request *self)
     call->method = shown->message.method;
     call->shown = shown->name;
     call->began_ms = shown->arrived_ms;
+    call->resume = resume_call;
     call_begin(call, shown->server->options.door);
 }
 

@@ -14,6 +14,7 @@
 #define MCP_SERVER_H
 
 #include "auth/principal.h"
+#include "call/call.h"
 #include "mcp/param_header.h"
 #include "mcp/protocol.h"
 #include "rpc/message.h"
@@ -194,8 +195,9 @@ typedef struct mcp_server_options {
 } mcp_server_options;
 
 /* The service has found out what a request means, and asks the door. True: go on. False: the request
- * waits (call.resume runs later), or has been refused. Also true of a request that was admitted
- * before, if `to` is what it was admitted to. `may` be asked again after it waited. */
+ * waits, or was refused and is gone. A request that waited comes again by mcp_service.request, so
+ * that the service finds out anew what is meant. True at once of a request that was admitted to
+ * `to` before. */
 bool mcp_request_admit(mcp_request *self, call_target *to) BAY_MUST_CHECK;
 
 bay_err mcp_server_new(const mcp_server_options *options, const mcp_service *service, void *user,
@@ -228,6 +230,10 @@ size_t mcp_server_session_count(const mcp_server *self);
 void mcp_request_result(mcp_request *self, json_val result);
 /* The same for a result just written by us: members without braces, with none of the dressing. */
 void mcp_request_result_members(mcp_request *self, bay_str members);
+/* A tool call failed in a way that its model can act on: a result with isError, `text` and `meta`
+ * (members of _meta, raw, without braces; "": none). For failures of ours, also of calls that were
+ * not admitted. */
+void mcp_request_tool_error(mcp_request *self, bay_str text, bay_str meta);
 void mcp_request_error(mcp_request *self, int code, bay_str message, bay_str data);
 /* Checks the Mcp-Param fields that a call came with when its table was pending; the first table
  * asked about decides. False: they differ from the arguments, and the request has been finished

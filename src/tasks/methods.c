@@ -486,7 +486,9 @@ static void task_request(face *self, mcp_request *request)
     bay_str server = {NULL, 0};
     bay_str id = {NULL, 0};
     if (request->method->id == MCP_TASKS_LIST) {
-        request_list(self, request);
+        if (mcp_request_admit(request, NULL)) {
+            request_list(self, request);
+        }
         return;
     }
     if (request->revision->era == MCP_MODERN && !task_client_has_extension(request)) {
@@ -503,8 +505,14 @@ static void task_request(face *self, mcp_request *request)
         err == BAY_OK ? catalog_roster_find(&self->roster, server) : NULL;
     if (err != BAY_OK || (source == NULL && home != TASK_AT_GATEWAY)) {
         refuse_unknown(request);
-    } else if (request->method->id == MCP_TASKS_UPDATE &&
-               (home == TASK_AT_GATEWAY || era_of(source->upstream, home) == MCP_LEGACY)) {
+        return;
+    }
+    call_target *to = source != NULL ? upstream_target(source->upstream) : NULL;
+    if (!mcp_request_admit(request, to)) {
+        return;
+    }
+    if (request->method->id == MCP_TASKS_UPDATE &&
+        (home == TASK_AT_GATEWAY || era_of(source->upstream, home) == MCP_LEGACY)) {
         update_holder(self, request);
     } else {
         request_plan(self, request, home, source != NULL ? source->upstream : NULL, server, id);

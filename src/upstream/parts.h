@@ -62,6 +62,7 @@ struct upstream {
     upstream_figures figures;              /* the owner's */
     upstream_told *told;                   /* an owner's; a mirror logs no step */
     bool is_told_down;                     /* its part of it */
+    call_target *target;                   /* counted */
     const upstream *owner;                 /* whose figures they are; NULL: its own */
 };
 

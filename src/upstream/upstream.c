@@ -28,6 +28,11 @@ bay_err upstream_init(upstream *self, const upstream_ops *ops, const upstream_op
     if (self->name == NULL) {
         return BAY_NOMEM;
     }
+    self->target = call_target_ref(options->target);
+    if (self->target == NULL && call_target_new(options->server->name, options->server->concurrency,
+                                                &self->target) != BAY_OK) {
+        return BAY_NOMEM;
+    }
     if (options->told != NULL) {
         self->told = upstream_told_ref(options->told);
         return BAY_OK;
@@ -42,6 +47,7 @@ void upstream_fini(upstream *self)
         upstream_told_step(self->told, &self->is_told_down, UPSTREAM_CLOSED, "");
     }
     upstream_told_unref(self->told);
+    call_target_unref(self->target);
     mem_free(self->name);
     buf_fini(&self->instructions);
     buf_fini(&self->capabilities);
@@ -107,6 +113,11 @@ void upstream_learn_instructions(upstream *self, bay_str text)
             bay_err_text(self->instructions.err));
         buf_clear(&self->instructions);
     }
+}
+
+call_target *upstream_target(const upstream *self)
+{
+    return self->target;
 }
 
 bay_str upstream_instructions(const upstream *self)

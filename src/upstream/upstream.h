@@ -16,6 +16,7 @@
 #define UPSTREAM_UPSTREAM_H
 
 #include "base/list.h"
+#include "call/target.h"
 #include "config/config.h"
 #include "mcp/client.h"
 #include "mcp/inputs.h"
@@ -105,6 +106,7 @@ typedef struct upstream_options {
     mcp_server *(*engine)(void *engine_user, bay_str agent);
     void *engine_user;
     upstream_told *told; /* shared by all owners of this server; NULL: it has one of its own */
+    call_target *target; /* shared by this server's upstreams on all loops; NULL: one of its own */
     bay_str via;         /* Via of requests to URLs: the gateway's name, borrowed; "": none */
 } upstream_options;
 
@@ -140,6 +142,8 @@ void upstream_subscribe(upstream *self, bay_str uri, bool is_wanted);
 void upstream_set_level(upstream *self, mcp_log_level level);
 
 bay_str upstream_name(const upstream *self);
+/* What its calls are admitted to. Borrowed. */
+call_target *upstream_target(const upstream *self);
 const config_server *upstream_config(const upstream *self);
 /* A reload found the same server in a newer config. */
 void upstream_set_config(upstream *self, const config *config, const config_server *server);

@@ -1,0 +1,51 @@
+/* The door of one loop: what every call on it passes (call/call.h), and the line that each leaves. */
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "call/target.h"
+#include "gateway/worker.h"
+
+static void door_run(void *argument)
+{
+    worker *self = argument;
+    call_door_run(&self->door);
+}
+
+/* Any thread. Once the loop is closed nobody waits on it any more. */
+static void door_wake(void *user)
+{
+    worker *self = user;
+    err_ignore(loop_post_message(self->loop, &self->door_wake));
+}
+
+static const char *outcome_text(call_outcome how)
+{
+    static const char *const texts[] = {[CALL_RESULT] = "result",
+                                        [CALL_ERROR] = "error",
+                                        [CALL_TURNED_AWAY] = "refused",
+                                        [CALL_CANCELLED] = "cancelled"};
+    return texts[how];
+}
+
+/* The subject is the identity of a principal, never a credential. */
+static void door_record(void *user, const call_context *call, call_outcome how)
+{
+    const worker *self = user;
+    bay_str server = call_target_name(call->target);
+    bay_str subject = principal_subject(call->principal);
+    LOG(LOG_DEBUG, "call", "%.*s \"%.*s\" of \"%.*s\" by \"%.*s\": %s, %llu ms",
+        BAY_STR(call->method), BAY_STR(str_head(call->shown, 256)), BAY_STR(server),
+        BAY_STR(str_head(subject, 256)), outcome_text(how),
+        (unsigned long long)(loop_now_ms(self->loop) - call->began_ms));
+}
+
+void worker_door_init(worker *self)
+{
+    call_door_init(&self->door);
+    self->door.timeout_ms = self->config->timeouts.call_ms;
+    self->door.wall_ms = loop_time_ms;
+    self->door.wake = door_wake;
+    self->door.record = door_record;
+    self->door.user = self;
+    self->door_wake = (loop_message){.function = door_run, .argument = self};
+}
