@@ -11,9 +11,10 @@
 enum { STREAM = A2A_METHOD_STREAM, SAFE = A2A_METHOD_SAFE, PUSH = A2A_METHOD_PUSH };
 
 const a2a_method_row a2a_methods[A2A_METHODS] = {
-#define A2A_METHOD(symbol, name, name_0_3, name_0_1, request, response, flags)                     \
+#define A2A_METHOD(symbol, name, name_0_3, name_0_1, request, response, flags, call)               \
     {STR_INIT(name),     STR_INIT(name_0_3),  STR_INIT(name_0_1),                                  \
-     A2A_TYPE_##request, A2A_TYPE_##response, flags},
+     A2A_TYPE_##request, A2A_TYPE_##response, flags,                                               \
+     CALL_##call},
 #include "a2a/methods.def"
 #undef A2A_METHOD
 };

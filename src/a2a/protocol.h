@@ -7,6 +7,7 @@
 #define A2A_PROTOCOL_H
 
 #include "base/str.h"
+#include "call/kind.h"
 #include "patchbay/types.h"
 
 typedef enum a2a_version { A2A_0_1, A2A_0_2, A2A_0_3, A2A_1_0, A2A_VERSIONS } a2a_version;
@@ -31,7 +32,7 @@ static inline a2a_form a2a_form_of(a2a_version version, a2a_binding binding)
 }
 
 typedef enum a2a_method {
-#define A2A_METHOD(symbol, name, name_0_3, name_0_1, request, response, flags) A2A_##symbol,
+#define A2A_METHOD(symbol, name, name_0_3, name_0_1, request, response, flags, call) A2A_##symbol,
 #include "a2a/methods.def"
 #undef A2A_METHOD
     A2A_METHODS
@@ -46,6 +47,7 @@ typedef struct a2a_method_row {
     int request;  /* a2a_type */
     int response; /* a2a_type */
     unsigned flags;
+    call_kind call;
 } a2a_method_row;
 
 extern const a2a_method_row a2a_methods[A2A_METHODS];

@@ -2,6 +2,9 @@
  * whatever it came in. Faces (transport/a2a_face) make calls; an agent (a2a/agent.h), a gateway's
  * relay or a bridge is the service behind it.
  *
+ * A carrier gives a call to a service by a2a_service_call, which asks the door first (call/call.h);
+ * a call that waits there, or that the door refuses, never reaches the service.
+ *
  * Exactly-once: every call given to `call` is ended exactly once by the service, by
  * a2a_call_result, a2a_call_fail or a2a_call_end, also after `gone`; nothing of it is touched
  * afterwards. That may happen inside `call` or later, on the same thread. */
@@ -10,6 +13,7 @@
 
 #include "a2a/event.h"
 #include "auth/principal.h"
+#include "call/call.h"
 #include "wire/header.h"
 #include "wire/via.h"
 
@@ -43,8 +47,10 @@ struct a2a_call {
     bay_str traceparent;    /* W3C, checked; "" */
     uint64_t last_event_id; /* of a client that comes back to a stream; 0: none */
     arena *memory;          /* lives as long as the views */
-    bool takes_result; /* a stream that may as well be one result, where there are no streams */
-    bool is_gone;      /* the peer has left: nothing reaches it any more */
+    bool takes_result;    /* a stream that may as well be one result, where there are no streams */
+    bool is_gone;         /* the peer has left: nothing reaches it any more */
+    a2a_service *service; /* set by a2a_service_call, as is: */
+    call_context context; /* its way past the door */
     /* For the service. */
     void *user;
 };
@@ -55,11 +61,22 @@ struct a2a_service {
     void (*gone)(a2a_service *self, a2a_call *call);
     /* After a2a_call_event said BAY_AGAIN. */
     void (*drained)(a2a_service *self, a2a_call *call);
+    call_door *door;     /* what its calls pass, borrowed; NULL: none */
+    call_target *target; /* what they are admitted to, borrowed; NULL: the service itself */
 };
+
+/* A carrier's way to a service. The call may have ended when this returns. */
+void a2a_service_call(a2a_service *self, a2a_call *call);
+/* The peer of a call given so has left. */
+void a2a_service_gone(a2a_service *self, a2a_call *call);
+
+/* The call's end for the door; for the functions below. */
+void a2a_call_over(a2a_call *self, call_outcome how);
 
 /* The answer of a method that is no stream: 1.0, in normal form. Ends the call. */
 static inline void a2a_call_result(a2a_call *self, bay_str json)
 {
+    a2a_call_over(self, CALL_RESULT);
     self->ops->result(self, json);
 }
 /* One event of a stream; the face keeps a reference while it needs it. BAY_OK; BAY_AGAIN: taken,
@@ -71,12 +88,14 @@ static inline bay_err a2a_call_event(a2a_call *self, a2a_event *event)
 /* The stream ends after what was sent. Ends the call. */
 static inline void a2a_call_end(a2a_call *self)
 {
+    a2a_call_over(self, CALL_RESULT);
     self->ops->end(self);
 }
 /* In the error's form of binding and version; after the first event of a stream as its last event.
  * Ends the call. */
 static inline void a2a_call_fail(a2a_call *self, const a2a_fault *fault)
 {
+    a2a_call_over(self, CALL_ERROR);
     (self->ops->fail)(self, fault); /* in brackets: cmocka has a macro of that name */
 }
 /* A header field (gRPC: metadata) of the request, by lower-case name; `at` NULL: there is none. */

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "call/target.h"
 #include "transport/http_reply.h"
 
 enum { RETIRE_STEP_MS = 50, INDEX_BYTES = 4 << 20, MOST_PARKED = 1000 };
@@ -25,6 +26,7 @@ typedef struct agent {
     agents_made *made;
     agents_skills *skills; /* of a remote one; NULL: nobody has asked */
     agents_watch watch;
+    call_target *target;
     list parked; /* exchanges that wait for its card */
     uint64_t retired_until_ms;
 } agent;
@@ -155,8 +157,25 @@ static void agent_free(agent *self)
     agents_skills_free(self->skills);
     agents_remote_free(self->remote);
     agents_made_free(self->made);
+    call_target_unref(self->target);
     self->entry.release(self->entry.hold);
     mem_free(self);
+}
+
+/* Whichever service a call is given to, it passes the door once: on the loop on which it came. */
+static bay_err set_door(agent *self)
+{
+    a2a_service *all[] = {
+        &self->elsewhere,
+        self->remote != NULL ? agents_remote_service(self->remote)
+                             : agents_made_service(self->made),
+    };
+    bay_err err = call_target_new(self->name, 0, &self->target);
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        all[i]->door = self->of->options.door;
+        all[i]->target = self->target;
+    }
+    return err;
 }
 
 static bay_err agent_new(agents *of, const agents_entry *entry, agent **out, bay_diag *diag)
@@ -170,7 +189,8 @@ static bay_err agent_new(agents *of, const agents_entry *entry, agent **out, bay
     self->entry = *entry;
     self->name = entry->settings->name;
     self->watch = (agents_watch){.told = told, .user = self};
-    self->elsewhere = (a2a_service){elsewhere_call, elsewhere_gone, elsewhere_drained};
+    self->elsewhere =
+        (a2a_service){.call = elsewhere_call, .gone = elsewhere_gone, .drained = elsewhere_drained};
     list_init(&self->parked);
     bay_err err;
     if (entry->settings->tools != NULL) {
@@ -179,6 +199,9 @@ static bay_err agent_new(agents *of, const agents_entry *entry, agent **out, bay
     } else {
         err = agents_remote_new(of->options.loop, entry->settings, entry->public,
                                 of->options.aliases, &self->remote, diag);
+    }
+    if (err == BAY_OK && set_door(self) != BAY_OK) {
+        err = diag_set(diag, BAY_NOMEM, "out of memory");
     }
     if (err != BAY_OK) {
         agent_free(self);

@@ -33,6 +33,7 @@ typedef struct agents_options {
     uint32_t drain_ms;       /* an agent that was replaced may still have calls for so long */
     agents_tools tools;      /* what made agents are made of */
     agents_aliases *aliases; /* of all loops; borrowed, or NULL */
+    call_door *door;         /* what calls pass, borrowed; NULL: none */
     /* The keys of webhooks' addresses as they are at the time; borrowed. NULL, or of NULL: none. */
     const seal_ring *const *ring;
 } agents_options;

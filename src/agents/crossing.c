@@ -308,6 +308,7 @@ static bay_err copy_call(crossing *self, a2a_call *call, bay_str agent)
 {
     a2a_call *to = &self->carried;
     *to = *call;
+    to->context = (call_context){0}; /* it was admitted on the loop it came by */
     to->user = NULL;
     to->principal = principal_ref(call->principal);
     const struct {

@@ -319,7 +319,7 @@ static void look(reception *self, agents_remote *from)
                             .binding = A2A_JSONRPC,
                             .params = json_root(&self->params),
                             .memory = &self->memory};
-    self->service->call(self->service, &self->look);
+    a2a_service_call(self->service, &self->look);
 }
 
 /* ---- taking it in ---------------------------------------------------------------------------- */
@@ -332,7 +332,7 @@ static void on_closed(void *user, http_exchange *exchange, bool is_complete)
     self->exchange = NULL;
     if (self->service != NULL) { /* it will be told again */
         self->look.is_gone = true;
-        self->service->gone(self->service, &self->look);
+        a2a_service_gone(self->service, &self->look);
     }
 }
 

@@ -528,7 +528,7 @@ static void on_drained(a2a_service *service, a2a_call *call)
     }
 }
 
-const a2a_service remote_service = {on_call, on_gone, on_drained};
+const a2a_service remote_service = {.call = on_call, .gone = on_gone, .drained = on_drained};
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 

@@ -89,7 +89,7 @@ static void cancel_task(a2a_service *service, const char *task, const auth_princ
                             .extensions = STR(""),
                             .traceparent = STR(""),
                             .memory = &made->memory};
-    service->call(service, &made->call);
+    a2a_service_call(service, &made->call);
 }
 
 /* ---- ending ---------------------------------------------------------------------------------- */
@@ -647,7 +647,7 @@ void skill_call_send(skill_call *self)
         .traceparent = trace,
         .memory = &self->memory,
     };
-    service->call(service, &self->call);
+    a2a_service_call(service, &self->call);
 }
 
 skill_call *skill_call_new(agents_skills *skills, mcp_request *request, skill_mode mode)
@@ -722,7 +722,7 @@ void skill_call_cancelled(mcp_request *request)
         return; /* the agent has not named the task yet: see cancel_orphan */
     }
     self->call.is_gone = true;
-    service->gone(service, &self->call); /* frees it */
+    a2a_service_gone(service, &self->call); /* frees it */
     if (begins) {
         cancel_task(service, task, principal);
     }
@@ -736,6 +736,6 @@ void skill_calls_end(agents_skills *skills)
         skill_call *self = CONTAINER_OF(at, skill_call, link);
         a2a_service *service = agents_remote_service(skills->remote);
         self->call.is_gone = true;
-        service->gone(service, &self->call); /* fails, and answers so */
+        a2a_service_gone(service, &self->call); /* fails, and answers so */
     }
 }

@@ -126,6 +126,9 @@ void call_begin(call_context *self, call_door *door)
 {
     self->door = door;
     self->state = door != NULL ? CALL_NEW : CALL_ADMITTED;
+    if (self->began_ms == 0 && door != NULL && door->now_ms != NULL) {
+        self->began_ms = door->now_ms(door->user);
+    }
 }
 
 static void set_state(call_context *self, call_state to)

@@ -70,8 +70,9 @@ struct call_context {
     call_protocol protocol;
     call_kind kind;
     bay_str method;
-    bay_str shown;                      /* the name or URI as the caller wrote it; "": none */
-    uint64_t began_ms;                  /* of the loop's clock */
+    bay_str shown;     /* the name or URI as the caller wrote it; "": none */
+    json_val params;   /* of the request, as the protocol has them; may be missing */
+    uint64_t began_ms; /* of the loop's clock; 0: call_begin asks the door */
     void (*resume)(call_context *self); /* its turn has come; NULL: the call cannot wait */
     /* Set by the service before call_admit. */
     uint32_t timeout_ms; /* of the server, or of one tool; 0: the door's */
@@ -86,7 +87,8 @@ struct call_context {
 
 /* What one loop's calls pass. Embedded in its owner. */
 struct call_door {
-    uint32_t timeout_ms; /* of calls that nothing else bounds */
+    uint32_t timeout_ms;            /* of calls that nothing else bounds */
+    uint64_t (*now_ms)(void *user); /* the loop's clock; NULL: callers set began_ms */
     /* The wall clock, ms since 1970; NULL: principals do not expire here. */
     uint64_t (*wall_ms)(void);
     /* Any thread: call_door_run is to be called on the door's loop. NULL: no call waits here. */

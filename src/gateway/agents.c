@@ -210,6 +210,7 @@ bay_err worker_agents_init(worker *self, bay_diag *diag)
         .drain_ms = settings->timeouts.drain_ms,
         .tools = {tools_engine, self},
         .aliases = self->gateway->aliases,
+        .door = &self->door,
         .ring = &self->ring,
     };
     bay_err err = agents_new(&options, &self->agents);

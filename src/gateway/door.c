@@ -18,6 +18,11 @@ static void door_wake(void *user)
     err_ignore(loop_post_message(self->loop, &self->door_wake));
 }
 
+static uint64_t door_now_ms(void *user)
+{
+    return loop_now_ms(((worker *)user)->loop);
+}
+
 static const char *outcome_text(call_outcome how)
 {
     static const char *const texts[] = {[CALL_RESULT] = "result",
@@ -43,6 +48,7 @@ void worker_door_init(worker *self)
 {
     call_door_init(&self->door);
     self->door.timeout_ms = self->config->timeouts.call_ms;
+    self->door.now_ms = door_now_ms;
     self->door.wall_ms = loop_time_ms;
     self->door.wake = door_wake;
     self->door.record = door_record;

@@ -532,6 +532,7 @@ static void begin_call(request *self)
     call->kind = method != NULL ? method->call : CALL_EXTENSION;
     call->method = shown->message.method;
     call->shown = shown->name;
+    call->params = shown->message.params;
     call->began_ms = shown->arrived_ms;
     call->resume = resume_call;
     call_begin(call, shown->server->options.door);

@@ -49,7 +49,8 @@ struct agent_serving {
     agent_push *courier;
     agent_pool *pool;
     tls_context *tls;
-    door doors[2]; /* [1]: loopback addresses */
+    door doors[2];       /* [1]: loopback addresses */
+    call_door admission; /* what calls pass */
     serving_phase phase;
     listen_names names; /* of loopback addresses */
     uint16_t port;
@@ -176,7 +177,13 @@ static bay_err open_engine(agent_serving *self)
         .wake = wake_at,
     };
     set_limits(agent, &options.limits);
-    return a2a_agent_new(&options, &self->engine);
+    call_door_init(&self->admission);
+    self->admission.wall_ms = loop_time_ms;
+    bay_err err = a2a_agent_new(&options, &self->engine);
+    if (err == BAY_OK) {
+        a2a_agent_service(self->engine)->door = &self->admission;
+    }
+    return err;
 }
 
 static bay_err open_courier(agent_serving *self, bay_diag *diag)

@@ -149,6 +149,7 @@ struct bay_server {
     bool is_out_of_memory;
     bool is_complete;        /* what only all registrations together tell was looked at */
     loop *loop;              /* while serving */
+    call_door door;          /* what its calls pass */
     mcp_server *engine;      /* while serving; loop only */
     struct serving *serving; /* serving.c; NULL: not being served */
     bell stop;               /* rung by bay_server_stop */

@@ -109,6 +109,10 @@ static void call_tool(bay_server *self, mcp_request *request)
         refuse(request, "Unknown tool", request->name);
         return;
     }
+    request->call.timeout_ms = tool->timeout_ms;
+    if (!mcp_request_admit(request, NULL)) {
+        return;
+    }
     if (tool->requires.len > 0 &&
         json_is(mcp_capability(request->client_capabilities, tool->requires), JSON_MISSING)) {
         refuse_capability(self, tool, request, tool->requires);
@@ -157,9 +161,9 @@ static void read_resource(bay_server *self, mcp_request *request)
     }
     if (item == NULL) {
         mcp_request_resource_not_found(request);
-        return;
+    } else if (mcp_request_admit(request, NULL)) {
+        start(self, item, request, JSON_NONE);
     }
-    start(self, item, request, JSON_NONE);
 }
 
 static void get_prompt(bay_server *self, mcp_request *request)
@@ -177,9 +181,9 @@ static void get_prompt(bay_server *self, mcp_request *request)
     const argument_rule *missing = sdk_arguments_missing(prompt, arguments);
     if (missing != NULL) {
         refuse(request, "Missing prompt argument", missing->name);
-        return;
+    } else if (mcp_request_admit(request, NULL)) {
+        start(self, prompt, request, arguments);
     }
-    start(self, prompt, request, arguments);
 }
 
 static void complete(bay_server *self, mcp_request *request)
@@ -205,7 +209,10 @@ static void complete(bay_server *self, mcp_request *request)
         return;
     }
     request->name = key;
-    start(self, self->lists[ENTRY_COMPLETION].items[0], request, argument);
+    request->call.shown = key;
+    if (mcp_request_admit(request, NULL)) {
+        start(self, self->lists[ENTRY_COMPLETION].items[0], request, argument);
+    }
 }
 
 /* One that the engine asked service_knows_method about. */
@@ -218,7 +225,9 @@ static void call_method(bay_server *self, mcp_request *request)
         return;
     }
     request->name = request->message.method;
-    start(self, method, request, request->message.params);
+    if (mcp_request_admit(request, NULL)) {
+        start(self, method, request, request->message.params);
+    }
 }
 
 static bool service_knows_method(void *user, bay_str method, const mcp_revision *revision)
@@ -227,21 +236,28 @@ static bool service_knows_method(void *user, bay_str method, const mcp_revision 
     return sdk_server_find(user, ENTRY_METHOD, method) != NULL;
 }
 
+static void answer_list(bay_server *self, entry_kind kind, mcp_request *request)
+{
+    if (mcp_request_admit(request, NULL)) {
+        sdk_list_answer(self, kind, request);
+    }
+}
+
 static void service_request(void *user, mcp_request *request)
 {
     bay_server *self = user;
     switch (request->method != NULL ? request->method->id : MCP_METHOD_COUNT) {
     case MCP_TOOLS_LIST:
-        sdk_list_answer(self, ENTRY_TOOL, request);
+        answer_list(self, ENTRY_TOOL, request);
         return;
     case MCP_RESOURCES_LIST:
-        sdk_list_answer(self, ENTRY_RESOURCE, request);
+        answer_list(self, ENTRY_RESOURCE, request);
         return;
     case MCP_RESOURCES_TEMPLATES_LIST:
-        sdk_list_answer(self, ENTRY_TEMPLATE, request);
+        answer_list(self, ENTRY_TEMPLATE, request);
         return;
     case MCP_PROMPTS_LIST:
-        sdk_list_answer(self, ENTRY_PROMPT, request);
+        answer_list(self, ENTRY_PROMPT, request);
         return;
     case MCP_TOOLS_CALL:
         call_tool(self, request);
@@ -258,12 +274,16 @@ static void service_request(void *user, mcp_request *request)
     case MCP_TASKS_GET:
     case MCP_TASKS_UPDATE:
     case MCP_TASKS_CANCEL:
-        sdk_tasks_request(self, request);
+        if (mcp_request_admit(request, NULL)) {
+            sdk_tasks_request(self, request);
+        }
         return;
     case MCP_SKILLS_LIST:
     case MCP_SKILLS_GET:
     case MCP_DIRECTORY_READ:
-        sdk_skills_request(self, request);
+        if (mcp_request_admit(request, NULL)) {
+            sdk_skills_request(self, request);
+        }
         return;
     case MCP_METHOD_COUNT:
         call_method(self, request);

@@ -95,6 +95,9 @@ static void be_patient(serving *self)
 static bay_err open_engine(bay_server *server)
 {
     uint64_t body = sdk_server_setting(server, BAY_MAX_BODY_BYTES);
+    call_door_init(&server->door);
+    server->door.timeout_ms = (uint32_t)sdk_server_setting(server, BAY_CALL_TIMEOUT_MS);
+    server->door.wall_ms = loop_time_ms;
     mcp_server_options options = {
         .name = str_of(server->name),
         .title = str_of(server->title),
@@ -108,6 +111,7 @@ static bay_err open_engine(bay_server *server)
         .session_idle_ms = (uint32_t)sdk_server_setting(server, BAY_SESSION_IDLE_MS),
         .max_requests = (uint32_t)sdk_server_setting(server, BAY_MAX_REQUESTS),
         .ask_timeout_ms = (uint32_t)sdk_server_setting(server, BAY_QUESTION_TIMEOUT_MS),
+        .door = &server->door,
         .json = {body > 64 << 20 ? body : 64 << 20, 64, 1 << 20},
     };
     return mcp_server_new(&options, &sdk_server_service, server, &server->engine);

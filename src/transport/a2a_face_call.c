@@ -269,7 +269,7 @@ static void on_gone(http_reply *reply)
     }
     drop_views(self);
     self->call.is_gone = true;
-    self->service->gone(self->service, &self->call);
+    a2a_service_gone(self->service, &self->call);
 }
 
 static void on_drained(http_reply *reply)
@@ -443,6 +443,6 @@ bool a2a_face_call(a2a_face *self, http_exchange *exchange, const a2a_face_agent
         answer_fault(operation, &fault, challenge);
         return true;
     }
-    operation->service->call(operation->service, &operation->call);
+    a2a_service_call(operation->service, &operation->call);
     return true;
 }

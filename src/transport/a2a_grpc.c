@@ -134,7 +134,7 @@ static void say_gone(grpc_operation *self)
 {
     drop_views(self);
     self->call.is_gone = true;
-    self->service->gone(self->service, &self->call);
+    a2a_service_gone(self->service, &self->call);
 }
 
 static void on_closed(void *user, http_exchange *exchange, bool is_complete)
@@ -581,7 +581,7 @@ void a2a_grpc_request(a2a_grpc *self, http_exchange *exchange)
         operation_free(operation);
         return;
     }
-    operation->service->call(operation->service, &operation->call);
+    a2a_service_call(operation->service, &operation->call);
 }
 
 /* --- life ------------------------------------------------------------------------------------ */

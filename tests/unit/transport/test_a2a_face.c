@@ -185,7 +185,8 @@ static bay_err rig_admit(void *user, const a2a_face_agent *agent, http_exchange 
 static bay_err face_rig_try(face_rig *self)
 {
     self->path = self->path != NULL ? self->path : "";
-    self->fake.service = (a2a_service){fake_call, fake_gone, fake_drained};
+    self->fake.service =
+        (a2a_service){.call = fake_call, .gone = fake_gone, .drained = fake_drained};
     self->options.agent = rig_agent;
     self->options.identify = rig_identify;
     self->options.admit = rig_admit;

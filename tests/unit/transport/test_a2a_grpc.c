@@ -185,7 +185,8 @@ static const http_handler handler = {
 static bay_err rig_begin(rig *self)
 {
     memset(self, 0, sizeof(*self));
-    self->service = (a2a_service){service_call, service_gone, service_drained};
+    self->service =
+        (a2a_service){.call = service_call, .gone = service_gone, .drained = service_drained};
     self->options = (a2a_face_options){.agent = find_agent, .identify = identify, .user = self};
     http_server_options server = {
         .limits = http_server_default_limits, .handler = &handler, .user = self};
