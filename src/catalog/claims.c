@@ -53,9 +53,6 @@ static bay_err offer_add(const catalog_view *view, catalog_offer *offer,
 {
     const config_server *server = upstream_config(source->upstream);
     catalog_claim claim = {.item = item, .of = offer, .bare = item->key};
-    if (!filter_exposes(server, view->kind, item->key)) {
-        return BAY_OK;
-    }
     bay_str name = filter_rename(server, view->kind, item->key);
     bay_err err = name.at != item->key.at ? keep(offer, name, &claim.bare) : BAY_OK;
     if (err == BAY_OK) {
@@ -66,7 +63,8 @@ static bay_err offer_add(const catalog_view *view, catalog_offer *offer,
         err = full_name(offer, upstream_name(source->upstream), view->options.separator, claim.bare,
                         &claim.full);
     }
-    if (err == BAY_OK && filter_admits(view->options.profile, view->kind, claim.full)) {
+    if (err == BAY_OK &&
+        filter_shows(view->options.profile, server, view->kind, item->key, claim.full)) {
         offer->claims[offer->count++] = claim;
     }
     return err;

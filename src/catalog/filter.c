@@ -144,6 +144,12 @@ bool filter_admits(const config_profile *profile, listing_kind kind, bay_str sho
            (kind != LISTING_TOOLS || admits(&profile->tools, shown));
 }
 
+bool filter_shows(const config_profile *profile, const config_server *server, listing_kind kind,
+                  bay_str own, bay_str shown)
+{
+    return filter_exposes(server, kind, own) && filter_admits(profile, kind, shown);
+}
+
 bool filter_has_server(const config_profile *profile, bay_str server)
 {
     if (profile == NULL || profile->servers.at == NULL) {

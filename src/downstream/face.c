@@ -37,12 +37,12 @@ static const catalog_source *source_by_prefix(const face *self, listing_kind kin
     if (self->only == NULL) {
         source = catalog_roster_split(&self->roster, self->config->separator, name, &rest);
     }
-    if (source == NULL || rest.len == 0 || !filter_admits(self->part, kind, name)) {
+    if (source == NULL || rest.len == 0) {
         return NULL;
     }
     const config_server *server = upstream_config(source->upstream);
-    bool is_shown =
-        filter_own_name(server, kind, rest, out_own) && filter_exposes(server, kind, *out_own);
+    bool is_shown = filter_own_name(server, kind, rest, out_own) &&
+                    filter_shows(self->part, server, kind, *out_own, name);
     return is_shown ? source : NULL;
 }
 
@@ -126,8 +126,8 @@ static bool is_unread(const catalog_source *source)
 
 upstream *face_owner_of_resource(const face *self, bay_str address)
 {
-    const config_profile *profile = self->part;
-    if (!filter_admits(profile, LISTING_RESOURCES, address)) {
+    const listing_kind kind = LISTING_RESOURCES;
+    if (!filter_admits(self->part, kind, address)) {
         return NULL;
     }
     upstream *owner = face_owner_by_list(self, address);
@@ -141,7 +141,7 @@ upstream *face_owner_of_resource(const face *self, bay_str address)
         const catalog_source *source = &self->roster.sources[i];
         upstream *candidate = source->upstream;
         if (upstream_has(candidate, STR("resources")) && !is_unread(source) &&
-            filter_exposes(upstream_config(candidate), LISTING_RESOURCES, address)) {
+            filter_shows(self->part, upstream_config(candidate), kind, address, address)) {
             if (only != NULL) {
                 return NULL;
             }

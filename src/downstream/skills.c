@@ -31,7 +31,7 @@ static void refuse(mcp_request *request, int code, const char *text)
 
 static bool shows(const upstream *of, bay_str uri)
 {
-    return uri.len == 0 || filter_exposes(upstream_config(of), LISTING_RESOURCES, uri);
+    return uri.len == 0 || filter_shows(NULL, upstream_config(of), LISTING_RESOURCES, uri, uri);
 }
 
 /* The first server with skills that stands behind `after` (empty: the first of all). `uri`: and
