@@ -1,7 +1,9 @@
-/* Sealed values by AES-256-GCM: the one file of this room that knows OpenSSL. */
+/* Sealed values by AES-256-GCM, and digests with keys derived from the same ring, by OpenSSL. */
 #include "auth/seal.h"
 
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <string.h>
 
 #include "base/bytes.h"
 #include "base/check.h"
@@ -23,6 +25,7 @@ _Static_assert(SEAL_OVERHEAD_BYTES == HEADER_BYTES + TAG_BYTES, "the header says
 typedef struct seal_key {
     unsigned char id[ID_BYTES];
     unsigned char bytes[SEAL_KEY_BYTES];
+    unsigned char derived[SEAL_PURPOSES][SEAL_KEY_BYTES]; /* a key for each purpose */
 } seal_key;
 
 struct seal_ring {
@@ -74,6 +77,34 @@ static bay_err name_key(seal_key *key)
     return is_done == 1 ? BAY_OK : BAY_NOMEM;
 }
 
+static bool hmac(const unsigned char key[SEAL_KEY_BYTES], bay_str text,
+                 unsigned char out[SEAL_KEY_BYTES])
+{
+    unsigned int len = 0;
+    const char *at = text.len > 0 ? text.at : "";
+    return HMAC(EVP_sha256(), key, SEAL_KEY_BYTES, (const unsigned char *)at, text.len, out,
+                &len) != NULL &&
+           len == SEAL_KEY_BYTES;
+}
+
+/* RFC 5869: extract with a salt of zeros (section 2.2), then one block of expand (section 2.3),
+ * which is as long as the key. The purpose and the block's number, 1, are the info. */
+static bay_err derive(seal_key *key)
+{
+    static const bay_str infos[SEAL_PURPOSES] = {
+        [SEAL_PRINCIPAL] = STR_INIT("patchbay principal\x01"),
+        [SEAL_RELAY] = STR_INIT("patchbay relay\x01"),
+    };
+    static const unsigned char salt[SEAL_KEY_BYTES] = {0};
+    unsigned char extracted[SEAL_KEY_BYTES];
+    bool is_done = hmac(salt, (bay_str){(const char *)key->bytes, SEAL_KEY_BYTES}, extracted);
+    for (size_t i = 0; is_done && i < SEAL_PURPOSES; i++) {
+        is_done = hmac(extracted, infos[i], key->derived[i]);
+    }
+    mem_wipe(extracted, sizeof(extracted));
+    return is_done ? BAY_OK : BAY_NOMEM; /* nothing else can fail with fixed sizes */
+}
+
 bay_err seal_ring_add(seal_ring *self, bay_str key)
 {
     if (key.len != SEAL_KEY_BYTES) {
@@ -82,6 +113,7 @@ bay_err seal_ring_add(seal_ring *self, bay_str key)
     seal_key fresh = {0};
     memcpy(fresh.bytes, key.at, SEAL_KEY_BYTES);
     bay_err err = name_key(&fresh);
+    err = err == BAY_OK ? derive(&fresh) : err;
     if (err == BAY_OK) {
         bay_str bytes = {(const char *)fresh.bytes, SEAL_KEY_BYTES};
         size_t place = 0;
@@ -265,4 +297,25 @@ bay_err seal_open(const seal_ring *self, bay_str text, bay_str associated, uint6
     }
     buf_fini(&sealed);
     return err;
+}
+
+/* --- digests ---------------------------------------------------------------------------------- */
+
+size_t seal_ring_count(const seal_ring *self)
+{
+    return self != NULL ? self->count : 0;
+}
+
+bay_err seal_digest(const seal_ring *self, size_t nth, seal_purpose purpose, bay_str text,
+                    unsigned char out[SEAL_DIGEST_BYTES])
+{
+    unsigned char whole[SEAL_KEY_BYTES];
+    if (nth >= seal_ring_count(self)) {
+        return BAY_STATE;
+    }
+    if (!hmac(self->keys[nth].derived[purpose], text, whole)) {
+        return BAY_NOMEM;
+    }
+    memcpy(out, whole, SEAL_DIGEST_BYTES);
+    return BAY_OK;
 }

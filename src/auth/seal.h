@@ -21,7 +21,16 @@ enum {
     SEAL_PLAIN_BYTES = 256 * 1024,   /* of one sealed value */
     SEAL_ASSOCIATED_BYTES = 1 << 20, /* of what one value is bound to */
     SEAL_OVERHEAD_BYTES = 41,        /* what sealing adds, before base64 */
+    SEAL_DIGEST_BYTES = 16,
 };
+
+/* What a key is used for beside sealing: a key of its own is derived for each purpose, so that a
+ * digest made for one purpose says nothing about the same text under another. */
+typedef enum seal_purpose {
+    SEAL_PRINCIPAL, /* who owns a stored row (auth/principal_key.h) */
+    SEAL_RELAY,     /* whose the names are that a remote agent gets (agents/scope.h) */
+    SEAL_PURPOSES,
+} seal_purpose;
 
 /* 32 bytes as 64 hexadecimal digits or as base64 (either alphabet, padded or not).
  * Owns: the caller wipes `out`. Errors: false: neither. Threads: any. Source: RFC 4648 sections 4,
@@ -68,5 +77,15 @@ bay_err seal_value(const seal_ring *self, bay_str plain, bay_str associated, uin
  * Threads: any, also several at once. Source: NIST SP 800-38D. */
 bay_err seal_open(const seal_ring *self, bay_str text, bay_str associated, uint64_t now_ms,
                   buf *out) BAY_MUST_CHECK;
+
+/* How many keys the ring has; 0 for NULL. Threads: as seal_value. */
+size_t seal_ring_count(const seal_ring *self);
+
+/* A keyed 128-bit digest: HMAC-SHA256, cut, with the key that HKDF derives for `purpose` from the
+ * ring's key number `nth` (0: the newest).
+ * Errors: BAY_STATE: the ring has no such key; BAY_NOMEM; BAY_UNSUPPORTED in a library without
+ * OpenSSL. Threads: any, also several at once. Source: RFC 2104, RFC 5869. */
+bay_err seal_digest(const seal_ring *self, size_t nth, seal_purpose purpose, bay_str text,
+                    unsigned char out[SEAL_DIGEST_BYTES]) BAY_MUST_CHECK;
 
 #endif

@@ -47,3 +47,20 @@ bay_err seal_open(const seal_ring *self, bay_str text, bay_str associated, uint6
     (void)out;
     return BAY_DENIED;
 }
+
+size_t seal_ring_count(const seal_ring *self)
+{
+    (void)self;
+    return 0;
+}
+
+bay_err seal_digest(const seal_ring *self, size_t nth, seal_purpose purpose, bay_str text,
+                    unsigned char out[SEAL_DIGEST_BYTES])
+{
+    (void)self;
+    (void)nth;
+    (void)purpose;
+    (void)text;
+    (void)out;
+    return BAY_UNSUPPORTED;
+}
