@@ -13,9 +13,6 @@
 #include "base/check.h"
 #include "support/failing_memory.h"
 
-static const bay_str key_one = STR_INIT("0123456789abcdef0123456789abcdef");
-static const bay_str key_two = STR_INIT("the second key, of 32 bytes too.");
-
 static const auth_principal *made(principal_proof proof, const char *issuer, const char *subject,
                                   const char *client)
 {
@@ -43,6 +40,9 @@ static bool has(const auth_principal *of, const seal_ring *ring, const char *key
 }
 
 #ifndef BAY_NO_TLS
+
+static const bay_str key_one = STR_INIT("0123456789abcdef0123456789abcdef");
+static const bay_str key_two = STR_INIT("the second key, of 32 bytes too.");
 
 static seal_ring *ring_of(bay_str one)
 {
