@@ -207,6 +207,15 @@ static bay_err agent_new(agents *of, const agents_entry *entry, agent **out, bay
         agent_free(self);
         return err;
     }
+    agents_owners *owners = of->options.owners;
+    if (self->remote != NULL && owners != NULL) {
+        agents_owned *owned = agents_owners_of(owners, self->name);
+        if (owned == NULL) { /* never without: callers would not be kept apart */
+            agent_free(self);
+            return diag_set(diag, BAY_NOMEM, "out of memory");
+        }
+        agents_remote_set_owners(self->remote, owned, of->options.ring);
+    }
     if (self->remote != NULL) {
         agents_remote_set_intake(self->remote, &of->intake);
         agents_remote_watch(self->remote, &self->watch);

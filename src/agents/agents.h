@@ -34,7 +34,9 @@ typedef struct agents_options {
     agents_tools tools;      /* what made agents are made of */
     agents_aliases *aliases; /* of all loops; borrowed, or NULL */
     call_door *door;         /* what calls pass, borrowed; NULL: none */
-    /* The keys of webhooks' addresses as they are at the time; borrowed. NULL, or of NULL: none. */
+    agents_owners *owners;   /* of all loops; borrowed, or NULL */
+    /* The keys of webhooks' addresses and of callers as they are at the time; borrowed. NULL, or of
+     * NULL: none. */
     const seal_ring *const *ring;
 } agents_options;
 

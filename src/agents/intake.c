@@ -8,6 +8,7 @@
  * - Whoever leaves before the answer ends a look, and nothing else: what is away is delivered. */
 #include "agents/intake.h"
 
+#include "agents/relay_owner.h"
 #include "agents/relay_params.h"
 #include "base/check.h"
 #include "base/err.h"
@@ -34,6 +35,8 @@ typedef struct reception {
     a2a_service *service;    /* that is asked for the task; NULL: it is not */
     uint32_t *looks;         /* how many times it is, while it is */
     bay_str agent;
+    const auth_principal *principal; /* counted: who registered the webhook */
+    relay_owner names;
     agents_webhook hook;
     buf opened[2]; /* what `hook` views: the address's and the token's */
     buf event;     /* 1.0 */
@@ -74,6 +77,8 @@ static void let_go(reception *self)
 static void reception_free(reception *self)
 {
     let_go(self);
+    relay_owner_fini(&self->names);
+    principal_unref(self->principal);
     mem_free(self);
 }
 
@@ -318,6 +323,7 @@ static void look(reception *self, agents_remote *from)
                             .version = A2A_1_0,
                             .binding = A2A_JSONRPC,
                             .params = json_root(&self->params),
+                            .principal = self->principal,
                             .memory = &self->memory};
     a2a_service_call(self->service, &self->look);
 }
@@ -434,6 +440,50 @@ static bay_err read_event(reception *self, arena *index)
     return err == BAY_OK ? self->task.err : err;
 }
 
+static bay_err strip(const reception *self, buf *text)
+{
+    buf stripped;
+    buf_init(&stripped, EVENT_BYTES);
+    bay_str made = relay_owner_strip(&self->names, buf_view(text), &stripped);
+    if (stripped.err == BAY_OK && made.at == stripped.at) {
+        buf_fini(text);
+        *text = stripped;
+        return BAY_OK;
+    }
+    bay_err err = stripped.err;
+    buf_fini(&stripped);
+    return err;
+}
+
+/* Whose webhook it is hears of his own tasks alone, by his own names for them. A task that nobody
+ * has is his from now on: the agent may tell the webhook before it answers the message. Errors:
+ * BAY_DENIED: it is another's. */
+static bay_err check_owner(reception *self, const agents_remote *from)
+{
+    bay_err err = principal_of_identity(self->hook.principal, &self->principal);
+    if (err == BAY_OK) {
+        err = relay_owner_init(&self->names, agents_remote_owned(from), self->of->ring, self->agent,
+                               self->principal);
+    }
+    if (err != BAY_OK) {
+        return err == BAY_SYNTAX ? BAY_DENIED : err;
+    }
+    if (relay_owner_is_on(&self->names) && self->task_id.len > 0 &&
+        !relay_owner_claims(&self->names, OWNED_TASK, self->task_id)) {
+        return BAY_DENIED;
+    }
+    buf id;
+    buf_init(&id, CONFIG_BYTES);
+    bay_str shown = relay_owner_strip(&self->names, self->task_id, &id);
+    err = id.err;
+    if (err == BAY_OK && shown.at == id.at) {
+        err = arena_dup(&self->memory, shown, &self->task_id);
+    }
+    buf_fini(&id);
+    err = err == BAY_OK ? strip(self, &self->event) : err;
+    return err == BAY_OK ? strip(self, &self->task) : err;
+}
+
 static void go_on(reception *self, agents_remote *from)
 {
     arena index;
@@ -445,6 +495,13 @@ static void go_on(reception *self, agents_remote *from)
     arena_init(&index, INDEX_BYTES);
     bay_err err = read_event(self, &index);
     arena_fini(&index);
+    if (err == BAY_OK) {
+        err = check_owner(self, from);
+        if (err == BAY_DENIED) {
+            answer(self, 404);
+            return;
+        }
+    }
     bay_str known = self->hook.task_id;
     bool needs_task = self->hook.told != A2A_FORM_1_0 && self->task.len == 0 && !self->is_message;
     if (err != BAY_OK) {

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "a2a/push.h"
-#include "agents/relay_params.h"
 #include "agents/remote_parts.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -30,6 +29,10 @@ typedef struct relayed {
     a2a_link_call *sent;
     a2a_method method;
     relay_alias alias;
+    relay_owner owner;
+    relay_list list; /* of ListTasks … */
+    json_val asked; /* … with the params that each page of it is asked with, of the call's memory */
+    bool is_list;
     bool is_older;     /* the caller wants to know which event is the last */
     bool is_told_here; /* the webhook that it registers is told by the gateway */
 } relayed;
@@ -55,6 +58,8 @@ static a2a_call *release(relayed *self)
     }
     call->user = NULL;
     relay_alias_fini(&self->alias);
+    relay_owner_fini(&self->owner);
+    relay_list_fini(&self->list);
     mem_free(self);
     return call;
 }
@@ -62,6 +67,7 @@ static a2a_call *release(relayed *self)
 static void fail_call(relayed *self, const a2a_fault *fault)
 {
     a2a_fault kept = *fault;
+    relay_owner_strip_fault(&self->owner, &kept);
     a2a_call_fail(release(self), &kept);
 }
 
@@ -109,21 +115,27 @@ static void answer_card(relayed *self, bay_str json)
     buf_fini(&out);
 }
 
+/* Ends the call with what the agent wrote, in the caller's names. */
 static void answer_json(relayed *self, bay_str json)
 {
-    if (self->alias.among == NULL) {
+    if (self->alias.among == NULL && self->owner.mark_len == 0) {
         a2a_call_result(release(self), json);
         return;
     }
-    buf renamed;
+    buf renamed, stripped;
     json_doc doc;
+    bay_err err = BAY_OK;
     arena *scratch = &self->remote->scratch;
     buf_init(&renamed, a2a_json_limits.max_bytes);
-    arena_reset(scratch);
-    bay_err err = json_parse(&doc, json, &a2a_json_limits, scratch, NULL);
-    if (err == BAY_OK) {
-        json = relay_alias_read(&self->alias, json_root(&doc), scratch, &renamed);
-        err = renamed.err;
+    buf_init(&stripped, a2a_json_limits.max_bytes);
+    json = relay_owner_strip(&self->owner, json, &stripped);
+    err = stripped.err;
+    if (err == BAY_OK && self->alias.among != NULL) {
+        arena_reset(scratch);
+        err = json_parse(&doc, json, &a2a_json_limits, scratch, NULL);
+        json = err == BAY_OK ? relay_alias_read(&self->alias, json_root(&doc), scratch, &renamed)
+                             : json;
+        err = err == BAY_OK ? renamed.err : err;
     }
     if (err == BAY_OK) {
         a2a_call_result(release(self), json);
@@ -131,6 +143,70 @@ static void answer_json(relayed *self, bay_str json)
         fail_with(self, A2A_E_BUSY, "out of memory");
     }
     buf_fini(&renamed);
+    buf_fini(&stripped);
+}
+
+/* The agent showed a task of somebody else's; what that is must not be seen. */
+static void fail_foreign(relayed *self)
+{
+    fail_with(self, A2A_E_INVALID_AGENT_RESPONSE, "it answered with another task");
+}
+
+/* May the caller have it? Otherwise the call has ended. */
+static bool admit(relayed *self, bay_str json)
+{
+    json_doc doc;
+    arena *scratch = &self->remote->scratch;
+    arena_reset(scratch);
+    bay_err err = json_parse(&doc, json, &a2a_json_limits, scratch, NULL);
+    if (err != BAY_OK) {
+        fail_with(self, A2A_E_BUSY, "out of memory");
+        return false;
+    }
+    if (!relay_owner_admits(&self->owner, self->method, false, json_root(&doc), scratch)) {
+        fail_foreign(self);
+        return false;
+    }
+    return true;
+}
+
+static bay_err ask(relayed *self, a2a_fault *fault); /* below: the next page */
+
+/* A page of tasks, of which the caller gets its own. */
+static void answer_list(relayed *self, bay_str json)
+{
+    json_doc doc;
+    bool is_done = true;
+    arena *scratch = &self->remote->scratch;
+    arena_reset(scratch);
+    bay_err err = json_parse(&doc, json, &a2a_json_limits, scratch, NULL);
+    if (err == BAY_OK && !self->is_list) { /* the agent was open when it was asked */
+        a2a_fault none;
+        err = relay_list_init(&self->list, &self->owner, JSON_NONE, scratch, &none);
+    }
+    if (err == BAY_OK) {
+        err = relay_list_take(&self->list, &self->owner, json_root(&doc), scratch, &is_done);
+    }
+    a2a_fault fault = {0};
+    if (err == BAY_OK && !is_done && self->is_list) {
+        err = ask(self, &fault);
+        if (err == BAY_OK) {
+            return;
+        }
+    }
+    buf page;
+    buf_init(&page, a2a_json_limits.max_bytes);
+    err = err == BAY_OK ? relay_list_write(&self->list, &self->owner, &page) : err;
+    if (err == BAY_OK) {
+        answer_json(self, buf_view(&page));
+    } else if (fault.error != A2A_NO_ERROR) {
+        fail_call(self, &fault);
+    } else if (err == BAY_PROTOCOL) {
+        fail_with(self, A2A_E_INVALID_AGENT_RESPONSE, "its list of tasks cannot be read");
+    } else {
+        fail_with(self, A2A_E_BUSY, "too much at once; try again later");
+    }
+    buf_fini(&page);
 }
 
 /* Webhooks are shown as their callers registered them. */
@@ -151,9 +227,20 @@ static void on_result(void *user, bay_str json)
 {
     relayed *self = user;
     heard(self);
+    self->sent = NULL;
     if (self->method == A2A_GET_EXTENDED_CARD) {
         answer_card(self, json);
-    } else if ((a2a_methods[self->method].flags & A2A_METHOD_PUSH) != 0) {
+        return;
+    }
+    bool is_checked = relay_owner_is_on(&self->owner);
+    if (is_checked && self->method == A2A_LIST_TASKS) {
+        answer_list(self, json);
+        return;
+    }
+    if (is_checked && !admit(self, json)) {
+        return;
+    }
+    if ((a2a_methods[self->method].flags & A2A_METHOD_PUSH) != 0) {
         answer_configs(self, json);
     } else {
         answer_json(self, json);
@@ -173,32 +260,59 @@ static bool ends_stream(json_val event)
     return a2a_state_is_terminal(state) || state == A2A_INPUT_REQUIRED;
 }
 
-static a2a_event *make_event(relayed *self, json_val event, uint64_t event_id, bool is_last)
+/* The event in the caller's names: what the agent wrote (`out_is_same`), or another text. */
+static a2a_event *make_event(relayed *self, json_val event, uint64_t event_id, bool is_last,
+                             bool *out_is_same)
 {
-    buf renamed;
+    buf renamed, stripped;
+    json_doc doc;
     arena *scratch = &self->remote->scratch;
     buf_init(&renamed, a2a_json_limits.max_bytes);
+    buf_init(&stripped, a2a_json_limits.max_bytes);
+    bool ends = is_last || (self->is_older && ends_stream(event));
+    bay_str json = relay_owner_strip(&self->owner, json_raw(event), &stripped);
+    bay_err err = stripped.err;
+    *out_is_same = self->alias.among == NULL && json.at != stripped.at;
     arena_reset(scratch);
-    bay_str json = relay_alias_read(&self->alias, event, scratch, &renamed);
-    a2a_event *made =
-        renamed.err == BAY_OK
-            ? a2a_event_new(json, event_id, is_last || (self->is_older && ends_stream(event)))
-            : NULL;
+    if (err == BAY_OK && self->alias.among != NULL) {
+        err = json_parse(&doc, json, &a2a_json_limits, scratch, NULL);
+        json = err == BAY_OK ? relay_alias_read(&self->alias, json_root(&doc), scratch, &renamed)
+                             : json;
+        err = err == BAY_OK ? renamed.err : err;
+    }
+    a2a_event *made = err == BAY_OK ? a2a_event_new(json, event_id, ends) : NULL;
     buf_fini(&renamed);
+    buf_fini(&stripped);
     return made;
+}
+
+static bool admit_event(relayed *self, json_val value)
+{
+    arena *scratch = &self->remote->scratch;
+    if (!relay_owner_is_on(&self->owner)) {
+        return true;
+    }
+    arena_reset(scratch);
+    return relay_owner_admits(&self->owner, self->method, true, value, scratch);
 }
 
 static void on_event(void *user, json_val value, uint64_t event_id, bool is_last)
 {
     relayed *self = user;
+    bool is_same = false;
     heard(self);
-    a2a_event *event = make_event(self, value, event_id, is_last);
+    if (!admit_event(self, value)) {
+        a2a_link_cancel(self->sent);
+        fail_foreign(self);
+        return;
+    }
+    a2a_event *event = make_event(self, value, event_id, is_last, &is_same);
     if (event == NULL) {
         a2a_link_cancel(self->sent);
         fail_with(self, A2A_E_INTERNAL, "out of memory");
         return;
     }
-    if (self->alias.among == NULL) {
+    if (is_same) {
         a2a_event_lend(event, value);
     }
     bay_err err = a2a_call_event(self->call, event);
@@ -385,13 +499,9 @@ static size_t put_fields(const relayed *self, char trace[RELAY_TRACE_BYTES], buf
 }
 
 /* Which of our agents it is for says the tenant; the agent's own is written by the link. */
-static bay_str write_params(const relayed *self, json_val params, buf *out)
+static bay_str without_tenant(json_val params, buf *out)
 {
     static const bay_str tenant[] = {STR_INIT("tenant")};
-    if (self->alias.among != NULL) {
-        relay_alias_write(&self->alias, self->method, params, out);
-        return buf_view(out);
-    }
     if (json_is(json_get(params, tenant[0]), JSON_MISSING)) {
         return json_raw(params);
     }
@@ -401,6 +511,77 @@ static bay_str write_params(const relayed *self, json_val params, buf *out)
     json_put_members(&writer, params, tenant, ARRAY_LEN(tenant));
     json_close_object(&writer);
     return buf_view(out);
+}
+
+/* The params in the agent's names, in the call's memory where they are others. */
+static bay_err rename_params(relayed *self, json_val *params, a2a_fault *fault)
+{
+    a2a_call *call = self->call;
+    bay_err err = BAY_OK;
+    if (self->alias.among != NULL) {
+        buf text;
+        bay_str kept;
+        json_doc *doc = arena_alloc(call->memory, sizeof(*doc));
+        buf_init(&text, a2a_json_limits.max_bytes);
+        relay_alias_write(&self->alias, self->method, *params, &text);
+        err = doc == NULL ? BAY_NOMEM : text.err;
+        err = err == BAY_OK ? arena_dup(call->memory, buf_view(&text), &kept) : err;
+        err = err == BAY_OK ? json_parse(doc, kept, &a2a_json_limits, call->memory, NULL) : err;
+        buf_fini(&text);
+        if (err != BAY_OK) {
+            return err;
+        }
+        *params = json_root(doc);
+    }
+    bool is_namer =
+        call->version == A2A_0_1 && a2a_link_interface(self->line->to)->version == A2A_0_1;
+    err = relay_owner_write(&self->owner, self->method, is_namer, *params, call->memory, params,
+                            fault);
+    if (err == BAY_OK && self->method == A2A_LIST_TASKS && self->owner.mark_len > 0) {
+        self->is_list = true;
+        err = relay_list_init(&self->list, &self->owner, *params, call->memory, fault);
+    }
+    return err;
+}
+
+/* Sends what is in `asked`. */
+static bay_err ask(relayed *self, a2a_fault *fault)
+{
+    http_field fields[MOST_FIELDS + OUR_FIELDS];
+    char trace[RELAY_TRACE_BYTES];
+    json_doc doc;
+    json_val asked = self->asked;
+    buf page, params, via;
+    buf_init(&page, a2a_json_limits.max_bytes);
+    buf_init(&params, a2a_json_limits.max_bytes);
+    buf_init(&via, 2 * VIA_BYTES);
+    bay_err err = BAY_OK;
+    if (self->is_list) {
+        arena_reset(&self->remote->scratch);
+        relay_list_ask(&self->list, asked, &page);
+        err = page.err;
+        err = err == BAY_OK ? json_parse(&doc, buf_view(&page), &a2a_json_limits,
+                                         &self->remote->scratch, NULL)
+                            : err;
+        asked = err == BAY_OK ? json_root(&doc) : asked;
+    }
+    if (err == BAY_OK) {
+        a2a_link_request request = {
+            .method = self->method,
+            .params = without_tenant(asked, &params),
+            .fields = fields,
+            .field_count = put_fields(self, trace, &via, fields),
+            .last_event_id = self->call->last_event_id,
+        };
+        err = params.err != BAY_OK ? params.err : via.err;
+        err = err == BAY_OK
+                  ? a2a_link_start(self->line->to, &request, &link_events, self, &self->sent, fault)
+                  : err;
+    }
+    buf_fini(&page);
+    buf_fini(&params);
+    buf_fini(&via);
+    return err;
 }
 
 static bool has_streams(const agents_remote *self)
@@ -431,11 +612,6 @@ static void begin(relayed *self)
         }
         return;
     }
-    http_field fields[MOST_FIELDS + OUR_FIELDS];
-    char trace[RELAY_TRACE_BYTES];
-    buf params, via;
-    buf_init(&params, a2a_json_limits.max_bytes);
-    buf_init(&via, 2 * VIA_BYTES);
     list_remove(&self->link);
     list_push(&remote->calls, &self->link);
     remote->waiting_count--;
@@ -445,25 +621,15 @@ static void begin(relayed *self)
     if (self->call->version != A2A_1_0 && a2a_link_interface(self->line->to)->version != A2A_0_1) {
         relay_alias_init(&self->alias, remote->aliases, remote->settings->name, self->call);
     }
-    json_val given = self->call->params;
-    if (self->is_told_here) {
+    self->asked = self->call->params;
+    err = relay_owner_init(&self->owner, remote->owned, remote->ring, remote->settings->name,
+                           self->call->principal);
+    if (err == BAY_OK && self->is_told_here) {
         err = relay_webhook_wrap(remote, self->call, webhook_of(self), &self->alias,
-                                 a2a_link_interface(line->to), &given, &fault);
+                                 a2a_link_interface(line->to), &self->asked, &fault);
     }
-    a2a_link_request request = {
-        .method = self->method,
-        .params = write_params(self, given, &params),
-        .fields = fields,
-        .field_count = put_fields(self, trace, &via, fields),
-        .last_event_id = self->call->last_event_id,
-    };
-    err = err == BAY_OK ? params.err : err;
-    err = err == BAY_OK ? via.err : err;
-    if (err == BAY_OK) {
-        err = a2a_link_start(self->line->to, &request, &link_events, self, &self->sent, &fault);
-    }
-    buf_fini(&params);
-    buf_fini(&via);
+    err = err == BAY_OK ? rename_params(self, &self->asked, &fault) : err;
+    err = err == BAY_OK ? ask(self, &fault) : err;
     if (err == BAY_OK) {
         return;
     }

@@ -444,6 +444,18 @@ void agents_remote_set_intake(agents_remote *self, const agents_intake *intake)
     self->intake = intake;
 }
 
+void agents_remote_set_owners(agents_remote *self, agents_owned *owned,
+                              const seal_ring *const *ring)
+{
+    self->owned = owned;
+    self->ring = ring;
+}
+
+agents_owned *agents_remote_owned(const agents_remote *self)
+{
+    return self->owned;
+}
+
 const agents_settings *agents_remote_settings(const agents_remote *self)
 {
     return self->settings;

@@ -13,6 +13,7 @@
 #include "a2a/service.h"
 #include "agents/aliases.h"
 #include "agents/card.h"
+#include "agents/owners.h"
 #include "base/list.h"
 #include "net/http_client.h"
 
@@ -40,6 +41,11 @@ a2a_service *agents_remote_service(agents_remote *self);
 /* Where the agent can tell webhooks in the gateway's place (agents/intake); borrowed. Without one,
  * webhooks are registered in the agent's own version or refused. */
 void agents_remote_set_intake(agents_remote *self, const agents_intake *intake);
+/* Keeps callers apart: whose tasks and contexts of the agent are, and the keys that name callers, as
+ * they are at the time; borrowed. Before its first call. Without them all callers are one. */
+void agents_remote_set_owners(agents_remote *self, agents_owned *owned,
+                              const seal_ring *const *ring);
+agents_owned *agents_remote_owned(const agents_remote *self); /* NULL: callers are not kept apart */
 /* How many tasks it is being asked for, for its notifications; the intake counts them here. */
 uint32_t *agents_remote_looks(agents_remote *self);
 const agents_settings *agents_remote_settings(const agents_remote *self);

@@ -5,6 +5,7 @@
 #include "agents/fetch.h"
 #include "agents/guard.h"
 #include "agents/intake.h"
+#include "agents/relay_owner.h"
 #include "agents/relay_params.h"
 #include "agents/remote.h"
 #include "transport/a2a_link.h"
@@ -28,10 +29,12 @@ struct agents_remote {
     tls_context *tls; /* NULL: the system's trust */
     const agents_settings *settings;
     const agents_public *public;
-    agents_aliases *aliases;     /* borrowed; NULL: ids of clients are not translated */
-    const agents_intake *intake; /* borrowed; NULL: no webhooks of the gateway's own */
-    uint32_t looks;              /* tasks that it is being asked for, for its notifications */
-    jose_keys *keys;             /* of the file; NULL: none */
+    agents_aliases *aliases;      /* borrowed; NULL: ids of clients are not translated */
+    agents_owned *owned;          /* borrowed; NULL: callers are not kept apart */
+    const seal_ring *const *ring; /* that names them; as it is at the time */
+    const agents_intake *intake;  /* borrowed; NULL: no webhooks of the gateway's own */
+    uint32_t looks;               /* tasks that it is being asked for, for its notifications */
+    jose_keys *keys;              /* of the file; NULL: none */
     circuit circuit;
 
     /* the card */

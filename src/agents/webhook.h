@@ -32,7 +32,7 @@ typedef struct agents_webhook {
     bay_str id;        /* of the configuration, where the caller said it; "" */
     bay_str task_id;   /* at the agent, where it was known; "": any */
     bay_str client_id; /* what the caller calls its task, where it makes ids itself (0.1); "" */
-    bay_str principal; /* whose that id is */
+    bay_str principal; /* who registered it: the identity; "": nobody who is known */
 } agents_webhook;
 
 /* Appends the path of an agent's addresses: "/a2a/NAME/push/". */

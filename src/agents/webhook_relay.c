@@ -49,9 +49,9 @@ static bay_err describe(const a2a_call *call, json_val webhook, const relay_alia
         .told = a2a_form_of(call->version, call->binding),
         .heard = a2a_form_of(at->version, at->binding),
     };
+    out->principal = principal_identity(call->principal);
     if (alias->among != NULL) {
         out->client_id = (bay_str){alias->client_id, alias->client_id_len};
-        out->principal = (bay_str){alias->principal, alias->principal_len};
     }
     const struct {
         json_val in;

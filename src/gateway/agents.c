@@ -211,6 +211,7 @@ bay_err worker_agents_init(worker *self, bay_diag *diag)
         .tools = {tools_engine, self},
         .aliases = self->gateway->aliases,
         .door = &self->door,
+        .owners = self->gateway->owners,
         .ring = &self->ring,
     };
     bay_err err = agents_new(&options, &self->agents);

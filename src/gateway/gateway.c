@@ -51,6 +51,7 @@ static bay_err join_agents(gateway *self, bay_diag *diag)
     if (err == BAY_OK && !self->options.on_stdio) {
         err = agents_post_new(self->workers[0].loop, self->config->store, &self->post);
     }
+    err = err == BAY_OK ? agents_owners_write_on(self->owners, self->workers[0].loop) : err;
     for (uint32_t i = 0; err == BAY_OK && i < self->worker_count; i++) {
         agents_set_post(all[i], self->post);
         err = agents_set_peers(all[i], all, self->worker_count);
@@ -114,6 +115,9 @@ bay_err gateway_new(const gateway_options *options, gateway **out, bay_diag *dia
     }
     if (err == BAY_OK && agents_aliases_new(&self->aliases) != BAY_OK) {
         err = diag_set(diag, BAY_NOMEM, "out of memory");
+    }
+    if (err == BAY_OK) {
+        err = agents_owners_new(self->config->store, &self->owners, diag);
     }
     if (err == BAY_OK) {
         err = open_workers(self, diag);
@@ -262,6 +266,7 @@ void gateway_free(gateway *self)
         worker_free_slots(&self->workers[i]);
     }
     agents_post_free(self->post);
+    agents_owners_close(self->owners);
     for (uint32_t i = 0; i < self->worker_count; i++) {
         worker_fini(&self->workers[i]);
     }
@@ -270,6 +275,7 @@ void gateway_free(gateway *self)
     tls_free(self->tls);
     seal_ring_free(self->ring);
     agents_aliases_free(self->aliases);
+    agents_owners_free(self->owners);
     mem_free(self->workers);
     mem_free(self->faces);
     config_free(self->config);

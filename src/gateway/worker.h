@@ -82,6 +82,7 @@ struct gateway {
     tls_context *tls;
     seal_ring *ring;         /* of tokens and sessions; NULL in a build without TLS */
     agents_aliases *aliases; /* ids of tasks that clients made */
+    agents_owners *owners;   /* whose the tasks of agents are */
     agents_post *post;       /* notifications that are passed on; NULL: nothing is listened on */
     worker *workers;
     http_face **faces; /* of all workers */

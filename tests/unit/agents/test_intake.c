@@ -16,10 +16,13 @@
 #include "base/check.h"
 #include "net/http_client.h"
 #include "support/failing_memory.h"
+#include "support/people.h"
 #include "support/skipped.h"
 #include "transport/http_reply.h"
 
 #ifndef BAY_NO_TLS
+
+PEOPLE_FROM_THE_START
 
 enum { TURNS = 4000, TURN_MS = 5, FEW_TURNS = 60 };
 #define DAYS(count) ((uint64_t)(count)*86400 * 1000)
@@ -121,8 +124,8 @@ static bay_err rig_open_servers(rig *self)
     return err;
 }
 
-/* Registered by a caller of `told`, so long ago. */
-static bay_err rig_register(rig *self, a2a_form told, uint64_t ago_ms)
+/* Registered by that caller of `told`, so long ago. */
+static bay_err rig_register_for(rig *self, const char *who, a2a_form told, uint64_t ago_ms)
 {
     char hook[100];
     a2a_fault fault = {0};
@@ -132,11 +135,16 @@ static bay_err rig_register(rig *self, a2a_form told, uint64_t ago_ms)
                                    .url = str_of(hook),
                                    .token = STR("hook-tok"),
                                    .client_id = STR("mine"),
-                                   .principal = STR("")};
+                                   .principal = principal_identity(person(who))};
     buf_clear(&self->address);
     buf_clear(&self->token);
     return agents_webhook_seal(self->ring, str_of(self->url), STR("far"), &registration,
                                loop_time_ms() - ago_ms, &self->address, &self->token, &fault);
+}
+
+static bay_err rig_register(rig *self, a2a_form told, uint64_t ago_ms)
+{
+    return rig_register_for(self, "", told, ago_ms);
 }
 
 static bay_err rig_open(rig *self, a2a_form told)
@@ -324,6 +332,38 @@ static void a_client_that_names_its_task_is_told_of_it(void **state)
     assert_true(str_eq(buf_view(&known), STR("t1")));
     buf_fini(&known);
     rig_close(&self);
+}
+
+/* Whose webhook an agent tells, by its own mistake or because an address leaked. */
+static void a_webhook_hears_of_its_owners_tasks_alone(void **state)
+{
+    (void)state;
+    static const a2a_form forms[] = {A2A_FORM_1_0, A2A_FORM_0_3}; /* of 0.3: the agent is asked */
+    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+        rig self;
+        agents_owners *owners = NULL;
+        char key[64];
+        buf text = {.at = key, .cap = sizeof(key), .max = sizeof(key)};
+        assert_int_equal(rig_open(&self, forms[i]), BAY_OK);
+        assert_int_equal(agents_owners_new(STR(""), &owners, NULL), BAY_OK);
+        agents_owned *far = agents_owners_of(owners, STR("far"));
+        agents_remote_set_owners(self.remote, far, &self.shown_ring);
+        agents_owned_close(far);
+        assert_int_equal(principal_key(person("ann"), self.ring, 0, &text), BAY_OK);
+        agents_caller ann = {person("ann"), self.ring, buf_view(&text)};
+        assert_int_equal(agents_owned_claim(far, OWNED_TASK, STR("t1"), &ann), BAY_OK);
+        assert_int_equal(rig_register_for(&self, "bob", forms[i], 0), BAY_OK);
+        assert_int_equal(told(&self, UPDATE), 404);
+        assert_int_equal(told(&self, "{\"task\":" TASK "}"), 404);
+        assert_int_equal(rig_register_for(&self, "", forms[i], 0), BAY_OK);
+        assert_int_equal(told(&self, UPDATE), 404);
+        assert_int_equal(self.hooked, 0);
+        assert_int_equal(rig_register_for(&self, "ann", forms[i], 0), BAY_OK);
+        assert_int_equal(told(&self, UPDATE), 200);
+        expect_hooked(&self, 1, "WORKING\0working" + (forms[i] == A2A_FORM_1_0 ? 0 : 8));
+        rig_close(&self);
+        agents_owners_free(owners);
+    }
 }
 
 /* ---- registering -------------------------------------------------------------------------------
@@ -526,6 +566,7 @@ static void without_memory(void **state)
 SKIPPED(what_is_too_old_or_not_ours, WHY)
 SKIPPED(what_finds_no_room, WHY)
 SKIPPED(a_client_that_names_its_task_is_told_of_it, WHY)
+SKIPPED(a_webhook_hears_of_its_owners_tasks_alone, WHY)
 SKIPPED(an_agent_is_given_the_gateways_own, WHY)
 SKIPPED(where_there_is_none_it_is_refused, WHY)
 SKIPPED(registering_without_memory, WHY)
@@ -539,6 +580,7 @@ int main(void)
         cmocka_unit_test(what_is_too_old_or_not_ours),
         cmocka_unit_test(what_finds_no_room),
         cmocka_unit_test(a_client_that_names_its_task_is_told_of_it),
+        cmocka_unit_test(a_webhook_hears_of_its_owners_tasks_alone),
         cmocka_unit_test(an_agent_is_given_the_gateways_own),
         cmocka_unit_test(where_there_is_none_it_is_refused),
         cmocka_unit_test(registering_without_memory),
