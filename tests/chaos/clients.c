@@ -74,6 +74,7 @@ typedef struct client {
     unsigned id; /* of the request under way */
     uint32_t call;
     bool has_call, is_over; /* is_over: the call has its outcome, its reply is still under way */
+    outcome broken;         /* of a call whose stream broke, unless the rest of it can be had */
     const char *server, *tool;
     unsigned ms, rounds;
     talk_text retry; /* what its last answer wants to be brought along */
@@ -229,6 +230,16 @@ static outcome lost(void)
     return __atomic_load_n(&self.board->is_crashing, __ATOMIC_SEQ_CST) != 0 ? LOST : DROPPED;
 }
 
+/* The stream of the call broke, or that on which it was resumed. */
+static void resume_later(client *one)
+{
+    if (one->stage != RESUMING || lost() == LOST) {
+        one->broken = lost();
+    }
+    one->stage = RESUMING;
+    pause_for(one, PAUSE_US);
+}
+
 static void conclude(client *one, outcome how, const char *text)
 {
     entry *its = &self.ledger[one->call];
@@ -382,7 +393,7 @@ static void call_replied(talk_line *line)
     }
     if (line->status == 404 && !one->is_modern) {
         if (one->stage == RESUMING) {
-            conclude(one, lost(), "");
+            conclude(one, one->broken, "");
         }
         lose_session(one);
         return;
@@ -393,8 +404,8 @@ static void call_replied(talk_line *line)
         one->stage = READY;
         return;
     }
-    if (line->status != 200) {
-        conclude(one, FAILED, "");
+    if (line->status != 200) { /* to a GET it is the stream that is refused, not the call */
+        conclude(one, one->stage == RESUMING ? one->broken : FAILED, "");
     }
     if (one->retry.len > 0) {
         send_call(one);
@@ -405,8 +416,7 @@ static void call_replied(talk_line *line)
             if (line->event_id[0] != '\0') {
                 memcpy(one->event_id, line->event_id, sizeof(one->event_id));
             }
-            one->stage = RESUMING;
-            pause_for(one, PAUSE_US);
+            resume_later(one);
             return;
         }
         complain("a reply without an answer", one, "");
@@ -429,12 +439,13 @@ static void call_broken(talk_line *line)
         if (line->event_id[0] != '\0') {
             memcpy(one->event_id, line->event_id, sizeof(one->event_id));
         }
+        resume_later(one);
     } else if (!line->was_sent) {
         self.sent_again++;
         one->stage = READY;
     } else if (line->event_id[0] != '\0' && !one->is_modern) {
         memcpy(one->event_id, line->event_id, sizeof(one->event_id));
-        one->stage = RESUMING;
+        resume_later(one);
     } else {
         if (lost() == DROPPED) {
             complain("its connection ended", one, "");
