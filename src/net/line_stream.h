@@ -52,7 +52,8 @@ bay_err line_writer_new(loop *loop, int fd, size_t high_bytes, size_t max_bytes,
                         line_writer **out) BAY_MUST_CHECK;
 
 /* Writes `line` and a newline. BAY_OK; BAY_AGAIN: taken, stop until drained; BAY_LIMIT: not taken,
- * the queue is full; BAY_CLOSED: not taken. The line must hold no newline of its own. */
+ * the queue is full; BAY_CLOSED: not taken. Taken: the other end may read it, or a part of it;
+ * `closed` says so when the rest cannot follow. The line must hold no newline of its own. */
 bay_err line_writer_write(line_writer *self, bay_str line);
 size_t line_writer_queued_bytes(const line_writer *self);
 

@@ -204,7 +204,7 @@ bay_err line_writer_write(line_writer *self, bay_str line)
     }
     if (err != BAY_OK && err != BAY_AGAIN) {
         set_broken(self, err);
-        return BAY_CLOSED;
+        return self->queue.is_cut ? BAY_OK : BAY_CLOSED;
     }
     return err;
 }

@@ -1,6 +1,6 @@
 /* A child process spoken to by lines.
  *
- *     running --stdout ends / process_close--> closing --term_ms--> SIGTERM --kill_ms--> SIGKILL
+ *     running --stdin or stdout ends / process_close--> closing --term_ms--> SIGTERM --kill_ms--> SIGKILL
  *        |                                        |
  *        +------------------ it died -------------+
  *                               |
@@ -30,7 +30,7 @@
 
 #define GRACE_MS 250    /* for what is left in the pipes of a dead child */
 #define LAST_LOOK_MS 50 /* after its group was killed */
-#define ORPHAN_MS 2000  /* a child that closed its stdout: to end by itself, then by SIGTERM */
+#define ORPHAN_MS 2000  /* a child that closed stdin or stdout: to end by itself, then by SIGTERM */
 #define ERROR_LINE_BYTES 4096
 #define QUEUE_BYTES ((size_t)64 * 1024 * 1024)
 #define QUEUE_HIGH_BYTES ((size_t)256 * 1024)
@@ -277,9 +277,16 @@ static void on_drained(void *user)
     }
 }
 
+/* Whoever waits for an answer to what it did not read would wait for ever. */
+static void on_input_closed(void *user, bay_err err)
+{
+    (void)err;
+    process_close(user, ORPHAN_MS, ORPHAN_MS);
+}
+
 static const line_reader_events output_events = {on_line, on_overflow, on_output_end};
 static const line_reader_events error_events = {on_error_line, NULL, on_errors_end};
-static const line_writer_events input_events = {.drained = on_drained};
+static const line_writer_events input_events = {.drained = on_drained, .closed = on_input_closed};
 
 bay_err process_write(process *self, bay_str line)
 {

@@ -386,5 +386,7 @@ bay_err stream_queue_write(stream_queue *self, const bay_str *spans, size_t coun
         }
         taken = (size_t)written;
     }
-    return taken == total ? BAY_OK : queue_rest(self, spans, count, taken, total - taken);
+    bay_err err = taken == total ? BAY_OK : queue_rest(self, spans, count, taken, total - taken);
+    self->is_cut = self->is_broken && taken > 0;
+    return err;
 }

@@ -61,6 +61,7 @@ typedef struct stream_queue {
     uint32_t max_bytes;
     bool is_above_high; /* since a write said BAY_AGAIN, or the mark fell below what waits */
     bool is_broken;
+    bool is_cut; /* broken by a write whose first bytes the kernel had taken */
 } stream_queue;
 
 void stream_queue_init(stream_queue *self, uv_stream_t *stream,

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "net/line_stream.h"
+#include "support/failing_memory.h"
 
 typedef struct lines {
     loop *loop;
@@ -358,6 +359,56 @@ static void a_reader_that_is_gone_is_told_once(void **state)
     assert_int_equal(self.closed, 1);
 }
 
+/* What the kernel has may be read: such a line is not said to have stayed here, although the rest
+ * of it finds no memory. */
+static void a_line_that_left_in_part_is_taken(void **state)
+{
+    (void)state;
+    int ends[2];
+    size_t len = (size_t)1 << 20;
+    char *line = malloc(len);
+    memset(line, 'x', len);
+    pipe_ends(ends);
+    writing self;
+    writing_init(&self, ends[1], 0, 0);
+    assert_true(failing_memory_start(0));
+    bay_err err = line_writer_write(self.writer, (bay_str){line, len});
+    assert_true(failing_memory.has_failed);
+    failing_memory_stop();
+    char first;
+    assert_int_equal(read(ends[0], &first, 1), 1);
+    assert_int_equal(err, BAY_OK);
+    assert_int_equal(line_writer_write(self.writer, STR("x")), BAY_CLOSED);
+    turn_until(self.loop, self.closed == 1);
+    line_writer_close(self.writer, 0);
+    loop_free(self.loop);
+    close(ends[0]);
+    free(line);
+}
+
+/* The same queue is full already: nothing of the next line leaves. */
+static void a_line_that_stayed_here_is_not(void **state)
+{
+    (void)state;
+    int ends[2];
+    size_t len = (size_t)1 << 20;
+    char *line = malloc(len);
+    memset(line, 'x', len);
+    pipe_ends(ends);
+    writing self;
+    writing_init(&self, ends[1], 0, 0);
+    assert_int_equal(line_writer_write(self.writer, (bay_str){line, len}), BAY_AGAIN);
+    assert_true(failing_memory_start(0));
+    bay_err err = line_writer_write(self.writer, (bay_str){line, len});
+    assert_true(failing_memory.has_failed);
+    failing_memory_stop();
+    assert_int_equal(err, BAY_CLOSED);
+    line_writer_free(self.writer);
+    loop_free(self.loop);
+    close(ends[0]);
+    free(line);
+}
+
 /* Everything up to `wanted` bytes; a pipe may hold less than that at a time. */
 static size_t read_all(writing *self, int fd, char *into, size_t wanted)
 {
@@ -544,6 +595,8 @@ int main(void)
         cmocka_unit_test(a_socket_and_a_terminal_are_read_too),
         cmocka_unit_test(a_long_line_arrives_whole_from_many_reads),
         cmocka_unit_test(a_reader_that_is_gone_is_told_once),
+        cmocka_unit_test(a_line_that_left_in_part_is_taken),
+        cmocka_unit_test(a_line_that_stayed_here_is_not),
         cmocka_unit_test(lines_of_a_turn_leave_in_order),
         cmocka_unit_test(a_slow_reader_is_waited_for_within_the_bound),
         cmocka_unit_test(close_flushes_and_gives_up_on_a_reader_that_never_reads),

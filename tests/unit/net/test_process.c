@@ -265,6 +265,19 @@ static void a_paused_owner_loses_no_line_of_a_dead_child(void **state)
 
 /* --- how it ends ----------------------------------------------------------------------------- */
 
+/* It lives on and reads no more: whoever waits for its answer hears of its end instead. */
+static void a_child_that_closed_its_stdin_is_ended(void **state)
+{
+    (void)state;
+    child self;
+    start(&self, "exec <&-; echo deaf; sleep 100");
+    turn_until(self.loop, self.lines == 1);
+    assert_int_equal(process_write(self.process, STR("hello")), BAY_OK); /* leaves with the turn */
+    turn_until(self.loop, self.exits == 1);
+    assert_int_equal(self.signal, SIGTERM);
+    finish(&self);
+}
+
 static void a_child_deaf_to_its_stdin_gets_sigterm(void **state)
 {
     (void)state;
@@ -453,6 +466,7 @@ int main(void)
         cmocka_unit_test(its_environment_and_directory_are_what_was_asked),
         cmocka_unit_test(a_child_that_does_not_read_holds_the_writer_back),
         cmocka_unit_test(a_paused_owner_loses_no_line_of_a_dead_child),
+        cmocka_unit_test(a_child_that_closed_its_stdin_is_ended),
         cmocka_unit_test(a_child_deaf_to_its_stdin_gets_sigterm),
         cmocka_unit_test(a_child_deaf_to_sigterm_gets_sigkill),
         cmocka_unit_test(a_child_killed_from_outside_is_noticed),
