@@ -368,6 +368,14 @@ static bool must_exist(const mcp_client *self, const mcp_method *method)
             method->id != MCP_COMPLETE);
 }
 
+/* Is it an error of a request that was not begun? It may be sent again. */
+static bool is_unbegun(const mcp_call *call, int code)
+{
+    bool is_tool = call->method == NULL || call->method->id == MCP_TOOLS_CALL;
+    return !is_tool || code == RPC_PARSE_ERROR || code == RPC_INVALID_REQUEST ||
+           code == RPC_METHOD_NOT_FOUND || code == RPC_INVALID_PARAMS;
+}
+
 static bool looks_legacy(const mcp_call *call, int code)
 {
     const mcp_client *self = call->client;
@@ -379,7 +387,7 @@ static bool looks_legacy(const mcp_call *call, int code)
     if (is_modern_error(code)) {
         return false;
     }
-    if (!self->is_confirmed) {
+    if (!self->is_confirmed && (is_refused || is_unbegun(call, code))) {
         return true; /* only remembered: any such error is worth one question */
     }
     if (code == RPC_METHOD_NOT_FOUND) {

@@ -378,7 +378,7 @@ void request_cancel(request *self)
     tell_cancelled(self);
 }
 
-void request_abandon(request *self, int status, const char *text)
+void request_abandon(request *self, const char *text)
 {
     if (self->shown.is_cancelled || self->is_finished) {
         return;
@@ -386,8 +386,9 @@ void request_abandon(request *self, int status, const char *text)
     self->hold++;
     self->shown.is_cancelled = true;
     if (self->outlet != NULL) {
-        write_refusal(self, RPC_INTERNAL_ERROR, str_of(text), STR(""));
-        send_answer(self, status);
+        write_refusal(self, RPC_INTERNAL_ERROR, str_of(text),
+                      STR("{\"patchbay/mayHaveRun\":true}"));
+        send_answer(self, 200);
     }
     tell_cancelled(self);
 }
@@ -444,14 +445,14 @@ void request_drop(request *self)
     end_finish(self);
 }
 
-void peer_close(peer *self, int status, const char *text)
+void peer_close(peer *self, const char *text)
 {
     list_link *link;
     while ((link = list_first(&self->requests)) != NULL) {
         request *one = CONTAINER_OF(link, request, peer_link);
         one->hold++;
         if (text != NULL) {
-            request_abandon(one, status, text);
+            request_abandon(one, text);
         } else {
             request_cancel(one);
         }
@@ -469,7 +470,7 @@ void requests_detach(mcp_server *server)
     while ((link = list_first(&server->requests)) != NULL) {
         request *one = CONTAINER_OF(link, request, server_link);
         one->hold++;
-        request_abandon(one, 503, "The server is shutting down");
+        request_abandon(one, "The server is shutting down. The request may have been carried out");
         leave_outlet(one);
         leave_peer(one);
         if (!one->is_finished) {

@@ -41,7 +41,7 @@ void mcp_connection_close(mcp_connection *self)
     }
     self->carrier = NULL;
     list_remove(&self->server_link);
-    peer_close(&self->peer, 0, NULL);
+    peer_close(&self->peer, NULL);
     list_link *link;
     while ((link = list_first(&self->listens)) != NULL) {
         listen_free(CONTAINER_OF(link, listen_stream, connection_link));

@@ -327,7 +327,8 @@ static void get(mcp_server *self, const mcp_http_request *http, mcp_carrier *car
         if (known == NULL) {
             /* A new stream in its place would wait for ever for what was lost. */
             refuse(self, carrier, 400, STR(""), RPC_INVALID_REQUEST,
-                   "The stream of this Last-Event-ID is over or unknown");
+                   "The stream of this Last-Event-ID is over or unknown. What it was to answer "
+                   "may have been carried out");
             return;
         }
         if (is_over) {

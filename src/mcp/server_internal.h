@@ -227,12 +227,13 @@ request *peer_find(const peer *self, bay_str id);
 void peer_init(peer *self);
 /* Nothing more reaches the client; the service is told. */
 void request_cancel(request *self);
-/* The client gets this error instead, then as above. */
-void request_abandon(request *self, int status, const char *text);
+/* The client gets this error instead, then as above. By a status that has clients send it again
+ * (404: in a new session, 503: later) it would run twice: the service has had it. */
+void request_abandon(request *self, const char *text);
 /* Ends it without any answer. */
 void request_drop(request *self);
 /* The peer is no more: every request of it is abandoned, or (text NULL) cancelled. */
-void peer_close(peer *self, int status, const char *text);
+void peer_close(peer *self, const char *text);
 /* The server's end: what is open is abandoned and, if the service keeps it, belongs to nobody. */
 void requests_detach(mcp_server *server);
 /* Hands it to the service if the revision, the capabilities and the service know the method, else

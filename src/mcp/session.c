@@ -213,9 +213,9 @@ bool session_changed(mcp_session *self, mcp_keep how)
 static void end_peer(mcp_session *self, bool is_for_good)
 {
     if (is_for_good) {
-        peer_close(&self->own_peer, 404, "The session has ended");
+        peer_close(&self->own_peer, "The session has ended. The request may have been carried out");
     } else {
-        peer_close(&self->own_peer, 0, NULL);
+        peer_close(&self->own_peer, NULL);
     }
 }
 

@@ -571,6 +571,42 @@ static void test_remembered_modern_is_legacy(void **state)
     }
 }
 
+/* What says no more than that a tool failed may come after it ran: it is not sent again, whatever
+ * era is spoken. Of a list nothing remains, and what was refused unread has not run. */
+static void test_what_may_have_run_is_not_doubted(void **state)
+{
+    static const struct {
+        const char *method, *params, *error;
+        bool is_sent_again;
+    } doubts[] = {
+        {"tools/call", "{'name':'a','arguments':{}}", FX_ERROR("-32603"), false},
+        {"tools/call", "{'name':'a','arguments':{}}", FX_ERROR("-32000"), false},
+        {"tools/call", "{'name':'a','arguments':{}}", FX_ERROR("1"), false},
+        {"example/run", "{}", FX_ERROR("-32603"), false},
+        {"tools/call", "{'name':'a','arguments':{}}", FX_ERROR("-32600"), true},
+        {"tools/call", "{'name':'a','arguments':{}}", FX_ERROR("-32601"), true},
+        {"tools/call", "{'name':'a','arguments':{}}", FX_ERROR("-32602"), true},
+        {"example/run", "{}", FX_ERROR("-32601"), true},
+        {"tools/list", NULL, FX_ERROR("-32603"), true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(doubts) / sizeof(doubts[0]); i++) {
+        fx_init(&fx, LINE);
+        fx.options.remembered = mcp_revision_of(MCP_REV_2026_07_28);
+        fx_open(&fx);
+        fx_name call = {.text = "call"};
+        fx_call(&fx, &call, doubts[i].method, doubts[i].params);
+        fx_line(&fx, fx_expect(&fx, doubts[i].method)->exchange, doubts[i].error);
+        if (doubts[i].is_sent_again) {
+            fx_expect(&fx, "server/discover");
+        } else {
+            assert_int_equal(call.kind, MCP_OUTCOME_ERROR);
+        }
+        fx_quiet(&fx);
+        fx_fini(&fx);
+    }
+}
+
 static void test_doubt_is_asked_once(void **state)
 {
     (void)state;
@@ -677,6 +713,7 @@ int main(void)
         cmocka_unit_test(test_connection_refused),
         cmocka_unit_test(test_server_dies_of_the_probe),
         cmocka_unit_test(test_remembered_modern_is_legacy),
+        cmocka_unit_test(test_what_may_have_run_is_not_doubted),
         cmocka_unit_test(test_doubt_is_asked_once),
         cmocka_unit_test(test_errors_that_are_no_doubt),
         cmocka_unit_test(test_legacy_became_modern),
