@@ -39,6 +39,7 @@ enum {
     HTTP2_AHEAD_BYTES = 4 * 1024 * 1024,   /* queued of a connection: its requests wait … */
     HTTP2_QUEUED_BYTES = 16 * 1024 * 1024, /* … and beyond this its streams end */
     HTTP2_SHUT_REQUESTS = 4, /* under way at one time, of a peer whose windows take no reply */
+    HTTP2_NARROW_BYTES = 16 * 1024,   /* of a window: its requests wait while much else does */
     HTTP2_LARGE_BYTES = 16 * 1024,    /* of a reply that enters the account at once */
     HTTP2_WINDOW = 1024 * 1024,       /* what a peer may send ahead, of a connection … */
     HTTP2_STREAM_WINDOW = 256 * 1024, /* … and of one stream */

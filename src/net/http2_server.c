@@ -247,16 +247,24 @@ static void dispatch(http2_stream *stream)
 
 /* No new work for a peer that does not read the replies there are, and little for one that has said
  * that it would not read them: a handler elsewhere could make all of them before the first waits.
- */
+ * While peers that do not read hold half of what may wait in this process, a request whose reply
+ * could not leave either waits for its window: to make its reply would take time from those who
+ * read theirs, and end somebody. */
 static bool has_room(const http2_connection *self)
 {
     const list_link *next = list_first(&self->ready);
     if (next == NULL || self->queued > HTTP2_AHEAD_BYTES) {
         return false;
     }
-    const http2_stream *stream = CONTAINER_OF(next, http2_stream, turn);
-    return self->pending < HTTP2_SHUT_REQUESTS ||
-           nghttp2_session_get_stream_remote_window_size(self->session, stream->id) > 0;
+    bool is_scarce = reply_account_bytes() >= limits_of(self)->reply_bytes / 2;
+    if (!is_scarce && self->pending < HTTP2_SHUT_REQUESTS) {
+        return true;
+    }
+    int32_t id = CONTAINER_OF(next, http2_stream, turn)->id;
+    int32_t window = nghttp2_session_get_stream_remote_window_size(self->session, id);
+    int32_t shared = nghttp2_session_get_remote_window_size(self->session);
+    bool is_narrow = (window < shared ? window : shared) < HTTP2_NARROW_BYTES;
+    return (self->pending < HTTP2_SHUT_REQUESTS || window > 0) && !(is_scarce && is_narrow);
 }
 
 /* One stream that something is due for; false: there is none. Any of this may end everything. */
@@ -748,7 +756,8 @@ void http2_sweep(http_connection *connection, uint64_t now)
     }
     sweep_streams(self, now);
     (void)connection_account(connection);
-    if (self->is_failing) {
+    if (self->is_failing ||
+        (!self->heap.has_failed && has_room(self))) { /* others have read, or ended */
         turn_later(self);
     }
 }

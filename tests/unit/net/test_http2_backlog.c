@@ -67,12 +67,13 @@ static void expect_large(peer *client, rig *on, int requests)
     assert_true(on->requests > requests);
 }
 
-/* Ninety requests each of connections whose windows are shut: few of them are served at all, and
- * the connections end, the oldest first. */
-static void test_shut_windows(void **state)
+/* Ninety requests each of connections that never read: few of them are served at all, and the
+ * connections end, the oldest first. */
+static void test_connections_that_never_read(void **state)
 {
     (void)state;
     enum { SHUT = 12, ASKED = 90 };
+    static const nghttp2_settings_entry unread = {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 65535};
     rig on;
     static peer clients[SHUT];
     peer good;
@@ -85,7 +86,7 @@ static void test_shut_windows(void **state)
                      0);
     for (size_t i = 0; i < SHUT; i++) {
         int before = on.requests;
-        peer_open_with(&clients[i], &on, &shut, 1, true);
+        peer_open_with(&clients[i], &on, &unread, 1, true);
         for (int k = 0; k < ASKED; k++) {
             (void)peer_get(&clients[i], "/large");
         }
@@ -107,6 +108,56 @@ static void test_shut_windows(void **state)
     peer_close(&good);
     RIG_UNTIL(&on, http_server_connections(on.server) == 0);
     end(&on);
+}
+
+/* While others' replies fill the account, a peer whose windows would take no reply has none made,
+ * so nobody ends for it and nobody waits behind it; one that reads is served. Its requests are
+ * served once its window opens, or once there is room. */
+static void test_shut_windows_wait_while_much_waits(void **state)
+{
+    (void)state;
+    enum { SHUT = 6, PER_PEER = HTTP2_AHEAD_BYTES / LARGE + 1 };
+    for (int part = 0; part < 2; part++) {
+        rig on;
+        peer clients[SHUT];
+        peer good;
+        http_server_limits limits = http_server_default_limits;
+        limits.reply_bytes = 16 * MIB;
+        limits.write_timeout_ms = part == 0 ? limits.write_timeout_ms : 400;
+        begin(&on, &limits);
+        for (size_t i = 0; i < SHUT; i++) {
+            peer_open_with(&clients[i], &on, &shut, 1, true);
+            for (int k = 0; k < 2 * PER_PEER; k++) {
+                (void)peer_get(&clients[i], "/large");
+            }
+            for (int k = 0; k < 10; k++) {
+                peer_turn(&clients[i], &on);
+            }
+        }
+        assert_in_range(most_waiting, limits.reply_bytes / 2, limits.reply_bytes);
+        assert_int_equal(on.requests, 8); /* MiB: half of the account */
+        const nghttp2_settings_entry wide = {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, LARGE};
+        peer_open_with(&good, &on, &wide, 1, false);
+        assert_int_equal(nghttp2_submit_window_update(good.session, NGHTTP2_FLAG_NONE, 0, LARGE),
+                         0);
+        expect_large(&good, &on, on.requests);
+        for (size_t i = 0; i < SHUT; i++) {
+            assert_false(clients[i].raw.is_over);
+        }
+        int before = on.requests;
+        if (part == 0) {
+            const nghttp2_settings_entry open = {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, LARGE};
+            assert_int_equal(
+                nghttp2_submit_settings(clients[SHUT - 1].session, NGHTTP2_FLAG_NONE, &open, 1), 0);
+        } /* else the first replies end by their least pace */
+        PEER_UNTIL(&clients[SHUT - 1], &on, on.requests > before);
+        for (size_t i = 0; i < SHUT; i++) {
+            peer_close(&clients[i]);
+        }
+        peer_close(&good);
+        RIG_UNTIL(&on, http_server_connections(on.server) == 0);
+        end(&on);
+    }
 }
 
 /* Requests that waited for their connection's replies to be read are served then, all of them. */
@@ -299,7 +350,8 @@ static void test_a_body_in_drips(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shut_windows),
+        cmocka_unit_test(test_connections_that_never_read),
+        cmocka_unit_test(test_shut_windows_wait_while_much_waits),
         cmocka_unit_test(test_what_waits_is_served_later),
         cmocka_unit_test(test_shut_windows_wait_at_the_source),
         cmocka_unit_test(test_late_replies_beyond_the_bound),
