@@ -17,11 +17,12 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "support/a2a_callers.h"
 #include "support/people.h"
 
 PEOPLE_FROM_THE_START
 
-enum { MOST_TURNS = 4000, TURN_MS = 5, TEXT_BYTES = 64 << 10 };
+enum { MOST_TURNS = 4000, TURN_MS = 5 };
 
 /* ---- the rig --------------------------------------------------------------------------------- */
 
@@ -92,100 +93,21 @@ static void rig_close(rig *self)
     loop_free(self->loop);
 }
 
-/* ---- a caller -------------------------------------------------------------------------------- */
+/* ---- callers ---------------------------------------------------------------------------------- */
 
-typedef struct caller {
-    a2a_call call; /* first */
-    arena memory;
-    json_doc params;
-    int ended;
-    int events;
-    char text[TEXT_BYTES]; /* what it was told: results and events, or the fault */
-} caller;
-
-static void told(caller *self, bay_str text)
-{
-    size_t len = strlen(self->text);
-    (void)snprintf(self->text + len, sizeof(self->text) - len, "%.*s\n", BAY_STR(text));
-}
-
-static void on_result(a2a_call *call, bay_str json)
-{
-    caller *self = CONTAINER_OF(call, caller, call);
-    self->ended++;
-    told(self, json);
-}
-
-static bay_err on_event(a2a_call *call, a2a_event *event)
-{
-    caller *self = CONTAINER_OF(call, caller, call);
-    self->events++;
-    told(self, a2a_event_json(event));
-    return BAY_OK;
-}
-
-static void on_end(a2a_call *call)
-{
-    CONTAINER_OF(call, caller, call)->ended++;
-}
-
-static void on_fail(a2a_call *call, const a2a_fault *fault)
-{
-    caller *self = CONTAINER_OF(call, caller, call);
-    char text[A2A_FAULT_BYTES + 32];
-    self->ended++;
-    (void)snprintf(text, sizeof(text), "fault %d %s", fault->error, fault->text);
-    told(self, str_of(text));
-}
-
-static bay_str no_field(a2a_call *call, bay_str name)
-{
-    (void)call;
-    (void)name;
-    return (bay_str){NULL, 0};
-}
-
-static const a2a_call_ops ops = {on_result, on_event, on_end, on_fail, no_field};
-
-/* `params` with apostrophes for quotation marks. */
 static void begin(rig *self, caller *one, const char *who, a2a_method method, const char *params)
 {
-    static char text[4096];
-    bay_str kept;
-    a2a_service *service = agents_remote_service(self->remote);
-    (void)snprintf(text, sizeof(text), "%s", params);
-    for (char *at = text; *at != '\0'; at++) {
-        *at = *at == '\'' ? '"' : *at;
-    }
-    memset(one, 0, sizeof(*one));
-    arena_init(&one->memory, 1 << 20);
-    assert_int_equal(arena_dup(&one->memory, str_of(text), &kept), BAY_OK);
-    assert_int_equal(json_parse(&one->params, kept, NULL, &one->memory, NULL), BAY_OK);
-    one->call = (a2a_call){.ops = &ops,
-                           .method = method,
-                           .version = A2A_1_0,
-                           .params = json_root(&one->params),
-                           .principal = person(who),
-                           .tenant = STR(""),
-                           .extensions = STR(""),
-                           .traceparent = STR(""),
-                           .memory = &one->memory};
-    service->call(service, &one->call);
+    caller_begin(one, agents_remote_service(self->remote), person(who), method, params);
 }
 
 static void turn_until(rig *self, const int *count, int wanted)
 {
-    for (int i = 0; i < MOST_TURNS && *count < wanted; i++) {
-        loop_turn(self->loop, TURN_MS);
-    }
-    assert_true(*count >= wanted);
+    callers_turn(&self->loop, 1, count, wanted);
 }
 
 static void finish(rig *self, caller *one)
 {
-    turn_until(self, &one->ended, 1);
-    assert_int_equal(one->ended, 1);
-    arena_fini(&one->memory);
+    caller_finish(one, &self->loop, 1);
 }
 
 /* What that caller is told. */
@@ -253,7 +175,7 @@ static void anothers_task_is_like_one_that_does_not_exist(void **state)
     for (size_t b = 0; b < ARRAY_LEN(bindings); b++) {
         rig self;
         char task[64], context[64], params[1024];
-        static char unknown[TEXT_BYTES];
+        static char unknown[CALLER_TEXT_BYTES];
         rig_open(&self, bindings[b], "");
         begin_task(&self, "ann", "m", task, context);
         int begun = atomic_load(&self.peer.begun);
