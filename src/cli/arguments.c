@@ -190,6 +190,9 @@ static bay_err take_option(parser *self, const cli_option *option, const char *v
     case OPTION_OPEN:
         out->is_open = true;
         return BAY_OK;
+    case OPTION_SOCKET:
+        out->socket_path = value;
+        return BAY_OK;
     case OPTION_PROFILE:
         out->profile = value;
         return BAY_OK;

@@ -47,6 +47,7 @@ typedef struct cli_arguments {
     const char *config_file;          /* NULL: not given */
     const char *listen;               /* NULL: not given */
     const char *profile;              /* NULL: not given */
+    const char *socket_path;          /* --socket; NULL: not given */
     const char *json_arguments;       /* --arguments, as written; NULL: not given */
     const char *headers[CLI_HEADERS]; /* as written: cli_header_read */
     size_t header_count;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "cli/admin_client.h"
 #include "cli/commands.h"
 #include "cli/say.h"
 #include "gateway/gateway.h"
@@ -153,6 +154,7 @@ static int run(const cli_arguments *arguments, bool on_stdio)
     const config *settings = NULL;
     gateway *running = NULL;
     bay_diag diag = {0};
+    char admin[SOCKET_UNIX_PATH_BYTES + 8];
     gateway_options options = {.workers = arguments->workers, .on_stdio = on_stdio};
     if (cli_load_config(arguments, &options.config_path, &settings) != BAY_OK) {
         return CLI_EXIT_CONFIG;
@@ -162,6 +164,10 @@ static int run(const cli_arguments *arguments, bool on_stdio)
     options.listen = str_of(arguments->listen);
     options.is_open = arguments->is_open;
     options.profile = str_of(arguments->profile);
+    if (!on_stdio && settings->admin.listen.at == NULL) {
+        cli_admin_default(admin);
+        options.admin = str_of(admin);
+    }
     options.told = tell;
     options.user = &on_stdio;
     bay_err err = gateway_new(&options, &running, &diag);

@@ -16,6 +16,9 @@ int cmd_card(const cli_arguments *arguments);
 int cmd_send(const cli_arguments *arguments);
 int cmd_task(const cli_arguments *arguments);
 int cmd_cancel(const cli_arguments *arguments);
+int cmd_status(const cli_arguments *arguments);
+int cmd_reload(const cli_arguments *arguments);
+int cmd_drain(const cli_arguments *arguments);
 
 /* log_sink.c: the log on stderr, as text or JSON lines. */
 void cli_log_open(log_level level, config_log_format format);

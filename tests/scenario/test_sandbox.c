@@ -381,10 +381,38 @@ static void commands_that_start_a_server_hold_it_too(void **state)
     assert_null(strstr(got, "of-the-gateway"));
 }
 
+/* ---- the admin socket ------------------------------------------------------------------------ */
+
+/* Another socket of the same folder shows that it is the sandbox that keeps them out, and an open
+ * server that the sockets are there. */
+static void the_admin_socket_is_out_of_reach(void **state)
+{
+    (void)state;
+    SKIP_WITHOUT_WALLS();
+    gateway_rig rig;
+    char folder[] = "/tmp/sandbox.XXXXXX";
+    char path[64];
+    char settings[TEXT];
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(path, sizeof(path), "%s/admin", folder);
+    (void)snprintf(
+        settings, sizeof(settings),
+        "{'admin':{'listen':['unix:%s']}," TIMES ",'mcpServers':{" ESCAPE("plain", "") "," ESCAPE(
+            "wall", ",'sandbox':{'bubblewrap':'never'}") "," ESCAPE("box", ",'sandbox':{}") "}}",
+        path);
+    rig_open(&rig, settings, 1);
+    expect_with(&rig, "plain.unix", path, "", "done");
+    expect_with(&rig, "wall.unix", path, "", "refused");
+    expect_with(&rig, "box.unix", path, "", "refused");
+    rig_close(&rig);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(secrets_stay_where_they_belong),
+        cmocka_unit_test(the_admin_socket_is_out_of_reach),
         cmocka_unit_test(who_dies_of_a_limit_comes_back),
         cmocka_unit_test(what_cannot_be_held_is_not_started),
         cmocka_unit_test(a_reload_that_changes_the_walls_starts_anew),
