@@ -7,8 +7,12 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "catalog/older_tools.h"
+#include "upstream/told.h"
 
-enum { CURSOR_SEED = 0xc5 };
+enum {
+    CURSOR_SEED = 0xc5,
+    COMPLAINT_BYTES = 600,
+};
 
 static const struct {
     bay_str result_key;
@@ -101,13 +105,24 @@ static bool is_named(listing_kind kind)
     return kind == LISTING_TOOLS || kind == LISTING_PROMPTS;
 }
 
+/* Every loop reads the list, and reads it again: what the log says already goes to the debug level.
+ * `detail` may be another each time. True: it was news. */
+static bool complain(const listing_fetch *fetch, const char *text, const char *detail)
+{
+    bool is_new = upstream_told_text(upstream_told_of(fetch->upstream), str_of(text));
+    LOG(is_new ? LOG_WARN : LOG_DEBUG, "catalog", "%s: %s%s", upstream_name(fetch->upstream).at,
+        text, detail);
+    return is_new;
+}
+
 /* Says which and why, the first few times. */
 static bay_err leave_out(listing_fetch *fetch, bay_str key, const char *why)
 {
     if (fetch->left_out++ < LISTING_COMPLAINTS) {
-        LOG(LOG_WARN, "catalog", "%s: an item of %.*s was left out: \"%.*s\": %s",
-            upstream_name(fetch->upstream).at, BAY_STR(kinds[fetch->kind].result_key),
-            BAY_STR(str_head(key, 100)), why);
+        char text[COMPLAINT_BYTES];
+        (void)snprintf(text, sizeof(text), "an item of %.*s was left out: \"%.*s\": %s",
+                       BAY_STR(kinds[fetch->kind].result_key), BAY_STR(str_head(key, 100)), why);
+        (void)complain(fetch, text, "");
     }
     return BAY_OK;
 }
@@ -189,14 +204,28 @@ static bay_err listing_add(listing_fetch *fetch, json_val value)
     return err == BAY_OK ? listing_push(into, item) : err;
 }
 
+/* What the last fetch failed of; `is_over`: for other loops, too. */
+static void forget_failure(listing_fetch *self, bool is_over)
+{
+    if (self->failure != NULL && is_over) {
+        upstream_told_text_over(upstream_told_of(self->upstream), str_of(self->failure));
+    }
+    mem_free(self->failure);
+    self->failure = NULL;
+}
+
 static void fetch_end(listing_fetch *self, bool is_good)
 {
     bool is_changed = is_good && !listing_equal(self->current, self->next);
     bool is_again = self->is_stale;
+    if (is_good) {
+        forget_failure(self, true);
+    }
     if (self->left_out > LISTING_COMPLAINTS) {
-        LOG(LOG_WARN, "catalog", "%s: %zu items of %.*s were left out in all",
-            upstream_name(self->upstream).at, self->left_out,
-            BAY_STR(kinds[self->kind].result_key));
+        char text[COMPLAINT_BYTES];
+        (void)snprintf(text, sizeof(text), "%zu items of %.*s were left out in all", self->left_out,
+                       BAY_STR(kinds[self->kind].result_key));
+        (void)complain(self, text, "");
     }
     if (is_changed) {
         listing_unref(self->current);
@@ -217,9 +246,13 @@ static void fetch_end(listing_fetch *self, bool is_good)
 
 static void fetch_fail(listing_fetch *self, const char *why)
 {
-    LOG(LOG_WARN, "catalog", "%s: %.*s could not be read: %s; %s", upstream_name(self->upstream).at,
-        BAY_STR(mcp_method_of(kinds[self->kind].method)->text), why,
-        self->current != NULL ? "the earlier list stays" : "it shows none");
+    char text[COMPLAINT_BYTES];
+    (void)snprintf(text, sizeof(text), "%.*s could not be read: %s",
+                   BAY_STR(mcp_method_of(kinds[self->kind].method)->text), why);
+    const char *left = self->current != NULL ? "; the earlier list stays" : "; it shows none";
+    bool is_new = complain(self, text, left);
+    forget_failure(self, is_new);
+    self->failure = mem_dup(text, strlen(text)); /* without memory it may be said again */
     fetch_end(self, false);
 }
 
@@ -329,9 +362,12 @@ static void fetch_done(void *user, const mcp_outcome *outcome)
         return;
     }
     if (err == BAY_LIMIT || ++self->pages >= LISTING_MAX_PAGES || !fetch_ask(self, cursor)) {
-        LOG(LOG_WARN, "catalog", "%s: its list of %.*s does not end; cut after %zu items",
-            upstream_name(self->upstream).at, BAY_STR(kinds[self->kind].result_key),
-            self->next->count);
+        char text[COMPLAINT_BYTES];
+        char cut[40];
+        (void)snprintf(text, sizeof(text), "its list of %.*s does not end",
+                       BAY_STR(kinds[self->kind].result_key));
+        (void)snprintf(cut, sizeof(cut), "; cut after %zu items", self->next->count);
+        (void)complain(self, text, cut);
         fetch_end(self, true);
     }
 }
@@ -361,6 +397,7 @@ void listing_fetch_fini(listing_fetch *self)
     listing_unref(self->next);
     listing_unref(self->current);
     mem_free(self->cursors);
+    mem_free(self->failure);
     buf_fini(&self->params);
     arena_fini(&self->params_memory);
 }

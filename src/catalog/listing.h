@@ -76,6 +76,7 @@ typedef struct listing_fetch {
     uint64_t *cursors; /* hashes of those there have been: one that comes again leads nowhere new */
     size_t left_out;   /* items that cannot be shown */
     uint32_t ttl_ms;   /* the least that a page of the last fetch said; 0: nothing */
+    char *failure;     /* what the log was told of the last fetch; NULL: it was good */
     bool is_good;      /* the last fetch ended well */
     bool is_under_way;
     bool is_stale;     /* asked for again meanwhile */

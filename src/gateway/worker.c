@@ -10,6 +10,7 @@
 #include "gateway/worker.h"
 #include "net/socket.h"
 #include "sessions/token.h"
+#include "upstream/told.h"
 
 enum {
     TICK_MS = 1000,
@@ -40,7 +41,9 @@ static void worker_impatient(void *argument)
     for (size_t i = 0; i < self->slot_count; i++) {
         const slot *at = self->slots[i];
         if (!slot_is_learned(at) && !at->is_mirror && !upstream_is_asleep(at->upstream)) {
-            LOG(LOG_WARN, "gateway",
+            /* a server at a URL is awaited on each loop */
+            bool is_new = upstream_told_text(upstream_told_of(at->upstream), STR("late"));
+            LOG(is_new ? LOG_WARN : LOG_DEBUG, "gateway",
                 "server \"%s\" has not answered within %u ms; lists go out without it until it "
                 "does",
                 upstream_name(at->upstream).at, self->config->timeouts.settle_ms);

@@ -60,7 +60,7 @@ struct upstream {
     char error[UPSTREAM_ERROR_BYTES];
     char last_break[UPSTREAM_ERROR_BYTES]; /* why it was last restarted */
     upstream_figures figures;              /* the owner's */
-    upstream_told *told;                   /* an owner's; a mirror logs no step */
+    upstream_told *told;                   /* shared; a mirror logs no step */
     bool is_told_down;                     /* its part of it */
     call_target *target;                   /* counted */
     const upstream *owner;                 /* whose figures they are; NULL: its own */

@@ -3,16 +3,22 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
+
+#define TEXT_SEED UINT64_C(0x9e3779b97f4a7c15)
 
 struct upstream_told {
     atomic_uint references;
-    pthread_mutex_t lock;              /* guards what follows */
-    unsigned down;                     /* owners that failed and have not been ready since */
-    upstream_state last;               /* of the last line; STARTING: there was none */
-    char reason[UPSTREAM_ERROR_BYTES]; /* of the last line about a failure */
-    uint64_t repeats;                  /* of it */
+    pthread_mutex_t lock;                /* guards what follows */
+    unsigned down;                       /* owners that failed and have not been ready since */
+    upstream_state last;                 /* of the last line; STARTING: there was none */
+    char reason[UPSTREAM_ERROR_BYTES];   /* of the last line about a failure */
+    uint64_t repeats;                    /* of it */
+    uint64_t texts[UPSTREAM_TOLD_TEXTS]; /* hashes of complaints; 0: free */
+    size_t next_text;                    /* the oldest */
 };
 
 bay_err upstream_told_new(upstream_told **out)
@@ -103,7 +109,53 @@ upstream_line upstream_told_step(upstream_told *self, bool *inout_is_down, upstr
     } else if (self->down == 0 && self->last != to) {
         line = (upstream_line){true, is_bad(self->last) ? self->repeats : 0};
         self->last = to;
+        memset(self->texts, 0, sizeof(self->texts));
     }
     pthread_mutex_unlock(&self->lock);
     return line;
+}
+
+/* UPSTREAM_TOLD_TEXTS: it is not there. */
+static size_t find_text(const upstream_told *self, uint64_t hash)
+{
+    size_t at = 0;
+    while (at < UPSTREAM_TOLD_TEXTS && self->texts[at] != hash) {
+        at++;
+    }
+    return at;
+}
+
+static uint64_t hash_text(bay_str text)
+{
+    uint64_t hash = str_hash(text, TEXT_SEED);
+    return hash != 0 ? hash : 1;
+}
+
+bool upstream_told_text(upstream_told *self, bay_str text)
+{
+    if (self == NULL) {
+        return true;
+    }
+    uint64_t hash = hash_text(text);
+    pthread_mutex_lock(&self->lock);
+    bool is_new = find_text(self, hash) == UPSTREAM_TOLD_TEXTS;
+    if (is_new) {
+        self->texts[self->next_text] = hash;
+        self->next_text = (self->next_text + 1) % UPSTREAM_TOLD_TEXTS;
+    }
+    pthread_mutex_unlock(&self->lock);
+    return is_new;
+}
+
+void upstream_told_text_over(upstream_told *self, bay_str text)
+{
+    if (self == NULL || text.len == 0) {
+        return;
+    }
+    pthread_mutex_lock(&self->lock);
+    size_t at = find_text(self, hash_text(text));
+    if (at < UPSTREAM_TOLD_TEXTS) {
+        self->texts[at] = 0;
+    }
+    pthread_mutex_unlock(&self->lock);
 }

@@ -259,6 +259,11 @@ upstream_state upstream_state_of(const upstream *self)
     return self->state;
 }
 
+upstream_told *upstream_told_of(const upstream *self)
+{
+    return self->told;
+}
+
 const char *upstream_state_text(upstream_state state)
 {
     static const char *const texts[] = {"stopped", "starting", "ready",

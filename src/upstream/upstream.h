@@ -149,6 +149,8 @@ const config_server *upstream_config(const upstream *self);
 void upstream_set_config(upstream *self, const config *config, const config_server *server);
 upstream_state upstream_state_of(const upstream *self);
 const char *upstream_state_text(upstream_state state);
+/* What the log was told of it, on any loop; NULL: nothing is remembered. */
+upstream_told *upstream_told_of(const upstream *self);
 const char *upstream_error(const upstream *self);            /* why it is not ready; "" */
 const mcp_revision *upstream_revision(const upstream *self); /* NULL before it was ready once */
 /* By a path as in mcp_capability, as it was last ready. */

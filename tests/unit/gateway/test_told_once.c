@@ -4,8 +4,7 @@
 
 #define HURRY "'restart':{'minDelay':'10ms','maxDelay':'20ms','attempts':0}"
 
-/* Nobody listens there. */
-static int free_port(void)
+static int bound_socket(int *out_port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof(address);
@@ -13,8 +12,16 @@ static int free_port(void)
     assert_true(fd >= 0);
     assert_int_equal(bind(fd, (struct sockaddr *)&address, len), 0);
     assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
-    close(fd);
-    return ntohs(address.sin_port);
+    *out_port = ntohs(address.sin_port);
+    return fd;
+}
+
+/* Nobody listens there. */
+static int free_port(void)
+{
+    int port;
+    close(bound_socket(&port));
+    return port;
 }
 
 static void a_url_that_is_down_is_one_line(void **state)
@@ -81,12 +88,59 @@ static void lists_that_are_late_are_told_of(void **state)
     assert_int_equal(atomic_load(&self.listed), 1);
 }
 
+/* Each loop reads the lists of a server, and reads them again. */
+static void what_is_wrong_with_a_list_is_one_line(void **state)
+{
+    static const struct {
+        const char *mode, *line;
+    } rows[] = {
+        {"circle", "catalog: a: its list of tools does not end"},
+        {"odd", "catalog: a: an item of tools was left out: \"\": it has no name"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        gateway_rig self;
+        char settings[400];
+        char warning[200];
+        snprintf(settings, sizeof(settings),
+                 "{'timeouts':{'drain':'50ms'},'mcpServers':{'a':{'command':'" BAY_TEST_BINARY_DIR
+                 "/list_server','args':['%s'],'refresh':'1s'}}}",
+                 rows[i].mode);
+        snprintf(warning, sizeof(warning), "warning %s", rows[i].line);
+        rig_open(&self, settings, 3);
+        wait_until(rig_log_count(rows[i].line) >= 6);
+        assert_int_equal(rig_log_count(warning), 1);
+        rig_close(&self);
+    }
+}
+
+static void a_url_that_says_nothing_is_one_line(void **state)
+{
+    (void)state;
+    gateway_rig self;
+    char settings[400];
+    int port;
+    int fd = bound_socket(&port);
+    assert_int_equal(listen(fd, 16), 0);
+    snprintf(settings, sizeof(settings),
+             "{'timeouts':{'settle':'20ms','drain':'50ms'},'mcpServers':{'a':{'url':"
+             "'http://127.0.0.1:%d/mcp'}}}",
+             port);
+    rig_open(&self, settings, 3);
+    wait_until(rig_log_count("gateway: server \"a\" has not answered within 20 ms") == 3);
+    assert_int_equal(rig_log_count("warning gateway: server \"a\" has not answered"), 1);
+    rig_close(&self);
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_url_that_is_down_is_one_line),
         cmocka_unit_test(a_program_that_cannot_start_is_one_line_and_its_last_words),
         cmocka_unit_test(lists_that_are_late_are_told_of),
+        cmocka_unit_test(what_is_wrong_with_a_list_is_one_line),
+        cmocka_unit_test(a_url_that_says_nothing_is_one_line),
     };
     loop *warm = NULL; /* what libuv opens once is open before anything is counted */
     if (loop_new(&warm) != BAY_OK) {

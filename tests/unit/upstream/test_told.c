@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/check.h"
+#include "base/str.h"
 #include "upstream/told.h"
 
 typedef struct step {
@@ -100,12 +101,41 @@ static void who_leaves_does_not_count(void **state)
     PLAY(steps);
 }
 
+static void a_complaint_is_news_until_it_is_over(void **state)
+{
+    upstream_told *self = NULL;
+    bool is_down = false;
+    (void)state;
+    assert_true(upstream_told_text(NULL, STR("x")));
+    assert_true(upstream_told_text(NULL, STR("x")));
+    assert_int_equal(upstream_told_new(&self), BAY_OK);
+    assert_true(upstream_told_text(self, STR("x")));
+    assert_false(upstream_told_text(self, STR("x")));
+    assert_true(upstream_told_text(self, STR("y")));
+    upstream_told_text_over(self, STR("x"));
+    upstream_told_text_over(self, STR("never said"));
+    assert_false(upstream_told_text(self, STR("y")));
+    assert_true(upstream_told_text(self, STR("x")));
+    /* it begins anew: so do the complaints */
+    (void)upstream_told_step(self, &is_down, UPSTREAM_READY, "");
+    assert_true(upstream_told_text(self, STR("x")));
+    assert_true(upstream_told_text(self, STR("y")));
+    (void)upstream_told_step(self, &is_down, UPSTREAM_READY, ""); /* of another loop */
+    assert_false(upstream_told_text(self, STR("x")));
+    for (unsigned i = 0; i < UPSTREAM_TOLD_TEXTS; i++) {
+        assert_true(upstream_told_text(self, (bay_str){(const char *)&i, sizeof(i)}));
+    }
+    assert_true(upstream_told_text(self, STR("x"))); /* too long ago */
+    upstream_told_unref(self);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_start_is_one_line_for_all),
         cmocka_unit_test(a_failure_is_over_when_all_are_ready),
         cmocka_unit_test(reasons_that_differ_in_numbers_are_one),
+        cmocka_unit_test(a_complaint_is_news_until_it_is_over),
         cmocka_unit_test(who_leaves_does_not_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
