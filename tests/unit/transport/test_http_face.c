@@ -99,12 +99,16 @@ static void lists_allow_what_they_name(void **state)
         {"Host: other.example\r\n", false},
         {"Host: mcp.example\r\nOrigin: http://app.example\r\n", false},
         {"Host: mcp.example\r\nOrigin: https://mcp.example\r\n", false},
+        {"Host: 127.0.0.1:8930\r\n", false},
+        {"Host: mcp.example\r\nOrigin: http://localhost\r\n", false},
         {"Host: mcp.example:1\r\nOrigin: https://app.example\r\n", true},
         {"Host: other.example:8443\r\nOrigin: https://app.example:443\r\n", true},
     };
     http_face_options options = {
         .hosts = hosts, .host_count = 2, .origins = origins, .origin_count = 1};
     (void)state;
+    check_guard(&options, cases, ARRAY_LEN(cases));
+    options.is_loopback = true; /* which adds nothing to what is named */
     check_guard(&options, cases, ARRAY_LEN(cases));
 }
 
