@@ -38,7 +38,6 @@ struct crossing {
     crossing_find find;
     bay_str agent;
     arena memory;
-    bay_str params;
     bay_str tracestate;
     bay_str via;
 
@@ -54,7 +53,6 @@ struct crossing {
     /* the agent's loop */
     a2a_call carried;
     a2a_service *to; /* NULL: ended, or not begun */
-    json_doc doc;
 
     /* both */
     atomic_uint under_way; /* events */
@@ -262,12 +260,8 @@ static void on_begin(void *argument)
     a2a_service *to = face != NULL ? self->find(face, self->agent) : NULL;
     if (to == NULL) {
         fail_with(self, A2A_E_UNAVAILABLE, "it is not there any more");
-    } else if (json_parse(&self->doc, self->params, &a2a_json_limits, &self->memory, NULL) !=
-               BAY_OK) {
-        fail_with(self, A2A_E_BUSY, "out of memory");
     } else {
         self->carried.ops = &carried_ops;
-        self->carried.params = json_root(&self->doc);
         self->carried.memory = &self->memory;
         self->to = to;
         to->call(to, &self->carried);
@@ -316,14 +310,14 @@ static bay_err copy_call(crossing *self, a2a_call *call, bay_str agent)
         bay_str *to;
     } texts[] = {
         {agent, &self->agent},
-        {json_raw(call->params), &self->params},
         {call->tenant, &to->tenant},
         {call->extensions, &to->extensions},
         {call->traceparent, &to->traceparent},
         {a2a_call_tracestate(call), &self->tracestate},
         {a2a_call_via(call), &self->via},
     };
-    bay_err err = BAY_OK;
+    /* with its index: it was read once, on the loop on which it came */
+    bay_err err = json_clone_in(call->params, &self->memory, &to->params);
     for (size_t i = 0; err == BAY_OK && i < ARRAY_LEN(texts); i++) {
         err = arena_dup(&self->memory, texts[i].from, texts[i].to);
     }

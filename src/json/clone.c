@@ -49,3 +49,17 @@ bay_err json_clone(json_val value, json_doc **out)
     *out = json_clone_at(value, memory);
     return BAY_OK;
 }
+
+bay_err json_clone_in(json_val value, arena *memory, json_val *out)
+{
+    if (value.doc == NULL) {
+        *out = JSON_NONE;
+        return BAY_OK;
+    }
+    void *room = arena_alloc(memory, json_clone_bytes(value));
+    if (room == NULL) {
+        return BAY_NOMEM;
+    }
+    *out = json_root(json_clone_at(value, room));
+    return BAY_OK;
+}

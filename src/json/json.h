@@ -64,6 +64,9 @@ bay_err json_clone(json_val value, json_doc **out) BAY_MUST_CHECK;
  * that is there. */
 size_t json_clone_bytes(json_val value);
 json_doc *json_clone_at(json_val value, void *memory);
+/* The same in an arena; a missing value stays one. The copy belongs to no loop of the original's.
+ * BAY_NOMEM. */
+bay_err json_clone_in(json_val value, arena *memory, json_val *out) BAY_MUST_CHECK;
 json_kind json_kind_of(json_val value);
 static inline bool json_is(json_val value, json_kind kind)
 {

@@ -18,17 +18,14 @@ enum {
     CROSSING_NEWS_BYTES = 4 << 20, /* of a call: told on one loop and not heard yet on the other */
 };
 
-/* The engines have held these bytes against the configured bounds before. */
-static const json_limits any_size = {(size_t)1 << 30, 1024 | JSON_MARK_DEPTH, 64u << 20};
-
 /* Back: what the server said. There: what became of the caller's end of it. */
 typedef enum passage_kind {
     PASSAGE_NOTIFIED,
-    PASSAGE_ASKED,     /* json: the request */
+    PASSAGE_ASKED,     /* value: the request */
     PASSAGE_WITHDRAWN, /* text: the id */
     PASSAGE_DONE,
     PASSAGE_PAUSE,  /* there */
-    PASSAGE_ANSWER, /* there; json: the result, or empty; text: the id; more: an error's message */
+    PASSAGE_ANSWER, /* there; result, or empty; text: the id; more: an error's message */
 } passage_kind;
 
 /* A message between the two sides of a crossing. */
@@ -40,10 +37,12 @@ typedef struct passage {
     int code;
     mcp_method_id method;
     mcp_outcome outcome;
-    size_t len;
-    const char *json; /* behind the struct: the JSON, then the texts, each with its NUL */
-    const char *text;
-    size_t text_len;
+    size_t bytes; /* of all of it */
+    /* Behind the struct: a copy of the value with its index, so that the other loop need not read
+     * it again; then the texts, the first with a NUL. */
+    json_val value;
+    bay_str text;
+    bay_str result;
     bay_str more;
 } passage;
 
@@ -57,12 +56,8 @@ typedef struct crossing {
     loop_message begin;    /* neither a call's end nor its cancel may fail for memory */
     loop_message cancel;
     atomic_size_t news; /* bytes of notifications on their way */
-    arena memory;       /* the copies, and what the owner's side parses */
-    bay_str params;
-    bay_str meta;
-    json_doc params_doc;
-    json_doc meta_doc;
-    passage last; /* the end can always be told, also without memory for what it says */
+    arena memory;       /* the copies */
+    passage last;       /* the end can always be told, also without memory for what it says */
 } crossing;
 
 static mirror *mirror_of(upstream *self)
@@ -86,7 +81,7 @@ static void passage_done(passage *self, upstream_call *origin, json_val value)
     mcp_outcome *outcome = &self->outcome;
     outcome->result = outcome->kind == MCP_OUTCOME_RESULT ? value : JSON_NONE;
     outcome->error = outcome->kind == MCP_OUTCOME_ERROR ? value : JSON_NONE;
-    outcome->text = self->text;
+    outcome->text = self->text.at;
     if (outcome->kind != MCP_OUTCOME_FAILED && json_is(value, JSON_MISSING)) {
         *outcome = (mcp_outcome){.kind = MCP_OUTCOME_FAILED,
                                  .err = BAY_NOMEM,
@@ -103,16 +98,11 @@ static void passage_done(passage *self, upstream_call *origin, json_val value)
 
 static void crossing_hear(void *argument);
 
-static size_t passage_bytes(const passage *self)
-{
-    return sizeof(*self) + self->len;
-}
-
 static void passage_free(passage *self)
 {
     crossing *over = self->crossing;
     if (self->kind == PASSAGE_NOTIFIED) {
-        atomic_fetch_sub(&over->news, passage_bytes(self));
+        atomic_fetch_sub(&over->news, self->bytes);
     }
     if (self != &over->last) {
         mem_free(self);
@@ -129,8 +119,8 @@ static void passage_ask(passage *self, upstream_call *origin, json_val value, ar
         origin->events->asked(origin->user, &message);
         return;
     }
-    upstream_call_answer(origin, (bay_str){self->text, self->text_len}, (bay_str){NULL, 0},
-                         RPC_INTERNAL_ERROR, STR("nobody can be asked, or there is no memory"));
+    upstream_call_answer(origin, self->text, (bay_str){NULL, 0}, RPC_INTERNAL_ERROR,
+                         STR("nobody can be asked, or there is no memory"));
 }
 
 static void passage_tell(passage *self, upstream_call *origin, json_val value, arena *memory)
@@ -144,7 +134,7 @@ static void passage_tell(passage *self, upstream_call *origin, json_val value, a
         return;
     case PASSAGE_WITHDRAWN:
         if (origin->events->withdrawn != NULL) {
-            origin->events->withdrawn(origin->user, (bay_str){self->text, self->text_len});
+            origin->events->withdrawn(origin->user, self->text);
         }
         return;
     default:
@@ -157,45 +147,47 @@ static void passage_arrive(void *argument)
     passage *self = argument;
     upstream_call *origin = self->crossing->origin;
     arena memory;
-    json_doc doc = {0};
-    json_val value = JSON_NONE;
     arena_init(&memory, CROSSING_MEMORY);
-    if (origin != NULL && self->len > 0 &&
-        json_parse(&doc, (bay_str){self->json, self->len}, &any_size, &memory, NULL) == BAY_OK) {
-        value = json_root(&doc);
-    }
     if (origin != NULL) {
-        passage_tell(self, origin, value, &memory);
+        passage_tell(self, origin, self->value, &memory);
     }
     arena_fini(&memory);
     passage_free(self);
 }
 
-/* NULL: out of memory. */
-static passage *passage_new(passage_kind kind, bay_str json, bay_str text, bay_str more)
+static bay_str put_text(char **at, bay_str text)
 {
-    size_t bytes;
-    if (__builtin_add_overflow(sizeof(passage) + 2 + text.len + more.len, json.len, &bytes)) {
+    bay_str copy = {*at, text.len};
+    if (text.len > 0) {
+        memcpy(*at, text.at, text.len);
+    }
+    *at += text.len;
+    return copy;
+}
+
+/* A passage with copies of what `like` points to; NULL: out of memory. */
+static passage *passage_new(const passage *like)
+{
+    bool has_value = !json_is(like->value, JSON_MISSING);
+    size_t value_bytes = has_value ? json_clone_bytes(like->value) : 0;
+    size_t bytes = sizeof(passage) + 1 + like->text.len + like->result.len + like->more.len;
+    if (__builtin_add_overflow(bytes, value_bytes, &bytes)) {
         return NULL;
     }
-    passage *self = mem_zalloc(bytes);
+    passage *self = mem_alloc(bytes);
     if (self == NULL) {
         return NULL;
     }
-    char *at = (char *)(self + 1);
-    const bay_str parts[] = {json, text, {"", 1}, more};
-    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-        if (parts[i].len > 0) {
-            memcpy(at, parts[i].at, parts[i].len);
-        }
-        at += parts[i].len;
+    *self = *like;
+    self->bytes = bytes;
+    char *at = (char *)(self + 1) + value_bytes;
+    if (has_value) {
+        self->value = json_root(json_clone_at(like->value, self + 1));
     }
-    self->kind = kind;
-    self->json = (char *)(self + 1);
-    self->len = json.len;
-    self->text = self->json + json.len;
-    self->text_len = text.len;
-    self->more = (bay_str){self->text + text.len + 1, more.len};
+    self->text = put_text(&at, like->text);
+    *at++ = '\0';
+    self->result = put_text(&at, like->result);
+    self->more = put_text(&at, like->more);
     return self;
 }
 
@@ -223,13 +215,12 @@ static void crossing_notified(void *user, mcp_method_id method, json_val params)
         return;
     }
     passage *back =
-        passage_new(PASSAGE_NOTIFIED, json_raw(params), (bay_str){NULL, 0}, (bay_str){NULL, 0});
+        passage_new(&(passage){.kind = PASSAGE_NOTIFIED, .method = method, .value = params});
     if (back == NULL) {
         LOG(LOG_ERROR, "upstream", "out of memory: a notification between loops was lost");
         return;
     }
-    back->method = method;
-    atomic_fetch_add(&self->news, passage_bytes(back));
+    atomic_fetch_add(&self->news, back->bytes);
     (void)passage_post(back, self, true);
 }
 
@@ -239,7 +230,7 @@ static void crossing_asked(void *user, const rpc_message *request)
     crossing *self = user;
     self->call.is_repeatable = false;
     passage *back =
-        passage_new(PASSAGE_ASKED, json_raw(request->root), request->id, (bay_str){NULL, 0});
+        passage_new(&(passage){.kind = PASSAGE_ASKED, .value = request->root, .text = request->id});
     if (back == NULL || !passage_post(back, self, true)) {
         upstream_call_answer(&self->call, request->id, (bay_str){NULL, 0}, RPC_INTERNAL_ERROR,
                              STR("out of memory"));
@@ -249,7 +240,7 @@ static void crossing_asked(void *user, const rpc_message *request)
 /* Lost for lack of memory: it will be answered, and the answer is then to nothing. */
 static void crossing_withdrawn(void *user, bay_str id)
 {
-    passage *back = passage_new(PASSAGE_WITHDRAWN, (bay_str){NULL, 0}, id, (bay_str){NULL, 0});
+    passage *back = passage_new(&(passage){.kind = PASSAGE_WITHDRAWN, .text = id});
     if (back != NULL) {
         (void)passage_post(back, user, true);
     }
@@ -259,16 +250,17 @@ static void crossing_withdrawn(void *user, bay_str id)
 static void crossing_done(void *user, const mcp_outcome *outcome)
 {
     crossing *self = user;
-    bool is_failure = outcome->kind == MCP_OUTCOME_FAILED;
-    json_val json = outcome->kind == MCP_OUTCOME_RESULT ? outcome->result : outcome->error;
-    passage *back = passage_new(PASSAGE_DONE, is_failure ? (bay_str){NULL, 0} : json_raw(json),
-                                str_of(outcome->text), (bay_str){NULL, 0});
+    passage like = {.kind = PASSAGE_DONE,
+                    .outcome = *outcome,
+                    .value = outcome->kind == MCP_OUTCOME_RESULT  ? outcome->result
+                             : outcome->kind == MCP_OUTCOME_ERROR ? outcome->error
+                                                                  : JSON_NONE,
+                    .text = str_of(outcome->text)};
+    passage *back = passage_new(&like);
     if (back == NULL) {
         back = &self->last;
-        back->kind = PASSAGE_DONE;
-        back->text = "";
+        *back = (passage){.kind = PASSAGE_DONE, .outcome = *outcome, .text = STR("")};
     }
-    back->outcome = *outcome;
     (void)passage_post(back, self, true);
     crossing_unref(self); /* the owner's */
 }
@@ -283,21 +275,6 @@ static const upstream_call_events crossing_events = {.notified = crossing_notifi
 static void crossing_begin(void *argument)
 {
     crossing *self = argument;
-    mcp_call_spec *spec = &self->call.spec;
-    bay_err err = BAY_OK;
-    if (self->params.len > 0) {
-        err = json_parse(&self->params_doc, self->params, &any_size, &self->memory, NULL);
-        spec->params = err == BAY_OK ? json_root(&self->params_doc) : JSON_NONE;
-    }
-    if (err == BAY_OK && self->meta.len > 0) {
-        err = json_parse(&self->meta_doc, self->meta, &any_size, &self->memory, NULL);
-        spec->meta = err == BAY_OK ? json_root(&self->meta_doc) : JSON_NONE;
-    }
-    if (err != BAY_OK) {
-        mcp_outcome outcome = {.kind = MCP_OUTCOME_FAILED, .err = err, .text = ""};
-        crossing_done(self, &outcome);
-        return;
-    }
     upstream_send(self->owner, &self->call);
 }
 
@@ -319,12 +296,12 @@ static void crossing_hear(void *argument)
     if (call->is_open && there->kind == PASSAGE_PAUSE) {
         upstream_call_pause(call, there->is_paused);
     } else if (call->is_open) {
-        upstream_call_answer(call, (bay_str){there->text, there->text_len},
-                             (bay_str){there->json, there->len}, there->code, there->more);
+        upstream_call_answer(call, there->text, there->result, there->code, there->more);
     }
     passage_free(there);
 }
 
+/* Values go with their index: they were read once, on the loop on which they came. */
 static bay_err crossing_copy(crossing *self, const upstream_call *call)
 {
     const mcp_call_spec *from = &call->spec;
@@ -336,12 +313,10 @@ static bay_err crossing_copy(crossing *self, const upstream_call *call)
                                  .principal = principal_ref(affinity->principal),
                                  .is_stateless = affinity->is_stateless};
     self->call.is_repeatable = call->is_repeatable;
-    to->params = JSON_NONE;
-    to->meta = JSON_NONE;
     to->param_table = NULL; /* header fields are for URLs, and those have an owner on each loop */
     bay_err err = arena_dup(&self->memory, from->method, &to->method);
-    err = err == BAY_OK ? arena_dup(&self->memory, json_raw(from->params), &self->params) : err;
-    err = err == BAY_OK ? arena_dup(&self->memory, json_raw(from->meta), &self->meta) : err;
+    err = err == BAY_OK ? json_clone_in(from->params, &self->memory, &to->params) : err;
+    err = err == BAY_OK ? json_clone_in(from->meta, &self->memory, &to->meta) : err;
     err = err == BAY_OK ? arena_dup(&self->memory, from->rename, &to->rename) : err;
     err = err == BAY_OK ? arena_dup(&self->memory, from->capabilities, &to->capabilities) : err;
     err = err == BAY_OK ? arena_dup(&self->memory, affinity->identity, &owned->identity) : err;
@@ -416,10 +391,8 @@ static void mirror_pause(upstream_call *call, bool is_paused)
     if (over == NULL) {
         return;
     }
-    passage *there =
-        passage_new(PASSAGE_PAUSE, (bay_str){NULL, 0}, (bay_str){NULL, 0}, (bay_str){NULL, 0});
+    passage *there = passage_new(&(passage){.kind = PASSAGE_PAUSE, .is_paused = is_paused});
     if (there != NULL) {
-        there->is_paused = is_paused;
         (void)passage_post(there, over, false);
     }
 }
@@ -432,10 +405,8 @@ static void mirror_answer(upstream_call *call, bay_str id, bay_str result, int c
     if (over == NULL) {
         return;
     }
-    passage *there = passage_new(PASSAGE_ANSWER, result, id, message);
-    if (there != NULL) {
-        there->code = code;
-    }
+    passage *there = passage_new(&(passage){
+        .kind = PASSAGE_ANSWER, .code = code, .text = id, .result = result, .more = message});
     if (there == NULL || !passage_post(there, over, false)) {
         mirror_cancel(call, STR(""));
         upstream_call_fail(call, BAY_NOMEM, true, "no memory for an answer on its way there");
@@ -481,16 +452,6 @@ static void wish_arrive(void *argument)
     mem_free(self);
 }
 
-static bay_str wish_put(char **at, bay_str text)
-{
-    bay_str copy = {*at, text.len};
-    if (text.len > 0) {
-        memcpy(*at, text.at, text.len);
-    }
-    *at += text.len;
-    return copy;
-}
-
 static void wish_post(upstream *base, const wish *like)
 {
     mirror *self = mirror_of(base);
@@ -504,9 +465,9 @@ static void wish_post(upstream *base, const wish *like)
     char *at = (char *)(made + 1);
     *made = *like;
     made->owner = self->owner;
-    made->text = wish_put(&at, like->text);
-    made->method = wish_put(&at, like->method);
-    made->params = wish_put(&at, like->params);
+    made->text = put_text(&at, like->text);
+    made->method = put_text(&at, like->method);
+    made->params = put_text(&at, like->params);
     if (loop_post(self->owner_loop, wish_arrive, made) != BAY_OK) {
         mem_free(made);
     }

@@ -37,6 +37,9 @@ static void refuses_what_is_missing(void **state)
     (void)state;
     assert_int_equal(json_clone(JSON_NONE, &none), BAY_TYPE);
     assert_null(none);
+    json_val nothing = JSON_NONE;
+    assert_int_equal(json_clone_in(JSON_NONE, NULL, &nothing), BAY_OK);
+    assert_true(json_is(nothing, JSON_MISSING));
 }
 
 static void copies_any_value(void **state)
@@ -57,6 +60,12 @@ static void copies_any_value(void **state)
         assert_same(value, json_root(copy));
         assert_int_equal(json_offset(json_root(copy)), 0);
         arena_fini(&memory);
+        arena other;
+        json_val inside = JSON_NONE;
+        arena_init(&other, SIZE_MAX);
+        assert_int_equal(json_clone_in(json_root(copy), &other, &inside), BAY_OK);
+        assert_same(json_root(copy), inside);
+        arena_fini(&other);
         json_doc *again = NULL; /* of a copy, without the document */
         assert_int_equal(json_clone(json_root(copy), &again), BAY_OK);
         assert_same(json_root(copy), json_root(again));
