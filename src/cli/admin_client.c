@@ -313,6 +313,7 @@ static bay_err exchange(int fd, bay_str method, bay_str route, uint32_t timeout_
     buf_init(&bytes, CLI_ADMIN_ANSWER_BYTES + READ_BYTES);
     bay_err err = http1_write_request(&bytes, method, route, fields, is_get ? 2 : 4);
     err = err == BAY_OK ? send_all(fd, buf_view(&bytes), until_ms) : err;
+    err = err == BAY_CLOSED ? BAY_OK : err; /* refused: why has come before */
     buf_clear(&bytes);
     err = err == BAY_OK ? receive_all(fd, until_ms, &bytes) : err;
     err = err == BAY_OK ? read_answer(buf_view(&bytes), out_status, body) : err;
@@ -382,6 +383,7 @@ cli_exit cli_admin_say_error(int status, bay_str body)
         say_each(json_get(json_root(&document), STR("errors")), &memory);
         err_ignore(json_str(json_get(json_root(&document), STR("error")), &memory, &text));
     }
+    text = is_json ? text : str_head(body, str_find(body, '\n')); /* the HTTP server's own words */
     if (text.len > 0) {
         cli_say("%.*s", BAY_STR(text));
     } else {

@@ -127,16 +127,11 @@ int admin_choose(unsigned roles, bay_str method, bay_str path, const admin_route
     return status;
 }
 
-/* Whoever is admitted runs as the user of this process or as root: he could end it, or change what
- * it loads, without the socket. */
-static unsigned roles_of(int standing)
-{
-    return standing == PEER_ADMITTED ? ADMIN_ALL_ROLES : 0;
-}
-
-static const char *refusal_of(int standing)
+static const char *refusal_of(peer_standing standing)
 {
     switch (standing) {
+    case PEER_ADMITTED:
+        return NULL;
     case PEER_OTHER_USER:
         return "only the gateway's own user and root may use this socket";
     case PEER_DESCENDANT:
@@ -151,17 +146,20 @@ static void log_refusal(admin *self, const char *text)
     uint64_t now = loop_now_ms(self->gateway->workers[0].loop);
     self->refused_count++;
     if (now >= self->refused_until_ms) {
-        LOG(LOG_WARN, "admin", "refused %zu requests on the admin socket, the last because %s",
+        LOG(LOG_WARN, "admin", "refused %zu connections to the admin socket, the last because %s",
             self->refused_count, text);
         self->refused_count = 0;
         self->refused_until_ms = now + ADMIN_REFUSED_MS;
     }
 }
 
-static int on_accepted(void *user, net_socket *socket)
+static const char *admit(void *user, const net_socket *socket)
 {
-    (void)user;
-    return (int)peer_process_check(socket_descriptor(socket));
+    const char *refusal = refusal_of(peer_process_check(socket_descriptor(socket)));
+    if (refusal != NULL) {
+        log_refusal(user, refusal);
+    }
+    return refusal;
 }
 
 /* A browser reaches the socket where somebody forwards a port to it. No page is served here, so
@@ -216,12 +214,6 @@ static void on_request(void *user, http_exchange *exchange)
 {
     admin *self = user;
     const admin_route *route = NULL;
-    int standing = http_exchange_admission(exchange);
-    if (standing != PEER_ADMITTED) {
-        log_refusal(self, refusal_of(standing));
-        admin_refuse(exchange, 403, str_of(refusal_of(standing)));
-        return;
-    }
     if (is_of_a_page(exchange)) {
         admin_refuse(exchange, 403, STR("pages of other origins may not use the admin API"));
         return;
@@ -230,7 +222,9 @@ static void on_request(void *user, http_exchange *exchange)
         admin_refuse(exchange, 421, STR("Host must be localhost or a loopback address"));
         return;
     }
-    switch (admin_choose(roles_of(standing), http_exchange_method(exchange),
+    /* Whoever is admitted runs as the user of this process or as root: he could end it, or change
+     * what it loads, without the socket. */
+    switch (admin_choose(ADMIN_ALL_ROLES, http_exchange_method(exchange),
                          http_exchange_path(exchange), &route)) {
     case 404:
         admin_refuse(exchange, 404, STR("there is no such path in the admin API"));
@@ -263,7 +257,7 @@ static bay_err make_server(admin *self)
         .limits = http_server_default_limits,
         .handler = &handler,
         .user = self,
-        .admit = on_accepted,
+        .admit = admit,
     };
     options.limits.connections = ADMIN_CONNECTIONS;
     options.limits.head_bytes = ADMIN_HEAD_BYTES;

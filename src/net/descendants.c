@@ -29,6 +29,7 @@ enum {
     CALL_PIDFD_OPEN = 434,
     DESCENDANTS_KNOWN = 1024,   /* killed in one search */
     DESCENDANTS_ROUNDS = 64,    /* against what forks faster than it is killed */
+    DESCENDANTS_LOOKS = 3,      /* at the parents of one process */
     DESCENDANTS_PARENTS = 1024, /* looked at, from one process up */
 };
 
@@ -164,7 +165,10 @@ descendants_answer descendants_find(pid_t pid)
         return DESCENDANTS_NO;
     }
     descendants_answer by_limit = find_by_limit(pid);
-    descendants_answer by_parents = find_by_parents(pid);
+    descendants_answer by_parents = DESCENDANTS_UNKNOWN;
+    for (int i = 0; i < DESCENDANTS_LOOKS && by_parents == DESCENDANTS_UNKNOWN; i++) {
+        by_parents = find_by_parents(pid); /* a parent may end while it is looked at */
+    }
     if (by_limit == DESCENDANTS_YES || by_parents == DESCENDANTS_YES) {
         return DESCENDANTS_YES;
     }

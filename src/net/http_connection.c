@@ -452,7 +452,7 @@ static void on_connected(void *user)
     if (self->refused != NULL && socket_is_http2(self->socket)) {
         connection_close_gently(self); /* a client that is no HTTP/1.1's sees its end */
     } else if (self->refused != NULL) {
-        connection_refuse(self, 503, self->refused);
+        connection_refuse(self, self->refused_status, self->refused);
     } else if (self->server->is_draining && socket_is_http2(self->socket)) {
         connection_close_gently(self);
     } else if (http2_is_built && socket_is_http2(self->socket)) {

@@ -77,11 +77,6 @@ bay_str http_exchange_peer(const http_exchange *self)
     return str_of(exchange_connection(self)->peer);
 }
 
-int http_exchange_admission(const http_exchange *self)
-{
-    return exchange_connection(self)->admission;
-}
-
 bay_str http_exchange_client_certificate(http_exchange *self)
 {
     char subject[SOCKET_SUBJECT_BYTES];

@@ -119,8 +119,8 @@ typedef struct http_connection {
     bool keep_alive;
     bool is_counted;
     bool is_overdue;     /* idle past its time, with bytes unread: these decide */
-    int admission;       /* as the owner's `admit` said */
-    const char *refused; /* why this connection is over a limit; NULL: it is not */
+    const char *refused; /* why it is not served: over a limit, or not admitted; NULL: it is */
+    int refused_status;
     char peer[SOCKET_ADDRESS_BYTES];
 } http_connection;
 

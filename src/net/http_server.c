@@ -309,11 +309,15 @@ void server_forget(http_connection *connection)
     check_drained(self);
 }
 
-static void refuse_connection(http_server *self, http_connection *connection, const char *text)
+static void refuse_connection(http_server *self, http_connection *connection, int status,
+                              const char *text)
 {
     self->refused_count++;
-    LOG(LOG_WARN, "http", "connection from %s refused: %s", connection->peer, text);
+    if (status == 503) {
+        LOG(LOG_WARN, "http", "connection from %s refused: %s", connection->peer, text);
+    }
     connection->refused = text; /* it is told once the socket is connected */
+    connection->refused_status = status;
     if (self->refused_count > REFUSED_MAX) {
         connection_set_state(connection, HTTP_CLOSING);
         socket_abort(connection->socket);
@@ -330,16 +334,17 @@ static void on_accepted(void *user, net_socket *socket)
         socket_abort(socket);
         return;
     }
-    if (self->options.admit != NULL) {
-        connection->admission = self->options.admit(self->options.user, socket);
-    }
+    const char *denied =
+        self->options.admit != NULL ? self->options.admit(self->options.user, socket) : NULL;
     server_enter(self);
     list_push(&self->connections, &connection->link);
     arm_sweep(self);
-    if (listener->connections >= self->options.limits.connections) {
-        refuse_connection(self, connection, "too many connections");
+    if (denied != NULL) {
+        refuse_connection(self, connection, 403, denied); /* whoever denied it logs it */
+    } else if (listener->connections >= self->options.limits.connections) {
+        refuse_connection(self, connection, 503, "too many connections");
     } else if (!address_join(self, socket, &connection->address)) {
-        refuse_connection(self, connection, "too many connections from this address");
+        refuse_connection(self, connection, 503, "too many connections from this address");
     } else {
         connection->is_counted = true;
         listener->connections++;

@@ -65,9 +65,10 @@ typedef struct http_server_options {
     tls_context *tls;   /* NULL: clear text; borrowed */
     bool reuse_port;    /* several loops listen on one address */
     bool is_local_only; /* as socket_listener_options */
-    /* Looks at each connection when it is accepted; what it says is http_exchange_admission of every
-     * exchange on it. Called with `user`; NULL: 0 for all. */
-    int (*admit)(void *user, net_socket *socket);
+    /* Looks at each connection when it is accepted. NULL: it is served. Else it gets 403 with that
+     * text (static), whatever it asks for, and counts for none of the limits. Called with `user`;
+     * NULL: all are served. */
+    const char *(*admit)(void *user, const net_socket *socket);
 } http_server_options;
 
 bay_err http_server_new(loop *loop, const http_server_options *options,
@@ -97,9 +98,8 @@ bay_str http_exchange_field(const http_exchange *self, bay_str name);
 /* How often the field stands there; `at` is NULL in the view above when 0. */
 size_t http_exchange_field_count(const http_exchange *self, bay_str name);
 const http_field *http_exchange_fields(const http_exchange *self, size_t *out_count);
-arena *http_exchange_arena(http_exchange *self);        /* freed with the exchange */
-bay_str http_exchange_peer(const http_exchange *self);  /* address text without port */
-int http_exchange_admission(const http_exchange *self); /* as http_server_options.admit said */
+arena *http_exchange_arena(http_exchange *self);       /* freed with the exchange */
+bay_str http_exchange_peer(const http_exchange *self); /* address text without port */
 /* The subject of the client's certificate, when TLS verified one ("CN=client,O=Example", RFC 2253);
  * "" without. In the exchange's arena. */
 bay_str http_exchange_client_certificate(http_exchange *self);

@@ -274,7 +274,7 @@ static void another_user(void **state)
     assert_int_equal(chmod(socket_path, 0666), 0);
     expect_run(NOBODY, 0, 1, "only the gateway's own user and root may use this socket", arguments);
     assert_int_equal(chmod(folder, 0700), 0);
-    follow(&gateway, "refused 1 requests on the admin socket");
+    follow(&gateway, "refused 1 connections to the admin socket");
     end(&gateway);
     assert_null(strstr(gateway.text, "the configuration was reloaded"));
 }

@@ -250,9 +250,42 @@ static void descendants_are_refused(void **state)
     start(&self, "'mcpServers':{" GOOD("a") "}}", 2);
     assert_int_equal(post_in_child(false), 403);
     assert_int_equal(post_in_child(true), 403);
-    assert_int_equal(rig_log_count("refused 1 requests on the admin socket"), 1);
+    assert_int_equal(rig_log_count("refused 1 connections to the admin socket"), 1);
     EXPECT(GET, 200, "'status':'ready'"); /* the loop has been round */
     assert_int_equal(atomic_load(&self.reloaded), 0);
+    rig_close(&self);
+}
+
+/* They hold more connections than there may be, and say nothing: nobody else goes without. */
+static void descendants_take_no_places(void **state)
+{
+    (void)state;
+    gateway_rig self;
+    int up[2];
+    int down[2];
+    char byte = 0;
+    start(&self, "'mcpServers':{" GOOD("a") "}}", 1);
+    assert_int_equal(pipe(up), 0);
+    assert_int_equal(pipe(down), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        close(down[1]);
+        for (int i = 0; i < 2 * ADMIN_CONNECTIONS; i++) {
+            byte |= connect_admin() < 0;
+        }
+        (void)!write(up[1], &byte, 1);
+        (void)!read(down[0], &byte, 1);
+        _exit(0);
+    }
+    close(down[0]);
+    assert_int_equal(read(up[0], &byte, 1), 1);
+    assert_int_equal(byte, 0);
+    EXPECT(GET, 200, "'status':'ready'");
+    close(down[1]);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    close(up[0]);
+    close(up[1]);
     rig_close(&self);
 }
 
@@ -598,6 +631,7 @@ int main(void)
         cmocka_unit_test(a_get_changes_nothing),
         cmocka_unit_test(what_a_page_could_send_is_refused),
         cmocka_unit_test(descendants_are_refused),
+        cmocka_unit_test(descendants_take_no_places),
         cmocka_unit_test(a_second_gateway_is_told_so),
         cmocka_unit_test(a_default_that_is_taken_is_a_warning),
         cmocka_unit_test(all_loops_are_asked),
