@@ -225,10 +225,9 @@ static void ignore(a2a_service *service, a2a_call *call)
 
 static a2a_service stub = {answer, ignore, ignore};
 
-static bool find_agent(void *user, bay_str path, bay_str tenant, a2a_face_agent *out)
+static bool find_agent(void *user, bay_str tenant, a2a_face_agent *out)
 {
     (void)user;
-    (void)path;
     (void)tenant;
     *out = (a2a_face_agent){.service = &stub};
     return true;
@@ -236,7 +235,7 @@ static bool find_agent(void *user, bay_str path, bay_str tenant, a2a_face_agent 
 
 static void on_request(void *user, http_exchange *exchange)
 {
-    a2a_grpc_request(*(a2a_grpc **)user, exchange);
+    a2a_grpc_request(*(a2a_grpc **)user, exchange, NULL);
 }
 
 static void serve_ours(int tell)

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "call/target.h"
-#include "transport/http_reply.h"
+#include "front/http_reply.h"
 
 enum { RETIRE_STEP_MS = 50, INDEX_BYTES = 4 << 20, MOST_PARKED = 1000 };
 
@@ -37,6 +37,7 @@ typedef struct parked {
     list_link link;
     agents *of;
     http_exchange *exchange;
+    bay_str rest; /* of its path: which card */
 } parked;
 
 struct agents {
@@ -129,16 +130,20 @@ static void forget(parked *self)
     mem_free(self);
 }
 
+static void show(agent *self, a2a_face_agent *out);
+
 static void told(void *user)
 {
     agent *self = user;
-    agents *of = self->of;
     list_link *at;
     while ((at = list_first(&self->parked)) != NULL) {
         parked *waiting = CONTAINER_OF(at, parked, link);
         http_exchange *exchange = waiting->exchange;
+        bay_str rest = waiting->rest;
+        a2a_face_agent shown;
         forget(waiting);
-        if (card_of(self) == NULL || !a2a_face_take(of->face, exchange)) {
+        show(self, &shown);
+        if (card_of(self) == NULL || !a2a_face_serve_card(exchange, &shown, rest)) {
             reply_no_card(exchange);
         }
     }
@@ -242,40 +247,32 @@ static a2a_service *own_service(void *face, bay_str name)
     return found != NULL && found->made != NULL ? agents_made_service(found->made) : NULL;
 }
 
-/* ---- the face -------------------------------------------------------------------------------- */
+/* ---- what the front hands over --------------------------------------------------------------- */
 
-/* The agent's name in a path, up to the next slash; empty: none. */
-static bay_str name_in(bay_str path)
+static void show(agent *self, a2a_face_agent *out)
 {
-    if (!str_starts(path, STR(PREFIX))) {
-        return (bay_str){"", 0};
-    }
-    bay_str rest = str_from(path, sizeof(PREFIX) - 1);
-    return str_head(rest, str_find(rest, '/'));
-}
-
-static bool face_agent(void *user, bay_str path, bay_str tenant, a2a_face_agent *out)
-{
-    agents *self = user;
-    bay_str name = path.len > 0 ? name_in(path) : tenant;
-    agent *found = find(self, name);
-    if (found == NULL && path.len == 0 && tenant.len == 0 && self->count == 1) {
-        found = self->items[0]; /* whoever names none can mean no other */
-    }
-    if (found == NULL) {
-        return false;
-    }
     *out = (a2a_face_agent){
-        .service = service_of(found),
-        .path = path.len > 0 ? str_head(path, sizeof(PREFIX) - 1 + name.len) : path,
-        .is_hybrid_default = found->entry.public->is_hybrid_default,
-        .card_max_age_s = found->entry.public->card_max_age_s,
+        .service = service_of(self),
+        .is_hybrid_default = self->entry.public->is_hybrid_default,
+        .card_max_age_s = self->entry.public->card_max_age_s,
     };
-    const agents_card *card = card_of(found);
+    const agents_card *card = card_of(self);
     if (card != NULL) {
         agents_card_show(card, out);
     }
-    return true;
+}
+
+static bool agent_of_tenant(void *user, bay_str tenant, a2a_face_agent *out)
+{
+    agents *self = user;
+    agent *found = find(self, tenant);
+    if (found == NULL && tenant.len == 0 && self->count == 1) {
+        found = self->items[0]; /* whoever names none can mean no other */
+    }
+    if (found != NULL) {
+        show(found, out);
+    }
+    return found != NULL;
 }
 
 static void parked_closed(void *user, http_exchange *exchange, bool is_complete)
@@ -294,14 +291,14 @@ static void parked_drained(void *user, http_exchange *exchange)
 static const http_owner_ops parked_owner = {parked_closed, parked_drained};
 
 /* The card is on its way; the exchange waits for it. */
-static void park(agents *self, agent *for_whom, http_exchange *exchange)
+static void park(agents *self, agent *for_whom, http_exchange *exchange, bay_str rest)
 {
     parked *made = self->parked_count < MOST_PARKED ? mem_zalloc(sizeof(*made)) : NULL;
     if (made == NULL) {
         reply_no_card(exchange);
         return;
     }
-    *made = (parked){.owner = &parked_owner, .of = self, .exchange = exchange};
+    *made = (parked){.owner = &parked_owner, .of = self, .exchange = exchange, .rest = rest};
     list_push(&for_whom->parked, &made->link);
     self->parked_count++;
     http_exchange_set_user(exchange, made);
@@ -369,9 +366,26 @@ static void reply_index(agents *self, http_exchange *exchange)
     buf_fini(&text);
 }
 
-static bool reply_keys(agents *self, http_exchange *exchange)
+bool agents_serve_index(agents *self, http_exchange *exchange)
+{
+    if (self->count == 0) {
+        return false;
+    }
+    if (!is_read(exchange)) {
+        refuse_verb(exchange);
+    } else {
+        reply_index(self, exchange);
+    }
+    return true;
+}
+
+bool agents_serve_keys(agents *self, http_exchange *exchange)
 {
     const jose_key *key = self->count > 0 ? self->items[0]->entry.public->key : NULL;
+    if (self->count > 0 && !is_read(exchange)) {
+        refuse_verb(exchange);
+        return true;
+    }
     if (key == NULL) {
         return false;
     }
@@ -388,64 +402,62 @@ static agents_intake *intake_of(void *face)
     return &((agents *)face)->intake;
 }
 
-/* The last part of the address of a webhook; empty: it is none. */
-static bay_str webhook_in(bay_str rest)
+bool agents_serve_webhook(agents *self, http_exchange *exchange, bay_str name, bay_str sealed)
 {
-    static const bay_str prefix = STR_INIT("/push/");
-    bay_str last = str_starts(rest, prefix) ? str_from(rest, prefix.len) : (bay_str){"", 0};
-    return str_find(last, '/') == last.len ? last : (bay_str){"", 0};
-}
-
-static bool is_grpc(bay_str path)
-{
-    return str_starts(path, STR("/lf.a2a.v1.")) || str_starts(path, STR("/a2a.v1."));
-}
-
-bool agents_take(agents *self, http_exchange *exchange)
-{
-    bay_str path = http_exchange_path(exchange);
-    if (self->count == 0) {
-        return false;
-    }
-    if (is_grpc(path)) {
-        return a2a_face_take(self->face, exchange);
-    }
-    bool is_index = str_eq(path, STR("/a2a")) || str_eq(path, STR(PREFIX));
-    bool is_keys = str_eq(path, STR(PREFIX "keys.json"));
-    if ((is_index || is_keys) && !is_read(exchange)) {
-        refuse_verb(exchange);
-        return true;
-    }
-    if (is_index) {
-        reply_index(self, exchange);
-        return true;
-    }
-    if (is_keys) {
-        return reply_keys(self, exchange);
-    }
-    bay_str name = name_in(path);
     agent *found = find(self, name);
     if (found == NULL) {
         return false;
     }
-    bay_str rest = str_from(path, sizeof(PREFIX) - 1 + name.len);
-    bay_str webhook = webhook_in(rest);
-    if (webhook.len > 0 && found->remote != NULL) {
-        agents_intake_take(&self->intake, intake_of, found->remote, webhook, exchange);
+    if (found->remote != NULL) {
+        agents_intake_take(&self->intake, intake_of, found->remote, sealed, exchange);
+    } else {
+        a2a_face_serve_nothing(exchange);
+    }
+    return true;
+}
+
+bool agents_serve_card(agents *self, http_exchange *exchange, bay_str name, bay_str rest)
+{
+    agent *found = find(self, name);
+    if (found == NULL) {
+        return false;
+    }
+    bool is_coming = is_read(exchange) && learn(found); /* whoever looks at it has it refreshed */
+    if (is_read(exchange) && card_of(found) == NULL) {
+        if (is_coming) {
+            park(self, found, exchange, rest);
+        } else {
+            reply_no_card(exchange);
+        }
         return true;
     }
-    if (is_read(exchange) && str_starts(rest, STR("/.well-known/agent"))) {
-        bool is_coming = learn(found); /* whoever looks at it has it refreshed */
-        if (card_of(found) == NULL && is_coming) {
-            park(self, found, exchange);
-            return true;
-        }
-        if (card_of(found) == NULL) {
-            reply_no_card(exchange);
-            return true;
-        }
+    a2a_face_agent shown;
+    show(found, &shown);
+    return a2a_face_serve_card(exchange, &shown, rest);
+}
+
+bool agents_serve(agents *self, http_exchange *exchange, bay_str name, bay_str rest,
+                  const auth_principal *principal)
+{
+    agent *found = find(self, name);
+    if (found == NULL) {
+        return false;
     }
-    return a2a_face_take(self->face, exchange);
+    a2a_face_agent shown;
+    show(found, &shown);
+    a2a_face_serve(self->face, exchange, &shown, rest, principal);
+    return true;
+}
+
+bool agents_serve_grpc(agents *self, http_exchange *exchange, const auth_principal *principal)
+{
+    return self->count > 0 && a2a_face_serve_grpc(self->face, exchange, principal);
+}
+
+void agents_refuse(agents *self, http_exchange *exchange, bay_str rest,
+                   const front_refusal *refusal)
+{
+    a2a_face_refuse(self->face, exchange, rest, refusal);
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -488,15 +500,9 @@ bay_err agents_new(const agents_options *options, agents **out)
     list_init(&self->retired);
     loop_timer_init(&self->retire, retire_step, self);
     a2a_face_options face = {
-        .hosts = options->hosts,
-        .host_count = options->host_count,
-        .origins = options->origins,
-        .origin_count = options->origin_count,
-        .is_loopback = options->is_loopback,
-        .names = options->names,
         .keep_alive_ms = options->keep_alive_ms,
         .inbound = {.is_lenient = options->is_lenient},
-        .agent = face_agent,
+        .agent = agent_of_tenant,
         .user = self,
     };
     bay_err err = relay_port_new(options->loop, self, &self->port);

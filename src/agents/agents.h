@@ -15,19 +15,13 @@
 #include "agents/made.h"
 #include "agents/remote.h"
 #include "agents/skills.h"
-#include "transport/listen_address.h"
+#include "front/front.h"
 #include "json/writer.h"
 
 typedef struct agents agents;
 
 typedef struct agents_options {
     loop *loop;
-    const bay_str *hosts; /* as http_face_options */
-    size_t host_count;
-    const bay_str *origins;
-    size_t origin_count;
-    bool is_loopback;
-    const listen_names *names;
     bool is_lenient;
     uint32_t keep_alive_ms;
     uint32_t drain_ms;       /* an agent that was replaced may still have calls for so long */
@@ -67,8 +61,21 @@ bay_err agents_set_peers(agents *self, agents *const *all, size_t count) BAY_MUS
  * opens it on its home loop. Without it callers' webhooks are told by agents alone. */
 void agents_set_post(agents *self, agents_post *post);
 
-/* For http_face_options.plain: false: not a path of ours. */
-bool agents_take(agents *self, http_exchange *exchange);
+/* What a front hands over, guarded and identified. False: there is no such thing, and it is not
+ * answered. */
+bool agents_serve_index(agents *self, http_exchange *exchange);
+bool agents_serve_keys(agents *self, http_exchange *exchange);
+/* A card of the agent of that name; `rest` is the path behind it. */
+bool agents_serve_card(agents *self, http_exchange *exchange, bay_str name, bay_str rest);
+/* A notification for one of the gateway's webhooks; its address and token prove who sends it. */
+bool agents_serve_webhook(agents *self, http_exchange *exchange, bay_str name, bay_str sealed);
+/* An operation, by JSON-RPC or HTTP+JSON, and by gRPC. `principal` is who calls, borrowed. */
+bool agents_serve(agents *self, http_exchange *exchange, bay_str name, bay_str rest,
+                  const auth_principal *principal);
+bool agents_serve_grpc(agents *self, http_exchange *exchange, const auth_principal *principal);
+/* What the front refuses at a path of theirs, in A2A's words. */
+void agents_refuse(agents *self, http_exchange *exchange, bay_str rest,
+                   const front_refusal *refusal);
 /* Open streams end (before a drain). */
 void agents_close_streams(agents *self);
 /* The engine whose tools are the skills of a remote agent; NULL: there is no such agent, or no

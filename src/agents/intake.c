@@ -13,7 +13,7 @@
 #include "base/check.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "transport/http_reply.h"
+#include "front/http_reply.h"
 #include "wire/header.h"
 #include "json/writer.h"
 

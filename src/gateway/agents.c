@@ -199,12 +199,6 @@ bay_err worker_agents_init(worker *self, bay_diag *diag)
     uint32_t keep_alive_ms = settings->timeouts.keep_alive_ms;
     agents_options options = {
         .loop = self->loop,
-        .hosts = settings->allowed_hosts.at,
-        .host_count = settings->allowed_hosts.count,
-        .origins = settings->allowed_origins.at,
-        .origin_count = settings->allowed_origins.count,
-        .is_loopback = self->gateway->is_local,
-        .names = &self->gateway->names,
         .is_lenient = settings->a2a.lenient,
         .keep_alive_ms = keep_alive_ms > 0 ? keep_alive_ms : UINT32_MAX,
         .drain_ms = settings->timeouts.drain_ms,

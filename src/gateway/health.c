@@ -125,20 +125,17 @@ static bool is_read(http_exchange *exchange)
     return false;
 }
 
-bool health_request(void *user, http_exchange *exchange)
+void health_serve(http_exchange *exchange)
 {
-    worker *self = user;
-    bay_str path = http_exchange_path(exchange);
-    bool is_health = str_eq(path, STR("/healthz"));
-    if (!is_health && !str_eq(path, STR("/readyz"))) {
-        return false;
-    }
-    if (!is_read(exchange)) {
-        return true;
-    }
-    if (is_health) {
+    if (is_read(exchange)) {
         reply_json(exchange, 200, STR("{\"status\":\"ok\"}"));
-        return true;
+    }
+}
+
+void health_serve_ready(worker *self, http_exchange *exchange)
+{
+    if (!is_read(exchange)) {
+        return;
     }
     buf out;
     buf_init(&out, 16 << 20);
@@ -146,5 +143,4 @@ bool health_request(void *user, http_exchange *exchange)
     /* one dead server does not make the gateway unready: the others are served */
     reply_json(exchange, self->is_settled && out.err == BAY_OK ? 200 : 503, buf_view(&out));
     buf_fini(&out);
-    return true;
 }

@@ -4,8 +4,8 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "front/listen_address.h"
 #include "gateway/worker.h"
-#include "transport/listen_address.h"
 
 config_list gateway_addresses(const gateway *self)
 {

@@ -1,9 +1,9 @@
 /* What is said at a path where this gateway has nothing: which kind of name is unknown, and where
  * its operator finds the names. Names are not told: whoever asks may be anybody. */
 #include "base/str.h"
+#include "front/http_reply.h"
 #include "gateway/worker.h"
 #include "rpc/message.h"
-#include "transport/mcp_http_face.h"
 
 enum { SHOWN_BYTES = 64 };
 
@@ -25,8 +25,16 @@ static bool is_card(bay_str path)
            str_eq(path, STR("/.well-known/agent.json"));
 }
 
-bool worker_unknown(http_exchange *exchange)
+static void reply_nothing(http_exchange *exchange)
 {
+    http_field fields[HTTP_REPLY_FIELDS];
+    size_t count = http_reply_cors(exchange, fields, 0);
+    http_exchange_reply(exchange, 404, fields, count, STR(""));
+}
+
+void worker_unknown(void *user, http_exchange *exchange)
+{
+    (void)user;
     bay_str path = http_exchange_path(exchange);
     bay_str name;
     char text[400];
@@ -51,9 +59,9 @@ bool worker_unknown(http_exchange *exchange)
                       "/a2a/NAME/.well-known/agent-card.json. Its operator finds the names in its "
                       "configuration, under agents");
     } else {
-        return false;
+        reply_nothing(exchange);
+        return;
     }
     text[out.len] = '\0';
-    http_face_reply_error(exchange, 404, RPC_INVALID_REQUEST, text);
-    return true;
+    front_reply_error(exchange, 404, RPC_INVALID_REQUEST, text);
 }

@@ -52,7 +52,7 @@ static void worker_impatient(void *argument)
     worker_settle(self);
 }
 
-static mcp_server *worker_engine(void *user, bay_str path)
+mcp_server *worker_engine(void *user, bay_str path)
 {
     worker *self = user;
     if (str_eq(path, STR("/mcp"))) {
@@ -136,41 +136,26 @@ void worker_set_ring(worker *self, const seal_ring *ring)
     set_ring_of(&self->leaving, ring);
 }
 
-/* What is neither a face's nor an operator's. */
-static bool worker_plain(void *user, http_exchange *exchange)
-{
-    worker *self = user;
-    return health_request(self, exchange) ||
-           (self->agents != NULL && agents_take(self->agents, exchange)) ||
-           worker_unknown(exchange);
-}
-
 static bay_err open_http(worker *self)
 {
     const config *settings = self->config;
     const config_limits *limits = &settings->limits;
     uint32_t keep_alive_ms = settings->timeouts.keep_alive_ms;
     http_face_options options_of_face = {
-        .hosts = settings->allowed_hosts.at,
-        .host_count = settings->allowed_hosts.count,
-        .origins = settings->allowed_origins.at,
-        .origin_count = settings->allowed_origins.count,
-        .is_loopback = self->gateway->is_local,
-        .names = &self->gateway->names,
         .worker = self->index,
         .engine = worker_engine,
-        .plain = worker_plain,
         .home = worker_home,
         .recall = worker_recall,
         .keep_alive_ms = keep_alive_ms > 0 ? keep_alive_ms : UINT32_MAX,
         .stream_idle_ms = limits->stream_idle_ms,
         .stream_total_ms = limits->stream_total_ms,
         .user = self,
-        .via = str_of(self->gateway->via),
-        .sse_path = "/sse",
-        .messages_path = "/messages",
+        .messages_path = WORKER_MESSAGES,
     };
     bay_err err = http_face_new(self->loop, &options_of_face, &self->http_face);
+    if (err == BAY_OK) {
+        err = worker_front_open(self);
+    }
     if (err != BAY_OK) {
         return err;
     }
@@ -189,8 +174,8 @@ static bay_err open_http(worker *self)
                    .write_timeout_ms = limits->write_timeout_ms,
                    .stream_high_bytes = http_server_default_limits.stream_high_bytes,
                    .stream_max_bytes = limits->stream_bytes},
-        .handler = &http_face_handler,
-        .user = self->http_face,
+        .handler = &front_handler,
+        .user = self->front,
         .tls = self->gateway->tls,
         .reuse_port = self->gateway->worker_count > 1,
         .is_local_only = self->gateway->is_local,

@@ -6,10 +6,10 @@
 #include "agents/agents.h"
 #include "catalog/freshness.h"
 #include "downstream/face.h"
+#include "front/front.h"
 #include "gateway/gateway.h"
 #include "net/thread.h"
 #include "tasks/task.h"
-#include "transport/listen_address.h"
 #include "transport/mcp_http_face.h"
 #include "transport/mcp_stdio.h"
 
@@ -50,6 +50,7 @@ struct worker {
     loop_message door_wake;  /* posted by door.wake, once until it has run */
     http_client *http;
     http_server *server;
+    http_front *front; /* what comes in by `server` */
     http_face *http_face;
     mcp_stdio *stdio;
     agents *agents;              /* NULL: nothing is listened on */
@@ -114,8 +115,15 @@ bay_err worker_open_stdio(worker *self, bay_diag *diag) BAY_MUST_CHECK;
 void worker_drain(worker *self);
 void worker_start_servers(worker *self);
 
-/* unknown.c: says what there is not at a path that is nobody's; false: nothing of ours. */
-bool worker_unknown(http_exchange *exchange);
+/* The engine of an endpoint, "/mcp" or "/mcp/…"; NULL: there is none. `user` is the worker. */
+mcp_server *worker_engine(void *user, bay_str path);
+
+/* front.c: the table of what comes in over HTTP. After the worker's http_face; it goes before. */
+#define WORKER_MESSAGES "/messages"
+bay_err worker_front_open(worker *self) BAY_MUST_CHECK;
+
+/* unknown.c: says what there is not. For front_options. */
+void worker_unknown(void *user, http_exchange *exchange);
 
 /* listening.c: who may reach the gateway. At its start, before anything is listened on: sets
  * `is_local`. BAY_DENIED, BAY_INVALID, BAY_RESOLVE, with `diag`. */
@@ -191,8 +199,9 @@ void worker_settle(worker *self);
 /* Which worker owns the process of a server. */
 uint32_t worker_of_server(const gateway *self, bay_str name);
 
-/* health.c: true: it was a request for /healthz or /readyz. */
-bool health_request(void *user, http_exchange *exchange);
+/* health.c: GET /healthz and /readyz. */
+void health_serve(http_exchange *exchange);
+void health_serve_ready(worker *self, http_exchange *exchange);
 
 /* reload.c */
 void reload_mirror_left(gateway *self); /* any worker's thread */

@@ -106,6 +106,7 @@ void worker_end_faces(worker *self)
     if (self->server != NULL) {
         http_server_free(self->server);
     }
+    front_free(self->front);
     if (self->http_face != NULL) {
         http_face_free(self->http_face);
     }

@@ -19,6 +19,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "front/listen_address.h"
 #include "net/bell.h"
 #include "net/loop.h"
 #include "patchbay/agent.h"
@@ -26,7 +27,6 @@
 #include "sdk/registration.h"
 #include "store/store.h"
 #include "transport/a2a_face.h"
-#include "transport/listen_address.h"
 
 enum {
     AGENT_SETTINGS = 24,           /* room for bay_agent_setting */
@@ -182,9 +182,9 @@ const bay_ability *sdk_agent_ability(const bay_agent *self, bay_str id);
 agent_scheme *sdk_agent_scheme_find(const bay_agent *self, bay_str name);
 /* {"schemes":{NAME:{"list":[…]}}}, one more element. */
 void sdk_agent_requirement(bay_agent *self, buf *among, const char *scheme, const char *scopes);
-/* For a2a_face_options: `user` is an agent. */
-bay_err sdk_agent_identify(bay_agent *self, http_exchange *exchange, a2a_face_identity *out,
-                           a2a_fault *fault);
+/* For front_options.identify and a2a_face_options.admit. */
+bool sdk_agent_identify(bay_agent *self, http_exchange *exchange,
+                        const auth_principal **out_principal, front_refusal *out);
 bay_err sdk_agent_admit(bay_agent *self, http_exchange *exchange, const a2a_call *call,
                         bay_str *out_challenge, a2a_fault *fault);
 /* What a request asks for by name, of which `message` is part; "": nothing; in `memory`. */

@@ -412,11 +412,14 @@ static bay_err check(bay_agent *self, http_exchange *exchange, bay_str skill,
                               http_exchange_arena(exchange), out_principal, out_challenge, fault);
 }
 
-bay_err sdk_agent_identify(bay_agent *self, http_exchange *exchange, a2a_face_identity *out,
-                           a2a_fault *fault)
+bool sdk_agent_identify(bay_agent *self, http_exchange *exchange,
+                        const auth_principal **out_principal, front_refusal *out)
 {
+    a2a_fault fault = {A2A_E_UNAUTHENTICATED, ""};
+    bay_str challenge = STR("");
     /* Also of an open card: who shows a credential that it knows is somebody. */
-    return check(self, exchange, STR(""), &out->principal, &out->challenge, fault);
+    bay_err err = check(self, exchange, STR(""), out_principal, &challenge, &fault);
+    return err == BAY_OK || a2a_face_refused(exchange, &fault, challenge, out);
 }
 
 /* Most say nothing beside their message. */

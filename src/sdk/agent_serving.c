@@ -34,6 +34,7 @@ enum {
 typedef struct door {
     agent_serving *of;
     http_server *http; /* NULL: nothing is listened on */
+    http_front *front;
     a2a_face *face;
     bool is_drained;
 } door;
@@ -382,18 +383,12 @@ static bay_err serving_new(bay_agent *agent, bay_diag *diag)
 
 /* ---- HTTP ------------------------------------------------------------------------------------ */
 
-static bool door_agent(void *user, bay_str path, bay_str tenant, a2a_face_agent *out)
+static void show_agent(const agent_serving *self, a2a_face_agent *out)
 {
-    const door *self = user;
-    const bay_agent *agent = self->of->agent;
+    const bay_agent *agent = self->agent;
     const agent_cards *cards = &agent->cards;
-    (void)tenant;
-    if (path.len > 0 && !str_starts(path, agent->path)) {
-        return false;
-    }
     *out = (a2a_face_agent){
-        .service = a2a_agent_service(self->of->engine),
-        .path = agent->path,
+        .service = a2a_agent_service(self->engine),
         .card_1_0 = cards->pure,
         .card_hybrid = cards->hybrid,
         .card_0_3 = cards->old,
@@ -404,15 +399,22 @@ static bool door_agent(void *user, bay_str path, bay_str tenant, a2a_face_agent 
         .is_hybrid_default = agent->is_hybrid,
         .card_max_age_s = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_CARD_MAX_AGE_S),
     };
+}
+
+/* Whatever tenant it names. */
+static bool door_agent(void *user, bay_str tenant, a2a_face_agent *out)
+{
+    const door *self = user;
+    (void)tenant;
+    show_agent(self->of, out);
     return true;
 }
 
-static bay_err door_identify(void *user, const a2a_face_agent *agent, http_exchange *exchange,
-                             a2a_face_identity *out, a2a_fault *fault)
+static bool door_identify(void *user, const front_request *request,
+                          const auth_principal **out_principal, front_refusal *out)
 {
     const door *self = user;
-    (void)agent;
-    return sdk_agent_identify(self->of->agent, exchange, out, fault);
+    return sdk_agent_identify(self->of->agent, request->exchange, out_principal, out);
 }
 
 static bay_err door_admit(void *user, const a2a_face_agent *agent, http_exchange *exchange,
@@ -423,13 +425,64 @@ static bay_err door_admit(void *user, const a2a_face_agent *agent, http_exchange
     return sdk_agent_admit(self->of->agent, exchange, call, out_challenge, fault);
 }
 
+/* ---- what there is: the front's table -------------------------------------------------------- */
+
+static bool serve_operation(void *user, const front_request *request)
+{
+    door *self = user;
+    a2a_face_agent agent;
+    show_agent(self->of, &agent);
+    a2a_face_serve(self->face, request->exchange, &agent, request->own, request->principal);
+    return true;
+}
+
+static bool serve_card(void *user, const front_request *request)
+{
+    door *self = user;
+    a2a_face_agent agent;
+    show_agent(self->of, &agent);
+    return a2a_face_serve_card(request->exchange, &agent, request->own);
+}
+
+static bool serve_grpc(void *user, const front_request *request)
+{
+    door *self = user;
+    return a2a_face_serve_grpc(self->face, request->exchange, request->principal);
+}
+
+static void answer_unknown(void *user, http_exchange *exchange)
+{
+    (void)user;
+    a2a_face_serve_nothing(exchange);
+}
+
+static void refuse_request(void *user, const front_request *request, const front_refusal *refusal)
+{
+    door *self = user;
+    a2a_face_refuse(self->face, request->exchange, request->own, refusal);
+}
+
+/* Below the agent's path, but for gRPC. */
+static const front_row rows[] = {
+    {STR_INIT("/lf.a2a.v1.**"), true, FRONT_CALLER, NULL, serve_grpc, refuse_request},
+    {STR_INIT("/a2a.v1.**"), true, FRONT_CALLER, NULL, serve_grpc, refuse_request},
+    {STR_INIT("/.well-known/agent-card.json"), false, FRONT_PUBLIC, &a2a_face_cors, serve_card,
+     refuse_request},
+    {STR_INIT("/.well-known/agent.json"), false, FRONT_PUBLIC, &a2a_face_cors, serve_card,
+     refuse_request},
+    {STR_INIT(""), false, FRONT_CALLER, &a2a_face_cors, serve_operation, refuse_request},
+    {STR_INIT("/**"), false, FRONT_CALLER, &a2a_face_cors, serve_operation, refuse_request},
+};
+
 static void door_free(door *self)
 {
     if (self->http != NULL) {
         http_server_free(self->http);
     }
+    front_free(self->front);
     a2a_face_free(self->face);
     self->http = NULL;
+    self->front = NULL;
     self->face = NULL;
 }
 
@@ -452,37 +505,46 @@ static bay_err door_open(door *self, agent_serving *of, bool is_loopback)
     const bay_agent *agent = of->agent;
     bay_str names[4];
     size_t name_count = is_loopback && agent->hosts.count == 0 ? add_public_host(agent, names) : 0;
-    a2a_face_options face = {
+    front_options options = {
+        .rows = rows,
+        .row_count = ARRAY_LEN(rows),
+        .base = &agent->path,
         .hosts = name_count > 0 ? names : agent->hosts.items,
         .host_count = name_count > 0 ? name_count : agent->hosts.count,
         .origins = agent->origins.items,
         .origin_count = agent->origins.count,
         .is_loopback = is_loopback,
         .names = &of->names,
+        .identify = door_identify,
+        .unknown = answer_unknown,
+        .user = self,
+    };
+    a2a_face_options face = {
         .keep_alive_ms = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_KEEP_ALIVE_MS),
         .inbound = {.is_lenient = agent->is_lenient},
         .agent = door_agent,
-        .identify = door_identify,
         .admit = door_admit,
         .user = self,
     };
     self->of = of;
     self->is_drained = false;
     bay_err err = a2a_face_new(of->loop, &face, &self->face);
-    if (err != BAY_OK) {
-        return err;
+    if (err == BAY_OK) {
+        err = front_new(&options, &self->front);
     }
     http_server_options http = {
         .limits = http_server_default_limits,
-        .handler = &a2a_face_handler,
-        .user = self->face,
+        .handler = &front_handler,
+        .user = self->front,
         .tls = of->tls,
         .is_local_only = is_loopback,
     };
     http.limits.body_bytes = sdk_agent_setting(agent, BAY_AGENT_MAX_BODY_BYTES);
     http.limits.connections = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_MAX_CONNECTIONS);
     http.limits.reply_bytes = sdk_agent_setting(agent, BAY_AGENT_MAX_REPLY_BYTES);
-    err = http_server_new(of->loop, &http, &self->http);
+    if (err == BAY_OK) {
+        err = http_server_new(of->loop, &http, &self->http);
+    }
     if (err != BAY_OK) {
         door_free(self);
     }

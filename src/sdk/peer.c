@@ -53,14 +53,15 @@ void bay_peer_challenge(bay_peer *peer, const char *challenge)
 }
 
 /* Somebody whose name could not be kept would be taken for nobody in particular: refused. */
-bool sdk_peer_identify(const bay_server *server, http_exchange *exchange, http_identity *out)
+bool sdk_peer_identify(const bay_server *server, http_exchange *exchange,
+                       const auth_principal **out_principal, front_refusal *out)
 {
     bay_peer peer = {.exchange = exchange};
     bool is_known = server->identify(&peer, server->identify_user) && !peer.is_short;
     principal_parts parts = {.proof = PRINCIPAL_PROGRAM, .subject = peer.subject};
-    *out = (http_identity){NULL, peer.challenge};
+    out->challenge = peer.challenge;
     if (is_known && peer.subject.len > 0) {
-        bay_err err = principal_new(&parts, &out->principal);
+        bay_err err = principal_new(&parts, out_principal);
         if (err != BAY_OK) {
             LOG(LOG_ERROR, "server", "the name of a peer is not kept: %s", bay_err_text(err));
         }

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/str.h"
-#include "transport/listen_address.h"
+#include "front/listen_address.h"
 
 static void stderr_sink(void *user, log_level level, const char *component, const char *text)
 {

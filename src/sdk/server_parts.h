@@ -10,6 +10,8 @@
 
 #include "base/log.h"
 #include "base/map.h"
+#include "front/front.h"
+#include "front/listen_address.h"
 #include "mcp/server.h"
 #include "net/bell.h"
 #include "net/loop.h"
@@ -18,7 +20,6 @@
 #include "sdk/call_parts.h"
 #include "sdk/registration.h"
 #include "store/store.h"
-#include "transport/listen_address.h"
 #include "transport/mcp_http_face.h"
 #include "json/writer.h"
 
@@ -279,7 +280,8 @@ bay_err sdk_arguments_check(const entry *tool, json_val arguments, buf *out_text
 bay_err sdk_output_check(const bay_call *call, bay_str structured) BAY_MUST_CHECK;
 
 /* peer.c: asks the program who sent it. False: refused, with `out->challenge`. */
-bool sdk_peer_identify(const bay_server *server, http_exchange *exchange, http_identity *out);
+bool sdk_peer_identify(const bay_server *server, http_exchange *exchange,
+                       const auth_principal **out_principal, front_refusal *out);
 
 /* result.c: the members of the wire result. */
 void sdk_result_write_members(const bay_result *self, const mcp_revision *revision, buf *out);

@@ -43,6 +43,7 @@ typedef struct pipe_pair {
 typedef struct door {
     serving *of;
     http_server *http; /* NULL: nothing is listened on */
+    http_front *front;
     http_face *face;
     bool is_drained;
 } door;
@@ -262,60 +263,98 @@ static void close_own_if_idle(bay_server *server)
 /* ---- HTTP */
 
 /* Also for a program that sets or removes bay_server_identify while it serves. */
-static bool door_identify(void *user, http_exchange *exchange, http_identity *out)
+static bool door_identify(void *user, const front_request *request,
+                          const auth_principal **out_principal, front_refusal *out)
 {
     const door *self = user;
     const bay_server *server = self->of->server;
     if (server->identify != NULL) {
-        return sdk_peer_identify(server, exchange, out);
+        return sdk_peer_identify(server, request->exchange, out_principal, out);
     }
     return server->is_open || self == &self->of->doors[1];
 }
 
+/* Of exchanges that wait or come from another loop: there is one engine, whatever the path. */
 static mcp_server *door_engine(void *user, bay_str path)
 {
     const door *self = user;
-    bool is_endpoint = str_eq(path, STR("/mcp")) || str_eq(path, STR("/"));
-    return is_endpoint ? self->of->server->engine : NULL;
+    (void)path;
+    return self->of->server->engine;
 }
+
+static bool serve_endpoint(void *user, const front_request *request)
+{
+    door *self = user;
+    http_face_serve(self->face, request->exchange, self->of->server->engine, request->principal);
+    return true;
+}
+
+static bool serve_sse(void *user, const front_request *request)
+{
+    door *self = user;
+    http_face_serve_sse(self->face, request->exchange, self->of->server->engine,
+                        request->principal);
+    return true;
+}
+
+static bool serve_message(void *user, const front_request *request)
+{
+    door *self = user;
+    http_face_serve_message(self->face, request->exchange, request->principal);
+    return true;
+}
+
+#define MESSAGES "/messages"
+
+static const front_row rows[] = {
+    {STR_INIT("/mcp"), false, FRONT_CALLER, &http_face_cors, serve_endpoint, NULL},
+    {STR_INIT("/"), false, FRONT_CALLER, &http_face_cors, serve_endpoint, NULL},
+    {STR_INIT("/sse"), false, FRONT_CALLER, &http_face_sse_cors, serve_sse, NULL},
+    {STR_INIT("/mcp/sse"), false, FRONT_CALLER, &http_face_sse_cors, serve_sse, NULL},
+    {STR_INIT(MESSAGES), false, FRONT_CALLER, &http_face_message_cors, serve_message, NULL},
+};
 
 static void door_free(door *self)
 {
     if (self->http != NULL) {
         http_server_free(self->http);
     }
+    front_free(self->front);
     http_face_free(self->face);
     self->http = NULL;
+    self->front = NULL;
     self->face = NULL;
 }
 
 static bay_err door_open(door *self, serving *of, bool is_loopback)
 {
-    http_face_options face = {
+    http_face_options face = {.engine = door_engine, .user = self, .messages_path = MESSAGES};
+    front_options options = {
+        .rows = rows,
+        .row_count = ARRAY_LEN(rows),
         .is_loopback = is_loopback,
         .names = &of->names,
-        .engine = door_engine,
         .identify = door_identify,
         .user = self,
-        .sse_path = "/sse",
-        .messages_path = "/messages",
     };
     self->of = of;
     self->is_drained = false;
     bay_err err = http_face_new(of->loop, &face, &self->face);
-    if (err != BAY_OK) {
-        return err;
+    if (err == BAY_OK) {
+        err = front_new(&options, &self->front);
     }
     http_server_options http = {
         .limits = http_server_default_limits,
-        .handler = &http_face_handler,
-        .user = self->face,
+        .handler = &front_handler,
+        .user = self->front,
         .is_local_only = is_loopback,
     };
     http.limits.body_bytes = sdk_server_setting(of->server, BAY_MAX_BODY_BYTES);
     http.limits.connections = (uint32_t)sdk_server_setting(of->server, BAY_MAX_CONNECTIONS);
     http.limits.reply_bytes = sdk_server_setting(of->server, BAY_MAX_REPLY_BYTES);
-    err = http_server_new(of->loop, &http, &self->http);
+    if (err == BAY_OK) {
+        err = http_server_new(of->loop, &http, &self->http);
+    }
     if (err != BAY_OK) {
         door_free(self);
     }

@@ -1,11 +1,10 @@
-/* The HTTP face of agents: who may come in, and which path is whose. */
+/* A2A over HTTP: answers that are about no operation, and what the front hands over. */
 #include "transport/a2a_face.h"
 
 #include "base/check.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "transport/a2a_face_internal.h"
-#include "wire/header.h"
 #include "json/writer.h"
 
 enum { KEEP_ALIVE_MS = 15000, ANSWER_MAX_BYTES = 512 << 20, ERROR_BYTES = 1024 };
@@ -73,153 +72,87 @@ void a2a_face_reply_fault(a2a_face *self, http_exchange *exchange, const a2a_inb
                    self->answer.err == BAY_OK ? buf_view(&self->answer) : STR(""));
 }
 
-/* ---- preflight ------------------------------------------------------------------------------- */
+/* ---- from the front -------------------------------------------------------------------------- */
 
-/* Header fields that carry credentials have whatever names cards give them, so an allowed origin
- * may use any that is one. */
-static void write_names(buf *out, bay_str requested)
+/* Fields that carry credentials have whatever names cards give them, so an allowed origin may use
+ * any. */
+const http_cors a2a_face_cors = {
+    .verbs = STR_INIT("GET, HEAD, POST, DELETE, OPTIONS"),
+    .fields = STR_INIT("accept, authorization, content-type, a2a-extensions, a2a-version, "
+                       "last-event-id, traceparent"),
+    .further = STR_INIT(""),
+};
+
+static a2a_error error_of(const front_refusal *refusal)
 {
-    while (requested.len > 0) {
-        size_t comma = str_find(requested, ',');
-        bay_str name = str_trim(str_head(requested, comma));
-        if (header_name_is_valid(name)) {
-            buf_lit(out, ", ");
-            buf_str(out, name);
-        }
-        requested = str_from(requested, comma + 1);
+    return refusal->status == 401   ? A2A_E_UNAUTHENTICATED
+           : refusal->status == 403 ? A2A_E_FORBIDDEN
+                                    : A2A_E_BUSY;
+}
+
+void a2a_face_refuse(a2a_face *self, http_exchange *exchange, bay_str path,
+                     const front_refusal *refusal)
+{
+    bool is_grpc = a2a_grpc_is_request(exchange);
+    a2a_fault fault;
+    (void)a2a_fault_set(&fault, error_of(refusal), "%s", refusal->text);
+    if (refusal->cause == FRONT_LOOP) {
+        front_refuse(exchange, refusal);
+    } else if (is_grpc) {
+        a2a_grpc_refuse(exchange, &fault, refusal->challenge);
+    } else if (refusal->cause == FRONT_GUARD) {
+        static const http_field fields[] = {
+            {STR_INIT("Content-Type"), STR_INIT("application/json")}};
+        char bytes[ERROR_BYTES];
+        buf body = {.at = bytes, .cap = sizeof(bytes), .max = sizeof(bytes)};
+        http_exchange_reply(exchange, refusal->status, fields, ARRAY_LEN(fields),
+                            error_body(&body, refusal->status, refusal->text));
+    } else {
+        a2a_inbound unread = a2a_face_unread(exchange, path);
+        a2a_face_reply_fault(self, exchange, &unread, &fault, refusal->challenge);
     }
 }
 
-static void reply_preflight(http_exchange *exchange)
+bool a2a_face_refused(http_exchange *exchange, const a2a_fault *fault, bay_str challenge,
+                      front_refusal *out)
 {
-    bay_str verbs = STR("GET, HEAD, POST, DELETE, OPTIONS");
-    bay_str origin = http_exchange_field(exchange, STR("Origin"));
-    char text[2 * ERROR_BYTES];
-    buf names = {.at = text, .cap = sizeof(text), .max = sizeof(text)};
-    buf_lit(&names, "accept, authorization, content-type, a2a-extensions, a2a-version, "
-                    "last-event-id, traceparent");
-    size_t fixed = names.len;
-    write_names(&names, http_exchange_field(exchange, STR("Access-Control-Request-Headers")));
-    if (names.err != BAY_OK) {
-        names.len = fixed;
-    }
-    http_field fields[] = {
-        {STR("Allow"), verbs},
-        {STR("Access-Control-Allow-Origin"), origin},
-        {STR("Access-Control-Allow-Methods"), verbs},
-        {STR("Access-Control-Allow-Headers"), buf_view(&names)},
-        {STR("Access-Control-Max-Age"), STR("600")},
-        {STR("Vary"), STR("Origin, Access-Control-Request-Headers")},
-    };
-    http_exchange_reply(exchange, 204, fields, origin.at != NULL ? ARRAY_LEN(fields) : 1, STR(""));
-}
-
-/* ---- routing --------------------------------------------------------------------------------- */
-
-static void refuse(http_exchange *exchange, const char *text)
-{
-    if (a2a_grpc_is_request(exchange)) {
-        a2a_fault fault;
-        (void)a2a_fault_set(&fault, A2A_E_FORBIDDEN, "%s", text);
-        a2a_grpc_refuse(exchange, &fault);
-        return;
-    }
-    http_field fields[HTTP_REPLY_FIELDS] = {{STR("Content-Type"), STR("application/json")}};
-    char bytes[ERROR_BYTES];
-    buf body = {.at = bytes, .cap = sizeof(bytes), .max = sizeof(bytes)};
-    http_exchange_reply(exchange, 403, fields, 1, error_body(&body, 403, text));
-}
-
-/* BAY_OK, or refused and answered. */
-static bool is_known(a2a_face *self, http_exchange *exchange, const a2a_face_agent *agent,
-                     bay_str path, const auth_principal **out_principal)
-{
-    *out_principal = NULL;
-    if (self->options.identify == NULL) {
-        return true;
-    }
-    a2a_face_identity who = {NULL, STR("")};
-    a2a_fault fault = {A2A_E_UNAUTHENTICATED, ""};
-    if (self->options.identify(self->options.user, agent, exchange, &who, &fault) == BAY_OK) {
-        *out_principal = who.principal;
-        return true;
-    }
-    a2a_inbound unread = a2a_face_unread(exchange, path);
-    a2a_face_reply_fault(self, exchange, &unread, &fault, who.challenge);
+    bay_str text;
+    bool is_kept = arena_dup(http_exchange_arena(exchange), str_of(fault->text), &text) == BAY_OK;
+    out->status = fault->error == A2A_E_UNAUTHENTICATED ? 401
+                  : fault->error == A2A_E_FORBIDDEN     ? 403
+                                                        : 503;
+    out->text = is_kept ? text.at : "";
+    out->challenge = challenge;
     return false;
 }
 
-static void serve(a2a_face *self, http_exchange *exchange, const a2a_face_agent *agent,
-                  bay_str path)
-{
-    const auth_principal *principal;
-    if (a2a_face_card(exchange, agent, path) ||
-        !is_known(self, exchange, agent, path, &principal)) {
-        return;
-    }
-    if (!a2a_face_call(self, exchange, agent, path, principal)) {
-        a2a_face_reply_error(exchange, 404, STR(""), "there is nothing at this path");
-    }
-    principal_unref(principal);
-}
-
-/* The agent whose path the request begins with, and what follows that. */
-static bool find_agent(a2a_face *self, const http_exchange *exchange, a2a_face_agent *out,
-                       bay_str *out_rest)
-{
-    bay_str path = http_exchange_path(exchange);
-    *out = (a2a_face_agent){.service = NULL};
-    if (!self->options.agent(self->options.user, path, STR(""), out) ||
-        !str_starts(path, out->path)) {
-        return false;
-    }
-    *out_rest = str_from(path, out->path.len);
-    return out_rest->len == 0 || out_rest->at[0] == '/';
-}
-
-bool a2a_face_take(a2a_face *self, http_exchange *exchange)
+void a2a_face_serve_nothing(http_exchange *exchange)
 {
     if (a2a_grpc_is_request(exchange)) {
-        const char *refusal = http_guard_refusal(&self->guard, exchange);
-        if (refusal != NULL) {
-            refuse(exchange, refusal);
-        } else {
-            a2a_grpc_request(self->grpc, exchange);
-        }
-        return true;
-    }
-    a2a_face_agent agent;
-    bay_str rest;
-    if (!find_agent(self, exchange, &agent, &rest)) {
-        return false;
-    }
-    const char *refusal = http_guard_refusal(&self->guard, exchange);
-    if (refusal != NULL) {
-        refuse(exchange, refusal);
-    } else if (str_eq(http_exchange_method(exchange), STR("OPTIONS"))) {
-        reply_preflight(exchange);
-    } else {
-        serve(self, exchange, &agent, rest);
-    }
-    return true;
-}
-
-static void on_request(void *user, http_exchange *exchange)
-{
-    a2a_face *self = user;
-    if (a2a_face_take(self, exchange)) {
+        a2a_grpc_refuse_path(exchange);
         return;
     }
-    const char *refusal = http_guard_refusal(&self->guard, exchange);
-    if (refusal != NULL) {
-        refuse(exchange, refusal);
-    } else if (self->options.plain == NULL || !self->options.plain(self->options.user, exchange)) {
-        a2a_face_reply_error(exchange, 404, STR(""), "there is nothing at this path");
+    a2a_face_reply_error(exchange, 404, STR(""), "there is nothing at this path");
+}
+
+void a2a_face_serve(a2a_face *self, http_exchange *exchange, const a2a_face_agent *agent,
+                    bay_str path, const auth_principal *principal)
+{
+    if (a2a_grpc_is_request(exchange)) {
+        a2a_grpc_request(self->grpc, exchange, principal);
+    } else if (!a2a_face_call(self, exchange, agent, path, principal)) {
+        a2a_face_serve_nothing(exchange);
     }
 }
 
-const http_handler a2a_face_handler = {
-    .request = on_request, .closed = http_owner_closed, .drained = http_owner_drained};
+bool a2a_face_serve_grpc(a2a_face *self, http_exchange *exchange, const auth_principal *principal)
+{
+    if (!a2a_grpc_is_request(exchange)) {
+        return false;
+    }
+    a2a_grpc_request(self->grpc, exchange, principal);
+    return true;
+}
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
@@ -239,17 +172,7 @@ bay_err a2a_face_new(loop *runs_on, const a2a_face_options *options, a2a_face **
     buf_init(&self->answer, ANSWER_MAX_BYTES);
     uint32_t alive = options->keep_alive_ms > 0 ? options->keep_alive_ms : KEEP_ALIVE_MS;
     http_replies_init(&self->replies, runs_on, &(http_reply_limits){.keep_alive_ms = alive});
-    arena_init(&self->memory, TEXTS_MAX_BYTES);
-    http_guard lists = {.hosts = options->hosts,
-                        .host_count = options->host_count,
-                        .origins = options->origins,
-                        .origin_count = options->origin_count,
-                        .is_loopback = options->is_loopback,
-                        .names = options->names};
-    bay_err err = http_guard_copy(&self->guard, &lists, &self->memory);
-    if (err == BAY_OK) {
-        err = a2a_grpc_new(runs_on, &self->options, &self->grpc);
-    }
+    bay_err err = a2a_grpc_new(runs_on, &self->options, &self->grpc);
     if (err != BAY_OK) {
         a2a_face_free(self);
         return err;
@@ -269,7 +192,6 @@ void a2a_face_free(a2a_face *self)
         a2a_grpc_free(self->grpc);
     }
     buf_fini(&self->answer);
-    arena_fini(&self->memory);
     mem_free(self);
 }
 

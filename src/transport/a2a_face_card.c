@@ -61,7 +61,7 @@ static void reply_card(http_exchange *exchange, served_card card, uint32_t max_a
                         is_known ? STR("") : card.json);
 }
 
-bool a2a_face_card(http_exchange *exchange, const a2a_face_agent *agent, bay_str path)
+bool a2a_face_serve_card(http_exchange *exchange, const a2a_face_agent *agent, bay_str path)
 {
     bool is_current = str_eq(path, STR("/.well-known/agent-card.json"));
     if (!is_current && !str_eq(path, STR("/.well-known/agent.json"))) {

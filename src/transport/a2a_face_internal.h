@@ -3,22 +3,19 @@
 #define TRANSPORT_A2A_FACE_INTERNAL_H
 
 #include "base/list.h"
+#include "front/http_reply.h"
 #include "transport/a2a_face.h"
 #include "transport/a2a_grpc.h"
-#include "transport/http_guard.h"
-#include "transport/http_reply.h"
 
 struct a2a_face {
     loop *loop;
     a2a_face_options options;
-    http_guard guard;
     http_replies replies;
     a2a_grpc *grpc;
     list calls; /* those that their services did not end yet */
     list spare; /* to be used again, bounded */
     uint32_t spare_count;
-    buf answer;   /* one body, while it is handed to its exchange */
-    arena memory; /* the guard's lists */
+    buf answer; /* one body, while it is handed to its exchange */
 };
 
 /* What a whole answer has beside its status and body; empty: left out. */
@@ -35,9 +32,6 @@ void a2a_face_reply(http_exchange *exchange, int status, const a2a_head *head, b
 void a2a_face_reply_error(http_exchange *exchange, int status, bay_str allow, const char *text);
 void a2a_face_reply_fault(a2a_face *self, http_exchange *exchange, const a2a_inbound *request,
                           const a2a_fault *fault, bay_str challenge);
-
-/* a2a_face_card.c: GET and HEAD. True: it was one of the paths of cards, and is answered. */
-bool a2a_face_card(http_exchange *exchange, const a2a_face_agent *agent, bay_str path);
 
 /* a2a_face_call.c: an operation, by JSON-RPC (path "" or "/") or HTTP+JSON. False: no path of ours.
  * The call takes a reference of its own. */

@@ -83,9 +83,9 @@ static void refuse_with(http_exchange *exchange, int code, const a2a_fault *faul
     buf_fini(&details);
 }
 
-void a2a_grpc_refuse(http_exchange *exchange, const a2a_fault *fault)
+void a2a_grpc_refuse(http_exchange *exchange, const a2a_fault *fault, bay_str challenge)
 {
-    refuse_with(exchange, a2a_errors[fault->error].grpc, fault, STR(""));
+    refuse_with(exchange, a2a_errors[fault->error].grpc, fault, challenge);
 }
 
 /* Of something that is gRPC's, not A2A's: the fault lends its text. */
@@ -94,6 +94,11 @@ static void refuse_code(http_exchange *exchange, int code, const char *text)
     a2a_fault fault;
     (void)a2a_fault_set(&fault, A2A_E_INVALID_REQUEST, "%s", text);
     refuse_with(exchange, code, &fault, STR(""));
+}
+
+void a2a_grpc_refuse_path(http_exchange *exchange)
+{
+    refuse_code(exchange, GRPC_UNIMPLEMENTED, "there is no such service or method");
 }
 
 /* --- the life of an operation ---------------------------------------------------------------- */
@@ -377,7 +382,7 @@ static bool check_words(http_exchange *exchange, grpc_inbound *out)
         refuse_code(exchange, GRPC_UNIMPLEMENTED, "messages are protobuf: application/grpc+proto");
     } else if (a2a_grpc_path_read(http_exchange_path(exchange), &out->form, &out->method) !=
                BAY_OK) {
-        refuse_code(exchange, GRPC_UNIMPLEMENTED, "there is no such service or method");
+        a2a_grpc_refuse_path(exchange);
     } else if (encoding.len > 0 && !str_eq_nocase(encoding, STR("identity"))) {
         refuse_code(exchange, GRPC_UNIMPLEMENTED, "compressed messages are not read");
     } else if (timeout.at != NULL && grpc_timeout_read(timeout, &out->timeout_ms) != BAY_OK) {
@@ -401,7 +406,7 @@ static bool check_version(http_exchange *exchange, grpc_inbound *out)
         (void)a2a_fault_set(&fault, A2A_E_VERSION_NOT_SUPPORTED,
                             "this service speaks A2A %.*s, not %.*s",
                             BAY_STR(a2a_version_names[out->version]), BAY_STR(str_head(text, 20)));
-        a2a_grpc_refuse(exchange, &fault);
+        a2a_grpc_refuse(exchange, &fault, STR(""));
     }
     return agrees;
 }
@@ -492,7 +497,7 @@ static bool read_request(a2a_grpc *self, http_exchange *exchange, grpc_inbound *
         if (err != BAY_PROTOCOL) {
             fault = (a2a_fault){A2A_E_BUSY, "the request could not be read for lack of memory"};
         }
-        a2a_grpc_refuse(exchange, &fault);
+        a2a_grpc_refuse(exchange, &fault, STR(""));
         return false;
     }
     read_tenant(exchange, out);
@@ -536,47 +541,30 @@ static grpc_operation *operation_new(a2a_grpc *face, http_exchange *exchange,
     return self;
 }
 
-/* Who is it, and may they? The challenge stays with the exchange's memory. */
-static bay_err admit(a2a_grpc *self, const a2a_face_agent *agent, grpc_operation *operation,
-                     bay_str *out_challenge, a2a_fault *fault)
-{
-    const a2a_face_options *options = self->options;
-    if (options->identify != NULL) {
-        a2a_face_identity who = {NULL, STR("")};
-        bay_err err = options->identify(options->user, agent, operation->exchange, &who, fault);
-        if (err != BAY_OK) {
-            *out_challenge = who.challenge;
-            return err;
-        }
-        operation->call.principal = who.principal;
-    }
-    return options->admit != NULL ? options->admit(options->user, agent, operation->exchange,
-                                                   &operation->call, out_challenge, fault)
-                                  : BAY_OK;
-}
-
-void a2a_grpc_request(a2a_grpc *self, http_exchange *exchange)
+void a2a_grpc_request(a2a_grpc *self, http_exchange *exchange, const auth_principal *principal)
 {
     grpc_inbound inbound;
+    const a2a_face_options *options = self->options;
     a2a_face_agent agent = {.service = NULL};
     http_exchange_set_user(exchange, NULL);
     if (!read_request(self, exchange, &inbound)) {
         return;
     }
-    if (!self->options->agent(self->options->user, STR(""), inbound.tenant, &agent) ||
-        agent.service == NULL) {
+    if (!options->agent(options->user, inbound.tenant, &agent) || agent.service == NULL) {
         refuse_code(exchange, GRPC_NOT_FOUND, "there is no such agent here");
         return;
     }
     grpc_operation *operation = operation_new(self, exchange, &agent, &inbound);
     if (operation == NULL) {
         a2a_fault fault = {A2A_E_BUSY, "out of memory; try again later"};
-        a2a_grpc_refuse(exchange, &fault);
+        a2a_grpc_refuse(exchange, &fault, STR(""));
         return;
     }
+    operation->call.principal = principal_ref(principal);
     a2a_fault fault = {A2A_E_UNAUTHENTICATED, ""};
-    bay_str challenge = STR("");
-    if (admit(self, &agent, operation, &challenge, &fault) != BAY_OK) {
+    bay_str challenge = STR(""); /* stays with the exchange's memory */
+    if (options->admit != NULL && options->admit(options->user, &agent, exchange, &operation->call,
+                                                 &challenge, &fault) != BAY_OK) {
         conclude(operation, &fault, challenge);
         operation_free(operation);
         return;

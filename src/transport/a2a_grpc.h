@@ -10,17 +10,16 @@
 #ifndef TRANSPORT_A2A_GRPC_H
 #define TRANSPORT_A2A_GRPC_H
 
+#include "front/http_reply.h"
 #include "transport/a2a_face.h"
-#include "transport/http_reply.h"
 
-/* Who looks after an exchange (transport/http_reply.h). */
+/* Who looks after an exchange (front/http_reply.h). */
 typedef http_owner_ops a2a_exchange_ops;
 
 typedef struct a2a_grpc a2a_grpc;
 
-/* `options` (agent, identify, their user) is borrowed until a2a_grpc_free. For gRPC `agent` is
- * asked with the path "" and the tenant of the request (form 0.3 has none: of metadata a2a-tenant,
- * or ""). */
+/* `options` (agent, admit, their user) is borrowed until a2a_grpc_free. `agent` is asked with the
+ * tenant of the request (form 0.3 has none: of metadata a2a-tenant, or ""). */
 bay_err a2a_grpc_new(loop *loop, const a2a_face_options *options, a2a_grpc **out) BAY_MUST_CHECK;
 /* After its http_server (so that no exchange is left) and before services and loop. */
 void a2a_grpc_free(a2a_grpc *self);
@@ -29,13 +28,15 @@ void a2a_grpc_free(a2a_grpc *self);
  * (which is then refused as gRPC wants it). */
 bool a2a_grpc_is_request(const http_exchange *exchange);
 /* Takes the exchange: answers it before it returns, or later; its user pointer begins as
- * a2a_exchange_ops says from then on, or is NULL when it is answered already. Host and Origin are
- * checked before. */
-void a2a_grpc_request(a2a_grpc *self, http_exchange *exchange);
+ * a2a_exchange_ops says from then on, or is NULL when it is answered already. `principal` is who
+ * sent it, borrowed. */
+void a2a_grpc_request(a2a_grpc *self, http_exchange *exchange, const auth_principal *principal);
 /* Open streams end with UNAVAILABLE (before a drain); clients come back. */
 void a2a_grpc_close_streams(a2a_grpc *self);
 
-/* An answer of gRPC to a request that never got as far as a2a_grpc_request (Host, Origin). */
-void a2a_grpc_refuse(http_exchange *exchange, const a2a_fault *fault);
+/* An answer of gRPC to a request that never got as far as a2a_grpc_request (Host, Origin, who calls). */
+void a2a_grpc_refuse(http_exchange *exchange, const a2a_fault *fault, bay_str challenge);
+/* At a path that is no method's: UNIMPLEMENTED. */
+void a2a_grpc_refuse_path(http_exchange *exchange);
 
 #endif

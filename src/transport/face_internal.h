@@ -5,17 +5,13 @@
 #include "base/map.h"
 #include "transport/face_back.h"
 #include "transport/http_carrier.h"
-#include "transport/http_guard.h"
 #include "transport/mcp_http_face.h"
 #include "transport/relay_port.h"
 
 struct http_face {
     loop *loop;
     http_face_options options;
-    http_guard guard;
-    bay_str via;      /* empty: Via is not looked at */
-    bay_str sse_path; /* empty: not served */
-    bay_str messages_path;
+    bay_str messages_path; /* empty: HTTP+SSE is not served */
     http_replies replies;
     http_carriers carriers;
     map connections; /* HTTP+SSE, by id */
@@ -26,7 +22,6 @@ struct http_face {
     list waits;   /* calls whose session is being looked for */
     relay_port **peers;
     size_t peer_count;
-    arena memory; /* the guard's lists and the paths */
 };
 
 /* One request at an endpoint, of this loop or another. */
@@ -48,11 +43,5 @@ void face_serve_now(http_face *self, const face_call *call, face_back *back);
 bool face_wait_begin(http_face *self, const face_call *call, mcp_server *engine, face_back *back);
 /* The face goes: nobody waits any more. */
 void face_waits_end(http_face *self);
-
-/* The engine of `path` when that is where HTTP+SSE streams begin; NULL: it is not. */
-mcp_server *face_sse_engine(http_face *self, bay_str path);
-
-/* face_via.c; true: it has answered. */
-bool face_via_refuses(const http_face *self, http_exchange *exchange);
 
 #endif

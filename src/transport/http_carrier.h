@@ -2,9 +2,9 @@
 #ifndef TRANSPORT_HTTP_CARRIER_H
 #define TRANSPORT_HTTP_CARRIER_H
 
+#include "front/http_reply.h"
 #include "mcp/server.h"
 #include "transport/face_back.h"
-#include "transport/http_reply.h"
 
 typedef struct http_carrier {
     face_back back; /* first */

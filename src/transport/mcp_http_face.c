@@ -1,4 +1,4 @@
-/* The HTTP face: who may come in, which path is whose, and whose loop an exchange belongs to. */
+/* MCP over HTTP: whose loop an exchange belongs to, and its way to the engine there. */
 #include "transport/mcp_http_face.h"
 
 #include "base/check.h"
@@ -6,7 +6,6 @@
 #include "base/str.h"
 #include "transport/mcp_sse_2024.h"
 #include "transport/relay.h"
-#include "json/writer.h"
 
 enum { KEEP_ALIVE_MS = 15000 };
 
@@ -115,59 +114,32 @@ static void serve(http_face *self, http_exchange *exchange, mcp_server *engine, 
     face_serve(self, &call, &carrier->back);
 }
 
-/* ---- routing --------------------------------------------------------------------------------- */
+/* ---- from the front -------------------------------------------------------------------------- */
 
-mcp_server *face_sse_engine(http_face *self, bay_str path)
-{
-    if (self->sse_path.len == 0 || !str_ends(path, self->sse_path)) {
-        return NULL;
-    }
-    /* "/sse" belongs to "/mcp", "/mcp/files/sse" to "/mcp/files". */
-    bay_str endpoint = str_head(path, path.len - self->sse_path.len);
-    return self->options.engine(self->options.user, endpoint.len > 0 ? endpoint : STR("/mcp"));
-}
+#define CORS_FIELDS                                                                                \
+    STR_INIT("accept, authorization, content-type, last-event-id, mcp-method, mcp-name, "          \
+             "mcp-protocol-version, mcp-session-id")
+#define CORS_FURTHER STR_INIT("mcp-param-") /* fields named after tool parameters */
 
-void http_face_reply_error(http_exchange *exchange, int status, int code, const char *text)
-{
-    char json[1024];
-    buf body = {.at = json, .cap = sizeof(json), .max = sizeof(json)};
-    http_field fields[HTTP_REPLY_FIELDS] = {{STR("Content-Type"), STR("application/json")}};
-    size_t count = http_reply_cors(exchange, fields, 1);
-    buf_printf(&body, "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":%d,\"message\":", code);
-    json_quote(&body, str_of(text));
-    buf_lit(&body, "}}");
-    http_exchange_reply(exchange, status, fields, count,
-                        body.err == BAY_OK ? buf_view(&body) : STR(""));
-}
+const http_cors http_face_cors = {STR_INIT("GET, HEAD, POST, DELETE, OPTIONS"), CORS_FIELDS,
+                                  CORS_FURTHER};
+const http_cors http_face_sse_cors = {STR_INIT("GET, HEAD, OPTIONS"), CORS_FIELDS, CORS_FURTHER};
+const http_cors http_face_message_cors = {STR_INIT("POST, OPTIONS"), CORS_FIELDS, CORS_FURTHER};
 
-/* mcp 2026-07-28 basic/transports/streamable-http, Security Warning: 403, and the body may be an
- * error response that has no id. */
-static void refuse(http_exchange *exchange, const char *text)
-{
-    static const http_field fields[] = {{STR_INIT("Content-Type"), STR_INIT("application/json")}};
-    char json[256];
-    buf body = {.at = json, .cap = sizeof(json), .max = sizeof(json)};
-    buf_printf(&body, "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":%d,\"message\":\"%s\"}}",
-               RPC_INVALID_REQUEST, text);
-    http_exchange_reply(exchange, 403, fields, 1, body.err == BAY_OK ? buf_view(&body) : STR(""));
-}
-
-static void reply_empty(http_exchange *exchange, int status, bay_str allow)
-{
-    http_field fields[HTTP_REPLY_FIELDS] = {{STR("Allow"), allow}};
-    size_t count = http_reply_cors(exchange, fields, allow.len > 0 ? 1 : 0);
-    http_exchange_reply(exchange, status, fields, count, STR(""));
-}
-
-static void reply_unknown(http_exchange *exchange, bay_str challenge)
-{
-    http_field fields[HTTP_REPLY_FIELDS] = {{STR("WWW-Authenticate"), challenge}};
-    size_t count = http_reply_cors(exchange, fields, challenge.len > 0 ? 1 : 0);
-    http_exchange_reply(exchange, 401, fields, count, STR(""));
-}
-
-static void open_sse(http_face *self, mcp_server *engine, http_exchange *exchange,
+void http_face_serve(http_face *self, http_exchange *exchange, mcp_server *engine,
                      const auth_principal *principal)
+{
+    serve(self, exchange, engine, http_exchange_field(exchange, STR("Mcp-Session-Id")), principal);
+}
+
+void http_face_serve_message(http_face *self, http_exchange *exchange,
+                             const auth_principal *principal)
+{
+    serve(self, exchange, NULL, sse_2024_session_id(http_exchange_query(exchange)), principal);
+}
+
+void http_face_serve_sse(http_face *self, http_exchange *exchange, mcp_server *engine,
+                         const auth_principal *principal)
 {
     if (str_eq(http_exchange_method(exchange), STR("GET"))) {
         sse_2024_open(self, engine, exchange, principal);
@@ -175,92 +147,17 @@ static void open_sse(http_face *self, mcp_server *engine, http_exchange *exchang
         http_reply_show_stream(exchange); /* and no connection behind it */
     } else {
         /* A client that speaks both tries Streamable HTTP first and reads this as "no". */
-        reply_empty(exchange, 405, STR("GET, HEAD"));
+        http_field fields[HTTP_REPLY_FIELDS] = {{STR("Allow"), STR("GET, HEAD")}};
+        size_t count = http_reply_cors(exchange, fields, 1);
+        http_exchange_reply(exchange, 405, fields, count, STR(""));
     }
 }
-
-/* Whose path it is, once Host, Origin and Via are in order and the caller is known. */
-static void route(http_face *self, http_exchange *exchange, const auth_principal *principal)
-{
-    bay_str path = http_exchange_path(exchange);
-    bool is_preflight = str_eq(http_exchange_method(exchange), STR("OPTIONS"));
-    bool has_messages = is_messages(self, path);
-    mcp_server *engine = has_messages ? NULL : self->options.engine(self->options.user, path);
-    if (has_messages || engine != NULL) {
-        if (is_preflight) {
-            http_guard_preflight(exchange, has_messages ? STR("POST, OPTIONS")
-                                                        : STR("GET, HEAD, POST, DELETE, OPTIONS"));
-            return;
-        }
-        serve(self, exchange, engine,
-              has_messages ? sse_2024_session_id(http_exchange_query(exchange))
-                           : http_exchange_field(exchange, STR("Mcp-Session-Id")),
-              principal);
-        return;
-    }
-    mcp_server *sse = face_sse_engine(self, path);
-    if (sse != NULL && is_preflight) {
-        http_guard_preflight(exchange, STR("GET, HEAD, OPTIONS"));
-    } else if (sse != NULL) {
-        open_sse(self, sse, exchange, principal);
-    } else if (self->options.plain == NULL || !self->options.plain(self->options.user, exchange)) {
-        reply_empty(exchange, 404, STR(""));
-    }
-}
-
-static void on_request(void *user, http_exchange *exchange)
-{
-    http_face *self = user;
-    bool is_preflight = str_eq(http_exchange_method(exchange), STR("OPTIONS"));
-    const char *refusal = http_guard_refusal(&self->guard, exchange);
-    if (refusal != NULL) {
-        refuse(exchange, refusal);
-        return;
-    }
-    if (face_via_refuses(self, exchange)) {
-        return;
-    }
-    http_identity who = {NULL, STR("")};
-    if (!is_preflight && self->options.identify != NULL &&
-        !self->options.identify(self->options.user, exchange, &who)) {
-        reply_unknown(exchange, who.challenge);
-    } else {
-        route(self, exchange, who.principal);
-    }
-    principal_unref(who.principal);
-}
-
-const http_handler http_face_handler = {
-    .request = on_request, .closed = http_owner_closed, .drained = http_owner_drained};
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* The guard's lists and the paths. */
-static bay_err keep_texts(http_face *self, const http_face_options *options)
-{
-    http_guard lists = {.hosts = options->hosts,
-                        .host_count = options->host_count,
-                        .origins = options->origins,
-                        .origin_count = options->origin_count,
-                        .is_loopback = options->is_loopback,
-                        .names = options->names};
-    arena_init(&self->memory, TEXTS_MAX_BYTES);
-    bay_err err = http_guard_copy(&self->guard, &lists, &self->memory);
-    if (err == BAY_OK) {
-        err = arena_dup(&self->memory, options->via, &self->via);
-    }
-    if (err == BAY_OK && options->sse_path != NULL) {
-        err = arena_dup(&self->memory, str_of(options->sse_path), &self->sse_path);
-        if (err == BAY_OK) {
-            err = arena_dup(&self->memory, str_of(options->messages_path), &self->messages_path);
-        }
-    }
-    return err;
-}
-
 bay_err http_face_new(loop *runs_on, const http_face_options *options, http_face **out)
 {
-    if (options->engine == NULL || (options->sse_path != NULL && options->messages_path == NULL)) {
+    if (options->engine == NULL) {
         return BAY_INVALID;
     }
     http_face *self = mem_zalloc(sizeof(*self));
@@ -280,10 +177,8 @@ bay_err http_face_new(loop *runs_on, const http_face_options *options, http_face
     http_replies_init(&self->replies, runs_on, &limits);
     http_carriers_init(&self->carriers, &self->replies);
     sse_2024_init(self);
-    bay_err err = keep_texts(self, options);
-    if (err == BAY_OK) {
-        err = relay_port_new(runs_on, self, &self->port);
-    }
+    self->messages_path = str_of(options->messages_path);
+    bay_err err = relay_port_new(runs_on, self, &self->port);
     if (err != BAY_OK) {
         http_face_free(self);
         return err;
@@ -317,7 +212,6 @@ void http_face_free(http_face *self)
     forget_peers(self);
     sse_2024_fini(self);
     http_carriers_fini(&self->carriers);
-    arena_fini(&self->memory);
     mem_free(self);
 }
 

@@ -25,6 +25,7 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/str.h"
+#include "front/front.h"
 #include "mcp/server.h"
 #include "transport/mcp_http_face.h"
 #include "wire/sse.h"
@@ -209,6 +210,7 @@ typedef struct server_rig {
     loop *loop;
     test_service service;
     http_server *http;
+    http_front *front;
     http_face *face;
     int plain;
     bool is_drained;
@@ -220,39 +222,79 @@ static inline mcp_server *rig_engine(void *user, bay_str path)
     return str_eq(path, STR("/mcp")) ? self->service.engine : NULL;
 }
 
-static inline bool rig_plain(void *user, http_exchange *exchange)
+static inline bool rig_endpoint(void *user, const front_request *request)
 {
     server_rig *self = user;
-    if (!str_eq(http_exchange_path(exchange), STR("/healthz"))) {
-        return false;
-    }
-    self->plain++;
-    http_exchange_reply(exchange, 200, NULL, 0, STR("fine"));
+    http_face_serve(self->face, request->exchange, self->service.engine, request->principal);
     return true;
 }
 
-/* `change` may be NULL; it may set anything but what is set here. */
-static inline void rig_open(server_rig *self, const http_face_options *change, uint32_t worker)
+static inline bool rig_sse(void *user, const front_request *request)
+{
+    server_rig *self = user;
+    http_face_serve_sse(self->face, request->exchange, self->service.engine, request->principal);
+    return true;
+}
+
+static inline bool rig_message(void *user, const front_request *request)
+{
+    http_face_serve_message(((server_rig *)user)->face, request->exchange, request->principal);
+    return true;
+}
+
+static inline bool rig_plain(void *user, const front_request *request)
+{
+    server_rig *self = user;
+    self->plain++;
+    http_exchange_reply(request->exchange, 200, NULL, 0, STR("fine"));
+    return true;
+}
+
+static const front_row rig_rows[] = {
+    {STR_INIT("/mcp"), false, FRONT_CALLER, &http_face_cors, rig_endpoint, NULL},
+    {STR_INIT("/sse"), false, FRONT_CALLER, &http_face_sse_cors, rig_sse, NULL},
+    {STR_INIT("/messages"), false, FRONT_CALLER, &http_face_message_cors, rig_message, NULL},
+    {STR_INIT("/healthz"), false, FRONT_PUBLIC, NULL, rig_plain, NULL},
+};
+
+/* What a test may set; the rest is set here. */
+typedef struct rig_options {
+    front_options front;
+    http_face_options face;
+} rig_options;
+
+static inline bay_err rig_serve(server_rig *self, const rig_options *change, uint32_t worker)
+{
+    rig_options options = {.front.is_loopback = true};
+    if (change != NULL) {
+        options = *change;
+    }
+    options.face.worker = worker;
+    options.face.engine = rig_engine;
+    options.face.user = self;
+    options.face.messages_path = "/messages";
+    options.front.rows = rig_rows;
+    options.front.row_count = ARRAY_LEN(rig_rows);
+    options.front.user = self;
+    bay_err err = http_face_new(self->loop, &options.face, &self->face);
+    if (err == BAY_OK) {
+        err = front_new(&options.front, &self->front);
+    }
+    http_server_options http = {
+        .limits = http_server_default_limits, .handler = &front_handler, .user = self->front};
+    if (err == BAY_OK) {
+        err = http_server_new(self->loop, &http, &self->http);
+    }
+    return err != BAY_OK ? err : http_server_listen(self->http, STR("127.0.0.1:0"), NULL);
+}
+
+/* `change` may be NULL. */
+static inline void rig_open(server_rig *self, const rig_options *change, uint32_t worker)
 {
     *self = (server_rig){0};
-    bay_diag diag;
     assert_int_equal(loop_new(&self->loop), BAY_OK);
     service_open(&self->service, worker);
-    http_face_options face = {.is_loopback = true};
-    if (change != NULL) {
-        face = *change;
-    }
-    face.worker = worker;
-    face.engine = rig_engine;
-    face.plain = rig_plain;
-    face.user = self;
-    face.sse_path = "/sse";
-    face.messages_path = "/messages";
-    assert_int_equal(http_face_new(self->loop, &face, &self->face), BAY_OK);
-    http_server_options http = {
-        .limits = http_server_default_limits, .handler = &http_face_handler, .user = self->face};
-    assert_int_equal(http_server_new(self->loop, &http, &self->http), BAY_OK);
-    assert_int_equal(http_server_listen(self->http, STR("127.0.0.1:0"), &diag), BAY_OK);
+    assert_int_equal(rig_serve(self, change, worker), BAY_OK);
 }
 
 static inline void rig_close(server_rig *self)
@@ -260,6 +302,7 @@ static inline void rig_close(server_rig *self)
     if (self->http != NULL) {
         http_server_free(self->http);
     }
+    front_free(self->front);
     http_face_free(self->face);
     while (self->service.held_count > 0) {
         service_finish(&self->service);

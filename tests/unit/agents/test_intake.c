@@ -14,11 +14,11 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "front/http_reply.h"
 #include "net/http_client.h"
 #include "support/failing_memory.h"
 #include "support/people.h"
 #include "support/skipped.h"
-#include "transport/http_reply.h"
 
 #ifndef BAY_NO_TLS
 

@@ -103,11 +103,13 @@ typedef struct bench {
     char path[96];
 } bench;
 
-static bool identify(void *user, http_exchange *exchange, http_identity *out)
+static bool identify(void *user, const front_request *request, const auth_principal **out_principal,
+                     front_refusal *out)
 {
-    bay_str who = http_exchange_field(exchange, STR("X-Who"));
+    bay_str who = http_exchange_field(request->exchange, STR("X-Who"));
     (void)user;
-    out->principal = principal_ref(person_of(who));
+    (void)out;
+    *out_principal = principal_ref(person_of(who));
     return true;
 }
 
@@ -129,7 +131,8 @@ static void open_bench(bench *self, const char *face)
     (void)snprintf(text, sizeof(text), "store: %s\nmcpServers: {}\n", self->path);
     self->config = load(text);
     assert_int_equal(session_keys_open(self->config, &self->ring, &diag), BAY_OK);
-    http_face_options options = {.is_loopback = true, .recall = recall, .identify = identify};
+    rig_options options = {
+        .front.is_loopback = true, .face.recall = recall, .front.identify = identify};
     rig_open(&self->rig, &options, 0);
     store *file = NULL;
     store_options patient = {.busy_ms = self->busy_ms};
@@ -157,6 +160,7 @@ static void close_bench(bench *self)
     server_rig *rig = &self->rig;
     session_store_flush(self->store, 10000);
     http_server_free(rig->http);
+    front_free(rig->front);
     http_face_free(rig->face);
     while (rig->service.held_count > 0) {
         service_finish(&rig->service);
@@ -438,6 +442,7 @@ static void a_search_may_outlive_everything(void **state)
     say(&self, &client, "POST", "", id, "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\"}");
     PUMP_UNTIL(&self, &client, session_keeper_searches(self.keeper) == 1);
     http_server_free(self.rig.http);
+    front_free(self.rig.front);
     http_face_free(self.rig.face);
     mcp_server_free(self.rig.service.engine);
     session_keeper_free(self.keeper);

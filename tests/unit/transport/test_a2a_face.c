@@ -21,7 +21,9 @@ typedef struct fake {
 
 typedef struct face_rig {
     loop *loop;
+    http_front *front;
     a2a_face *face;
+    bay_str base;
     http_server *http;
     fake fake;
     a2a_face_options options;
@@ -135,15 +137,9 @@ static void fake_drained(a2a_service *service, a2a_call *call)
     flood(self);
 }
 
-static bool rig_agent(void *user, bay_str path, bay_str tenant, a2a_face_agent *out)
+static void show(face_rig *self, a2a_face_agent *out)
 {
-    face_rig *self = user;
-    (void)tenant;
-    if (!str_starts(path, str_of(self->path))) {
-        return false;
-    }
     *out = (a2a_face_agent){.service = &self->fake.service,
-                            .path = str_of(self->path),
                             .card_1_0 = STR("{\"pure\":1}"),
                             .card_hybrid = STR("{\"hybrid\":1}"),
                             .card_0_3 = STR("{\"old\":1}"),
@@ -153,23 +149,63 @@ static bool rig_agent(void *user, bay_str path, bay_str tenant, a2a_face_agent *
                             .extensions = STR("urn:one,urn:two"),
                             .is_hybrid_default = !self->is_pure,
                             .card_max_age_s = 60};
+}
+
+static bool rig_agent(void *user, bay_str tenant, a2a_face_agent *out)
+{
+    (void)tenant;
+    show(user, out);
     return true;
 }
 
-static bay_err rig_identify(void *user, const a2a_face_agent *agent, http_exchange *exchange,
-                            a2a_face_identity *out, a2a_fault *fault)
+static bool agent_serve(void *user, const front_request *request)
 {
     face_rig *self = user;
-    (void)agent;
-    (void)exchange;
-    if (self->refuses) {
-        out->challenge = STR("Bearer realm=\"x\"");
-        return a2a_fault_set(fault, A2A_E_UNAUTHENTICATED, "who are you?") == BAY_OK ? BAY_OK
-                                                                                     : BAY_DENIED;
-    }
-    out->principal = principal_ref(person("alice"));
-    return BAY_OK;
+    a2a_face_agent agent;
+    show(self, &agent);
+    a2a_face_serve(self->face, request->exchange, &agent, request->own, request->principal);
+    return true;
 }
+
+static bool rig_card(void *user, const front_request *request)
+{
+    a2a_face_agent agent;
+    show(user, &agent);
+    return a2a_face_serve_card(request->exchange, &agent, request->own);
+}
+
+static void rig_refuse(void *user, const front_request *request, const front_refusal *refusal)
+{
+    a2a_face_refuse(((face_rig *)user)->face, request->exchange, request->own, refusal);
+}
+
+static void rig_unknown(void *user, http_exchange *exchange)
+{
+    (void)user;
+    a2a_face_serve_nothing(exchange);
+}
+
+static bool agent_identify(void *user, const front_request *request,
+                           const auth_principal **out_principal, front_refusal *out)
+{
+    face_rig *self = user;
+    if (self->refuses) {
+        a2a_fault fault;
+        (void)a2a_fault_set(&fault, A2A_E_UNAUTHENTICATED, "who are you?");
+        return a2a_face_refused(request->exchange, &fault, STR("Bearer realm=\"x\""), out);
+    }
+    *out_principal = principal_ref(person("alice"));
+    return true;
+}
+
+static const front_row agent_rows[] = {
+    {STR_INIT("/.well-known/agent-card.json"), false, FRONT_PUBLIC, &a2a_face_cors, rig_card,
+     rig_refuse},
+    {STR_INIT("/.well-known/agent.json"), false, FRONT_PUBLIC, &a2a_face_cors, rig_card,
+     rig_refuse},
+    {STR_INIT(""), false, FRONT_CALLER, &a2a_face_cors, agent_serve, rig_refuse},
+    {STR_INIT("/**"), false, FRONT_CALLER, &a2a_face_cors, agent_serve, rig_refuse},
+};
 
 static bay_err rig_admit(void *user, const a2a_face_agent *agent, http_exchange *exchange,
                          const a2a_call *call, bay_str *out_challenge, a2a_fault *fault)
@@ -188,17 +224,26 @@ static bay_err face_rig_try(face_rig *self)
     self->fake.service =
         (a2a_service){.call = fake_call, .gone = fake_gone, .drained = fake_drained};
     self->options.agent = rig_agent;
-    self->options.identify = rig_identify;
     self->options.admit = rig_admit;
     self->options.user = self;
-    self->options.is_loopback = true;
     self->options.inbound.is_lenient = true;
     bay_err err = loop_new(&self->loop);
     if (err == BAY_OK) {
         err = a2a_face_new(self->loop, &self->options, &self->face);
     }
+    self->base = str_of(self->path);
+    front_options options = {.rows = agent_rows,
+                             .row_count = ARRAY_LEN(agent_rows),
+                             .base = &self->base,
+                             .is_loopback = true,
+                             .identify = agent_identify,
+                             .unknown = rig_unknown,
+                             .user = self};
+    if (err == BAY_OK) {
+        err = front_new(&options, &self->front);
+    }
     http_server_options http = {
-        .limits = http_server_default_limits, .handler = &a2a_face_handler, .user = self->face};
+        .limits = http_server_default_limits, .handler = &front_handler, .user = self->front};
     if (err == BAY_OK) {
         err = http_server_new(self->loop, &http, &self->http);
     }
@@ -215,6 +260,7 @@ static void face_rig_close(face_rig *self)
     if (self->http != NULL) {
         http_server_free(self->http);
     }
+    front_free(self->front);
     a2a_face_free(self->face);
     assert_null(self->fake.held);
     if (self->loop != NULL) {
@@ -369,6 +415,7 @@ static void operations_are_answered_in_the_words_of_their_binding(void **state)
     face_rig rig = {0};
     face_rig_open(&rig);
     rig.path = "/a2a/one";
+    rig.base = str_of(rig.path);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char target[128];
         answer_case one = cases[i];
@@ -612,6 +659,7 @@ static void a_service_may_outlive_its_face(void **state)
     TURN_UNTIL(rig.loop, wire_pump(&client), rig.fake.held != NULL);
     rig.fake.service.gone = fake_gone_later;
     http_server_free(rig.http);
+    front_free(rig.front);
     a2a_face_free(rig.face);
     assert_int_equal(rig.fake.gone, 1);
     assert_non_null(rig.fake.held);

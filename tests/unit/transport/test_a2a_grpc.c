@@ -146,36 +146,23 @@ static void service_drained(a2a_service *service, a2a_call *call)
     flood(self);
 }
 
-static bool find_agent(void *user, bay_str path, bay_str tenant, a2a_face_agent *out)
+static bool find_agent(void *user, bay_str tenant, a2a_face_agent *out)
 {
     rig *self = user;
-    assert_int_equal(path.len, 0);
     *out = (a2a_face_agent){.service = &self->service, .extensions = STR("urn:x")};
     return !str_eq(tenant, STR("nobody"));
-}
-
-static bay_err identify(void *user, const a2a_face_agent *agent, http_exchange *exchange,
-                        a2a_face_identity *out, a2a_fault *fault)
-{
-    rig *self = user;
-    (void)agent;
-    (void)exchange;
-    if (self->refuses) {
-        out->challenge = STR("Bearer");
-        (void)a2a_fault_set(fault, A2A_E_UNAUTHENTICATED, "who are you?");
-        return BAY_DENIED;
-    }
-    out->principal = principal_ref(person("me"));
-    return BAY_OK;
 }
 
 static void on_request(void *user, http_exchange *exchange)
 {
     rig *self = user;
-    if (a2a_grpc_is_request(exchange)) {
-        a2a_grpc_request(self->grpc, exchange);
-    } else {
+    a2a_fault fault = {A2A_E_UNAUTHENTICATED, "who are you?"};
+    if (!a2a_grpc_is_request(exchange)) {
         http_exchange_reply(exchange, 404, NULL, 0, STR("not here"));
+    } else if (self->refuses) {
+        a2a_grpc_refuse(exchange, &fault, STR("Bearer"));
+    } else {
+        a2a_grpc_request(self->grpc, exchange, person("me"));
     }
 }
 
@@ -187,7 +174,7 @@ static bay_err rig_begin(rig *self)
     memset(self, 0, sizeof(*self));
     self->service =
         (a2a_service){.call = service_call, .gone = service_gone, .drained = service_drained};
-    self->options = (a2a_face_options){.agent = find_agent, .identify = identify, .user = self};
+    self->options = (a2a_face_options){.agent = find_agent, .user = self};
     http_server_options server = {
         .limits = http_server_default_limits, .handler = &handler, .user = self};
     http_client_options client = {.limits = http_client_default_limits};

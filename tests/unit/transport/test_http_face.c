@@ -26,7 +26,7 @@ typedef struct guard_case {
     bool passes;
 } guard_case;
 
-static void check_guard(const http_face_options *options, const guard_case *cases, size_t count)
+static void check_guard(const rig_options *options, const guard_case *cases, size_t count)
 {
     server_rig rig;
     rig_open(&rig, options, 0);
@@ -67,7 +67,7 @@ static void a_loopback_server_takes_loopback_names_only(void **state)
         {"Host: [::1]:8080\r\nOrigin: http://[::1]:6274\r\n", true},
         {"Host: 127.0.0.2\r\nOrigin: https://127.0.0.1\r\n", true},
     };
-    http_face_options options = {.is_loopback = true};
+    rig_options options = {.front.is_loopback = true};
     (void)state;
     check_guard(&options, cases, ARRAY_LEN(cases));
 }
@@ -85,7 +85,7 @@ static void a_public_server_takes_its_own_origin_only(void **state)
         {"Host: mcp.example\r\nOrigin: http://MCP.example:80\r\n", true},
         {"Host: mcp.example:8443\r\nOrigin: https://mcp.example:8443\r\n", true},
     };
-    http_face_options options = {0};
+    rig_options options = {0};
     (void)state;
     check_guard(&options, cases, ARRAY_LEN(cases));
 }
@@ -104,8 +104,10 @@ static void lists_allow_what_they_name(void **state)
         {"Host: mcp.example:1\r\nOrigin: https://app.example\r\n", true},
         {"Host: other.example:8443\r\nOrigin: https://app.example:443\r\n", true},
     };
-    http_face_options options = {
-        .hosts = hosts, .host_count = 2, .origins = origins, .origin_count = 1};
+    rig_options options = {.front.hosts = hosts,
+                           .front.host_count = 2,
+                           .front.origins = origins,
+                           .front.origin_count = 1};
     (void)state;
     check_guard(&options, cases, ARRAY_LEN(cases));
     options.is_loopback = true; /* which adds nothing to what is named */
@@ -119,8 +121,11 @@ static void a_star_allows_all(void **state)
         {"Host: anything.example\r\nOrigin: https://elsewhere.example\r\n", true},
         {"Host: anything.example\r\nOrigin: null\r\n", true},
     };
-    http_face_options options = {
-        .hosts = &any, .host_count = 1, .origins = &any, .origin_count = 1, .is_loopback = true};
+    rig_options options = {.front.hosts = &any,
+                           .front.host_count = 1,
+                           .front.origins = &any,
+                           .front.origin_count = 1,
+                           .front.is_loopback = true};
     (void)state;
     check_guard(&options, cases, ARRAY_LEN(cases));
 }
@@ -344,7 +349,7 @@ static void a_loop_is_refused(void **state)
         {"Via: 1.1 you (1.1 me)\r\n", 200, "result"},
         {"", 200, "result"},
     };
-    http_face_options options = {.is_loopback = true, .via = STR("me")};
+    rig_options options = {.front.is_loopback = true, .front.via = STR("me")};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         server_rig rig;
         char fields[512];
@@ -414,7 +419,7 @@ static void quiet_streams_are_kept_alive(void **state)
     wire_client streams[3];
     char id[64];
     char fields[256];
-    http_face_options options = {.is_loopback = true, .keep_alive_ms = 5};
+    rig_options options = {.front.is_loopback = true, .face.keep_alive_ms = 5};
     (void)state;
     rig_open(&rig, &options, 0);
     wire_initialize(rig.loop, port_of(&rig), id);

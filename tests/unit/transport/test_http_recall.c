@@ -54,7 +54,7 @@ static void end_search(const server_rig *self, bay_err err)
 
 static void open_rig(server_rig *self)
 {
-    http_face_options options = {.is_loopback = true, .recall = recall};
+    rig_options options = {.front.is_loopback = true, .face.recall = recall};
     memset(&searches, 0, sizeof(searches));
     rig_open(self, &options, 0);
 }
@@ -189,6 +189,8 @@ static void the_face_may_go_first(void **state)
     PUMP_UNTIL(&rig, &client, searches.count == 1);
     http_server_free(rig.http);
     rig.http = NULL;
+    front_free(rig.front);
+    rig.front = NULL;
     http_face_free(rig.face);
     rig.face = NULL;
     end_search(&rig, BAY_NOTFOUND);

@@ -44,7 +44,7 @@ static void a_call_that_waits_becomes_a_stream(void **state)
     wire_client legacy;
     wire_client plain;
     char id[64];
-    http_face_options options = {.is_loopback = true, .keep_alive_ms = 5};
+    rig_options options = {.front.is_loopback = true, .face.keep_alive_ms = 5};
     (void)state;
     rig_open(&rig, &options, 0);
     wire_initialize(rig.loop, http_server_port(rig.http), id);
@@ -76,8 +76,8 @@ static void without_comments_a_call_waits_for_its_answer(void **state)
     wire_client waiting;
     wire_client standing;
     char id[64];
-    http_face_options options = {
-        .is_loopback = true, .keep_alive_ms = UINT32_MAX, .stream_total_ms = 30};
+    rig_options options = {
+        .front.is_loopback = true, .face.keep_alive_ms = UINT32_MAX, .face.stream_total_ms = 30};
     (void)state;
     rig_open(&rig, &options, 0);
     wire_initialize(rig.loop, http_server_port(rig.http), id);
@@ -95,7 +95,7 @@ static void without_comments_a_call_waits_for_its_answer(void **state)
     rig_close(&rig);
 }
 
-static void end_of_each_kind(const http_face_options *options)
+static void end_of_each_kind(const rig_options *options)
 {
     server_rig rig;
     wire_client standing;
@@ -132,17 +132,17 @@ static void end_of_each_kind(const http_face_options *options)
 static void no_stream_lasts_for_ever(void **state)
 {
     (void)state;
-    end_of_each_kind(
-        &(http_face_options){.is_loopback = true, .keep_alive_ms = 5, .stream_total_ms = 40});
+    end_of_each_kind(&(rig_options){
+        .front.is_loopback = true, .face.keep_alive_ms = 5, .face.stream_total_ms = 40});
 }
 
 static void silent_streams_end(void **state)
 {
     (void)state;
-    end_of_each_kind(
-        &(http_face_options){.is_loopback = true, .keep_alive_ms = 5, .stream_idle_ms = 40});
-    end_of_each_kind(&(http_face_options){
-        .is_loopback = true, .keep_alive_ms = UINT32_MAX, .stream_idle_ms = 40});
+    end_of_each_kind(&(rig_options){
+        .front.is_loopback = true, .face.keep_alive_ms = 5, .face.stream_idle_ms = 40});
+    end_of_each_kind(&(rig_options){
+        .front.is_loopback = true, .face.keep_alive_ms = UINT32_MAX, .face.stream_idle_ms = 40});
 }
 
 static void a_stream_that_speaks_is_not_silent(void **state)
@@ -150,7 +150,8 @@ static void a_stream_that_speaks_is_not_silent(void **state)
     server_rig rig;
     wire_client standing;
     char id[64];
-    http_face_options options = {.is_loopback = true, .keep_alive_ms = 1000, .stream_idle_ms = 300};
+    rig_options options = {
+        .front.is_loopback = true, .face.keep_alive_ms = 1000, .face.stream_idle_ms = 300};
     (void)state;
     rig_open(&rig, &options, 0);
     wire_initialize(rig.loop, http_server_port(rig.http), id);

@@ -179,14 +179,14 @@ static bay_err recall(void *user, mcp_server *engine, bay_str id, const auth_pri
 static int set_up(void **state)
 {
     pair *self = calloc(1, sizeof(*self));
-    http_face_options options = {.is_loopback = true,
-                                 .home = find_home,
-                                 .keep_alive_ms = near_alive_ms,
-                                 .stream_total_ms = near_total_ms};
+    rig_options options = {.front.is_loopback = true,
+                           .face.home = find_home,
+                           .face.keep_alive_ms = near_alive_ms,
+                           .face.stream_total_ms = near_total_ms};
     rig_open(&self->near, &options, 0);
-    options.recall = recall;
-    options.keep_alive_ms = 20;
-    options.stream_total_ms = 0;
+    options.face.recall = recall;
+    options.face.keep_alive_ms = 20;
+    options.face.stream_total_ms = 0;
     rig_open(&self->far, &options, 1);
     homes_asked = 0;
     http_face *faces[] = {self->near.face, self->far.face};

@@ -21,31 +21,16 @@ static void turn(both *self)
 
 static bay_err try_open(server_rig *self, uint32_t worker)
 {
-    bay_diag diag;
     mcp_server_options engine = {.name = STR("test"),
                                  .version = STR("1"),
                                  .oldest = MCP_REV_2024_11_05,
                                  .newest = MCP_LATEST,
                                  .worker = worker};
-    http_face_options face = {.is_loopback = true,
-                              .worker = worker,
-                              .engine = rig_engine,
-                              .user = self,
-                              .sse_path = "/sse",
-                              .messages_path = "/messages"};
     bay_err err = loop_new(&self->loop);
     if (err == BAY_OK) {
         err = mcp_server_new(&engine, &test_service_table, &self->service, &self->service.engine);
     }
-    if (err == BAY_OK) {
-        err = http_face_new(self->loop, &face, &self->face);
-    }
-    http_server_options http = {
-        .limits = http_server_default_limits, .handler = &http_face_handler, .user = self->face};
-    if (err == BAY_OK) {
-        err = http_server_new(self->loop, &http, &self->http);
-    }
-    return err != BAY_OK ? err : http_server_listen(self->http, STR("127.0.0.1:0"), &diag);
+    return err != BAY_OK ? err : rig_serve(self, NULL, worker);
 }
 
 /* Sends a request and reads until the server ends the connection, or says nothing for long (a
@@ -128,6 +113,7 @@ static void every_exchange_ends_without_memory(void **state)
         }
         for (size_t i = 0; i < 2; i++) {
             http_server_free(self.rigs[i].http);
+            front_free(self.rigs[i].front);
             http_face_free(self.rigs[i].face);
             mcp_server_free(self.rigs[i].service.engine);
             assert_int_equal(self.rigs[i].service.sessions, 0);

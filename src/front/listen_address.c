@@ -1,4 +1,4 @@
-#include "transport/listen_address.h"
+#include "front/listen_address.h"
 
 #include <string.h>
 #include <unistd.h>

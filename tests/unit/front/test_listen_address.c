@@ -13,7 +13,7 @@
 
 #include "base/check.h"
 #include "base/str.h"
-#include "transport/listen_address.h"
+#include "front/listen_address.h"
 
 static const listen_policy nobody_asked = {false, false, "KEYS", "OPENING"};
 static const listen_policy authenticated = {true, false, "KEYS", "OPENING"};

@@ -1,11 +1,11 @@
 /* Who may name this server: Host and Origin against what is allowed, and CORS preflight. */
-#ifndef TRANSPORT_HTTP_GUARD_H
-#define TRANSPORT_HTTP_GUARD_H
+#ifndef FRONT_HTTP_GUARD_H
+#define FRONT_HTTP_GUARD_H
 
+#include "front/listen_address.h"
 #include "net/http_server.h"
-#include "transport/listen_address.h"
 
-/* Lists and paths of one face; the configuration bounds them before. */
+/* Lists of one front; the configuration bounds them before. */
 enum { TEXTS_MAX_BYTES = 16 << 20 };
 
 typedef struct http_guard {
@@ -28,8 +28,17 @@ bay_err http_guard_copy(http_guard *self, const http_guard *from, arena *memory)
  * Warning: Origin must be validated. */
 const char *http_guard_refusal(http_guard *self, const http_exchange *exchange);
 
+/* What pages of an allowed origin may send to a path. */
+typedef struct http_cors {
+    bay_str verbs;
+    bay_str fields; /* always allowed, in lower case */
+    /* Beginning of further names ("mcp-param-"), which cannot be listed beforehand; "": any name.
+     * Of these the ones that a preflight asks for are allowed. */
+    bay_str further;
+} http_cors;
+
 /* Answers OPTIONS for a path of ours; the guard has let it through.
  * Source: the Fetch standard, CORS protocol. */
-void http_guard_preflight(http_exchange *exchange, bay_str allow);
+void http_guard_preflight(http_exchange *exchange, const http_cors *cors);
 
 #endif

@@ -1,5 +1,5 @@
 /* Answers and event streams on exchanges of the HTTP server. */
-#include "transport/http_reply.h"
+#include "front/http_reply.h"
 
 #include "base/check.h"
 #include "base/log.h"

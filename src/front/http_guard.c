@@ -1,6 +1,6 @@
 /* DNS rebinding: a page of a foreign site reaches a server on the user's machine under the site's
  * own name, so the browser lets it. Only Host and Origin tell it from an honest request. */
-#include "transport/http_guard.h"
+#include "front/http_guard.h"
 
 #include <string.h>
 
@@ -121,13 +121,12 @@ const char *http_guard_refusal(http_guard *self, const http_exchange *exchange)
     return origin_is_allowed(self, exchange) ? NULL : "The Origin is not allowed";
 }
 
-/* Header fields named after tool parameters cannot be listed beforehand. */
-static void write_parameter_fields(buf *out, bay_str requested)
+static void write_asked_fields(buf *out, bay_str requested, bay_str beginning)
 {
     while (requested.len > 0) {
         size_t comma = str_find(requested, ',');
         bay_str name = str_trim(str_head(requested, comma));
-        if (name.len > 10 && str_eq_nocase(str_head(name, 10), STR("mcp-param-")) &&
+        if (name.len > beginning.len && str_eq_nocase(str_head(name, beginning.len), beginning) &&
             header_name_is_valid(name)) {
             buf_lit(out, ", ");
             buf_str(out, name);
@@ -136,23 +135,22 @@ static void write_parameter_fields(buf *out, bay_str requested)
     }
 }
 
-void http_guard_preflight(http_exchange *exchange, bay_str allow)
+void http_guard_preflight(http_exchange *exchange, const http_cors *cors)
 {
     bay_str origin = http_exchange_field(exchange, STR("Origin"));
     char text[PREFLIGHT_BYTES];
     buf names = {.at = text, .cap = sizeof(text), .max = sizeof(text)};
-    buf_lit(&names, "accept, authorization, content-type, last-event-id, mcp-method, mcp-name, "
-                    "mcp-protocol-version, mcp-session-id");
+    buf_str(&names, cors->fields);
     size_t fixed = names.len;
-    write_parameter_fields(&names,
-                           http_exchange_field(exchange, STR("Access-Control-Request-Headers")));
+    write_asked_fields(&names, http_exchange_field(exchange, STR("Access-Control-Request-Headers")),
+                       cors->further);
     if (names.err != BAY_OK) {
         names.len = fixed;
     }
     http_field fields[] = {
-        {STR("Allow"), allow},
+        {STR("Allow"), cors->verbs},
         {STR("Access-Control-Allow-Origin"), origin},
-        {STR("Access-Control-Allow-Methods"), allow},
+        {STR("Access-Control-Allow-Methods"), cors->verbs},
         {STR("Access-Control-Allow-Headers"), buf_view(&names)},
         {STR("Access-Control-Max-Age"), STR("600")},
         {STR("Vary"), STR("Origin, Access-Control-Request-Headers")},

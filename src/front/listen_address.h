@@ -1,7 +1,7 @@
 /* "HOST:PORT" as servers, agents and the gateway listen on it: who can reach it, whether it may be
  * served there, and how it is written in a URL. */
-#ifndef TRANSPORT_LISTEN_ADDRESS_H
-#define TRANSPORT_LISTEN_ADDRESS_H
+#ifndef FRONT_LISTEN_ADDRESS_H
+#define FRONT_LISTEN_ADDRESS_H
 
 #include "base/buf.h"
 #include "patchbay/types.h"

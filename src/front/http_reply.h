@@ -6,8 +6,8 @@
  *
  * All replies of a face stand in one of two lists; the streaming one is kept in the order of their
  * last bytes, so one timer and a look at its front keep every quiet stream alive. */
-#ifndef TRANSPORT_HTTP_REPLY_H
-#define TRANSPORT_HTTP_REPLY_H
+#ifndef FRONT_HTTP_REPLY_H
+#define FRONT_HTTP_REPLY_H
 
 #include "base/buf.h"
 #include "base/list.h"

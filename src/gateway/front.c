@@ -1,0 +1,139 @@
+/* What comes in over the clients' listeners: the table of paths, what each needs to know of the
+ * caller, and who serves it. Everything else is answered by unknown.c. */
+#include "base/str.h"
+#include "gateway/worker.h"
+
+/* ---- MCP ------------------------------------------------------------------------------------- */
+
+static bool serve_endpoint(void *user, const front_request *request)
+{
+    worker *self = user;
+    mcp_server *engine = worker_engine(self, request->path);
+    if (engine != NULL) {
+        http_face_serve(self->http_face, request->exchange, engine, request->principal);
+    }
+    return engine != NULL;
+}
+
+/* "/sse" belongs to "/mcp", "/mcp/files/sse" to "/mcp/files". */
+static bool serve_sse(void *user, const front_request *request)
+{
+    worker *self = user;
+    static const bay_str last = STR_INIT("/sse");
+    bay_str endpoint = str_head(request->path, request->path.len - last.len);
+    mcp_server *engine = worker_engine(self, endpoint.len > 0 ? endpoint : STR("/mcp"));
+    if (engine != NULL) {
+        http_face_serve_sse(self->http_face, request->exchange, engine, request->principal);
+    }
+    return engine != NULL;
+}
+
+static bool serve_message(void *user, const front_request *request)
+{
+    worker *self = user;
+    http_face_serve_message(self->http_face, request->exchange, request->principal);
+    return true;
+}
+
+/* ---- A2A ------------------------------------------------------------------------------------- */
+
+static bool serve_agent(void *user, const front_request *request)
+{
+    worker *self = user;
+    return agents_serve(self->agents, request->exchange, request->name, request->rest,
+                        request->principal);
+}
+
+static bool serve_grpc(void *user, const front_request *request)
+{
+    worker *self = user;
+    return agents_serve_grpc(self->agents, request->exchange, request->principal);
+}
+
+static bool serve_card(void *user, const front_request *request)
+{
+    worker *self = user;
+    return agents_serve_card(self->agents, request->exchange, request->name, request->rest);
+}
+
+static bool serve_webhook(void *user, const front_request *request)
+{
+    worker *self = user;
+    bay_str sealed = str_from(request->rest, STR("/push/").len);
+    return agents_serve_webhook(self->agents, request->exchange, request->name, sealed);
+}
+
+static bool serve_index(void *user, const front_request *request)
+{
+    worker *self = user;
+    return agents_serve_index(self->agents, request->exchange);
+}
+
+static bool serve_keys(void *user, const front_request *request)
+{
+    worker *self = user;
+    return agents_serve_keys(self->agents, request->exchange);
+}
+
+static void refuse_agent(void *user, const front_request *request, const front_refusal *refusal)
+{
+    worker *self = user;
+    agents_refuse(self->agents, request->exchange, request->rest, refusal);
+}
+
+/* ---- the gateway's own ----------------------------------------------------------------------- */
+
+static bool serve_health(void *user, const front_request *request)
+{
+    (void)user;
+    health_serve(request->exchange);
+    return true;
+}
+
+static bool serve_ready(void *user, const front_request *request)
+{
+    health_serve_ready(user, request->exchange);
+    return true;
+}
+
+/* The first that matches counts; what is asked for most comes first. */
+static const front_row rows[] = {
+    {STR_INIT("/mcp"), false, FRONT_CALLER, &http_face_cors, serve_endpoint, NULL},
+    {STR_INIT("/mcp/*"), false, FRONT_CALLER, &http_face_cors, serve_endpoint, NULL},
+    {STR_INIT("/a2a/keys.json"), false, FRONT_PUBLIC, NULL, serve_keys, refuse_agent},
+    {STR_INIT("/a2a/*"), false, FRONT_CALLER, &a2a_face_cors, serve_agent, refuse_agent},
+    {STR_INIT("/lf.a2a.v1.**"), false, FRONT_CALLER, NULL, serve_grpc, refuse_agent},
+    {STR_INIT("/a2a.v1.**"), false, FRONT_CALLER, NULL, serve_grpc, refuse_agent},
+    {STR_INIT("/a2a/*/.well-known/agent-card.json"), false, FRONT_PUBLIC, &a2a_face_cors,
+     serve_card, refuse_agent},
+    {STR_INIT("/a2a/*/.well-known/agent.json"), false, FRONT_PUBLIC, &a2a_face_cors, serve_card,
+     refuse_agent},
+    {STR_INIT("/a2a/*/push/*"), false, FRONT_PROVEN, NULL, serve_webhook, refuse_agent},
+    {STR_INIT("/a2a/*/**"), false, FRONT_CALLER, &a2a_face_cors, serve_agent, refuse_agent},
+    {STR_INIT("/a2a"), false, FRONT_CALLER, NULL, serve_index, refuse_agent},
+    {STR_INIT("/a2a/"), false, FRONT_CALLER, NULL, serve_index, refuse_agent},
+    {STR_INIT("/sse"), false, FRONT_CALLER, &http_face_sse_cors, serve_sse, NULL},
+    {STR_INIT("/mcp/*/sse"), false, FRONT_CALLER, &http_face_sse_cors, serve_sse, NULL},
+    {STR_INIT(WORKER_MESSAGES), false, FRONT_CALLER, &http_face_message_cors, serve_message, NULL},
+    {STR_INIT("/healthz"), false, FRONT_PUBLIC, NULL, serve_health, NULL},
+    {STR_INIT("/readyz"), false, FRONT_PUBLIC, NULL, serve_ready, NULL},
+};
+
+bay_err worker_front_open(worker *self)
+{
+    const config *settings = self->config;
+    front_options options = {
+        .rows = rows,
+        .row_count = ARRAY_LEN(rows),
+        .hosts = settings->allowed_hosts.at,
+        .host_count = settings->allowed_hosts.count,
+        .origins = settings->allowed_origins.at,
+        .origin_count = settings->allowed_origins.count,
+        .is_loopback = self->gateway->is_local,
+        .names = &self->gateway->names,
+        .via = str_of(self->gateway->via),
+        .unknown = worker_unknown,
+        .user = self,
+    };
+    return front_new(&options, &self->front);
+}
