@@ -110,7 +110,7 @@ static void lists_allow_what_they_name(void **state)
                            .front.origin_count = 1};
     (void)state;
     check_guard(&options, cases, ARRAY_LEN(cases));
-    options.is_loopback = true; /* which adds nothing to what is named */
+    options.front.is_loopback = true; /* which adds nothing to what is named */
     check_guard(&options, cases, ARRAY_LEN(cases));
 }
 
