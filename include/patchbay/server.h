@@ -209,9 +209,10 @@ BAY_API bay_str bay_peer_field(const bay_peer *peer,
 BAY_API void bay_peer_is(bay_peer *peer, const char *principal);
 BAY_API void bay_peer_challenge(bay_peer *peer, const char *challenge);
 
-/* The secret (32 bytes) that seals what clients carry between two rounds. The newest seals, each
- * opens: give the old one first, then the new one. Without any, one is drawn at start, and rounds
- * do not survive a restart. */
+/* The secret (32 bytes) that seals what clients carry between two rounds, and whose a stored task
+ * is. The newest seals, each opens: give the old one first, then the new one. Without any, one is
+ * drawn at start for rounds, which do not survive a restart, and one for tasks is made once and kept
+ * in the file of bay_server_store. A task whose key is not given any more belongs to nobody. */
 BAY_API void bay_server_key(bay_server *server, const void *key, size_t len);
 
 /* Where tasks live: ":memory:" (the default) or the path of an SQLite file, where they are safe

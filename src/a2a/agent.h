@@ -19,6 +19,7 @@
 #define A2A_AGENT_H
 
 #include "a2a/service.h"
+#include "auth/principal_key.h"
 
 typedef struct a2a_agent a2a_agent;
 typedef struct a2a_turn a2a_turn;
@@ -117,6 +118,7 @@ typedef struct a2a_agent_options {
     const a2a_handler *handler;
     void *user;
     a2a_keeper *keeper;    /* NULL: memory only */
+    const seal_ring *ring; /* seals who owns a task in its row; borrowed. NULL: as text */
     bay_str card;          /* 1.0, normal form: capabilities, skills, modes, required extensions */
     bay_str extended_card; /* "": none */
     uint64_t (*now)(void *user);          /* wall clock, ms */

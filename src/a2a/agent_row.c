@@ -72,13 +72,24 @@ static void write_configs(const agent_task *self, buf *out)
     buf_char(out, ']');
 }
 
+static void write_owner(const agent_task *self, buf *out)
+{
+    buf owner;
+    buf_init(&owner, PRINCIPAL_KEY_BYTES);
+    bay_err err =
+        principal_row_write(self->context->owner->name, self->of->options.ring, self->id, &owner);
+    json_quote(out, buf_view(&owner));
+    out->err = out->err == BAY_OK ? err : out->err;
+    buf_fini(&owner);
+}
+
 void agent_write_row(const agent_task *self, buf *out)
 {
     buf_printf(out, "{\"v\":%d,\"revision\":%llu,\"order\":%llu,\"pushed\":%llu,\"principal\":",
                agent_strands_are_apart(self) ? ROW_IN_PIECES : ROW_WHOLE,
                (unsigned long long)self->revision, (unsigned long long)self->order,
                (unsigned long long)self->pushed);
-    json_quote(out, self->context->owner->name);
+    write_owner(self, out);
     if (self->has_streams) {
         buf_lit(out, ",\"hasStreams\":true");
     }
@@ -515,11 +526,22 @@ static bay_err restore_row(a2a_agent *self, row *from, bool may_resume)
     return err;
 }
 
+static bay_err read_owner(const a2a_agent *self, row *from)
+{
+    buf owner;
+    buf_init(&owner, PRINCIPAL_KEY_BYTES);
+    bay_err err = principal_row_read(from->principal, self->options.ring, from->id, &owner);
+    err = err == BAY_OK ? arena_dup(&from->memory, buf_view(&owner), &from->principal) : err;
+    buf_fini(&owner);
+    return err == BAY_OK || err == BAY_NOMEM ? err : BAY_SYNTAX;
+}
+
 bay_err a2a_agent_restore(a2a_agent *self, const a2a_kept_task *kept, bool may_resume)
 {
     row from = {.from = kept};
     arena_init(&from.memory, SIZE_MAX);
     bay_err err = row_read(&from);
+    err = err == BAY_OK ? read_owner(self, &from) : err;
     if (err == BAY_OK) {
         err = restore_row(self, &from, may_resume);
     }

@@ -54,3 +54,52 @@ bay_err principal_has_key(const auth_principal *self, const seal_ring *ring, bay
     }
     return err;
 }
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+enum { BOUND_BYTES = 8 << 10 };
+
+static bay_err write_bound(bay_str row, buf *out)
+{
+    buf_lit(out, "principal of row");
+    buf_char(out, '\0');
+    buf_str(out, row);
+    return out->err;
+}
+
+bay_err principal_row_write(bay_str identity, const seal_ring *ring, bay_str row, buf *out)
+{
+    buf bound;
+    if (identity.len == 0 || seal_ring_count(ring) == 0 ||
+        str_eq(identity, STR(PRINCIPAL_ROW_OF_NOBODY))) {
+        buf_str(out, identity);
+        return out->err;
+    }
+    buf_init(&bound, BOUND_BYTES);
+    bay_err err = write_bound(row, &bound);
+    err = err == BAY_OK ? seal_value(ring, identity, buf_view(&bound), 0, out) : err;
+    buf_fini(&bound);
+    return err;
+}
+
+bay_err principal_row_read(bay_str text, const seal_ring *ring, bay_str row, buf *out)
+{
+    buf bound;
+    /* every identity has a colon, no sealed text has one */
+    if (text.len == 0 || str_find(text, ':') < text.len) {
+        buf_str(out, text);
+        return out->err;
+    }
+    buf_init(&bound, BOUND_BYTES);
+    bay_err err = write_bound(row, &bound);
+    if (err == BAY_OK) {
+        err = seal_ring_count(ring) > 0 ? seal_open(ring, text, buf_view(&bound), 0, out)
+                                        : BAY_DENIED;
+    }
+    buf_fini(&bound);
+    if (err == BAY_DENIED) {
+        buf_lit(out, PRINCIPAL_ROW_OF_NOBODY);
+        err = out->err;
+    }
+    return err;
+}

@@ -30,6 +30,17 @@ bay_err principal_key(const auth_principal *self, const seal_ring *ring, size_t 
 bay_err principal_has_key(const auth_principal *self, const seal_ring *ring, bay_str key,
                           bool *out) BAY_MUST_CHECK;
 
+/* An identity in a stored row from which the principal must come back, because work goes on for it:
+ * sealed, and bound to the row by its name. Without keys it is the identity itself; that of the
+ * anonymous principal is empty. Appends to `out`. Errors: as seal_value. */
+bay_err principal_row_write(bay_str identity, const seal_ring *ring, bay_str row,
+                            buf *out) BAY_MUST_CHECK;
+/* What that wrote. An identity that no key opens, or of another row, becomes
+ * PRINCIPAL_ROW_OF_NOBODY, which is no principal's. Errors: BAY_NOMEM, those of `out`. */
+bay_err principal_row_read(bay_str text, const seal_ring *ring, bay_str row,
+                           buf *out) BAY_MUST_CHECK;
+#define PRINCIPAL_ROW_OF_NOBODY "?"
+
 /* Appends each byte as two lower-case hexadecimal digits. */
 void principal_key_digits(bay_str bytes, buf *out);
 

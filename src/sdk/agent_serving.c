@@ -23,6 +23,7 @@
 #include "sdk/agent_push.h"
 #include "sdk/agent_store.h"
 #include "sdk/agent_task.h"
+#include "sdk/row_keys.h"
 #include "wire/uri.h"
 
 enum {
@@ -47,6 +48,7 @@ struct agent_serving {
     a2a_agent *engine;
     store *store; /* NULL: tasks live in memory */
     agent_store *keeper;
+    seal_ring *row_keys; /* NULL: rows are in memory, or nothing can be sealed */
     agent_push *courier;
     agent_pool *pool;
     tls_context *tls;
@@ -172,6 +174,7 @@ static bay_err open_engine(agent_serving *self)
         .handler = agent->has_push ? &handler_with_push : &handler,
         .user = agent,
         .keeper = self->keeper != NULL ? agent_store_keeper(self->keeper) : NULL,
+        .ring = self->row_keys,
         .card = agent->cards.pure,
         .extended_card = agent->cards.extended,
         .now = wall_clock,
@@ -270,6 +273,9 @@ static bay_err open_store(agent_serving *self, bay_diag *diag)
     }
     store_options options = agent_store_suits();
     bay_err err = agent->open_store(self->loop, agent->store_path, &options, &self->store, diag);
+    err = err == BAY_OK
+              ? sdk_row_keys_open(agent->open_store, agent->store_path, &self->row_keys, diag)
+              : err;
     return err == BAY_OK ? agent_store_new(self->store, STR("agent"), &self->keeper) : err;
 }
 
@@ -291,6 +297,7 @@ static void close_store(agent_serving *self)
     }
     agent_store_free(self->keeper);
     store_free(self->store);
+    seal_ring_free(self->row_keys);
 }
 
 static void write_out(agent_serving *self)

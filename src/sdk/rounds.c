@@ -132,6 +132,7 @@ void bay_server_key(bay_server *server, const void *key, size_t len)
     }
     if (err == BAY_OK) {
         err = seal_ring_add(self->ring, (bay_str){key, len});
+        self->has_given_keys = err == BAY_OK || self->has_given_keys;
     }
     if (err == BAY_NOMEM) {
         server->is_out_of_memory = true;
@@ -141,6 +142,12 @@ void bay_server_key(bay_server *server, const void *key, size_t len)
     } else if (err != BAY_OK) {
         sdk_server_error(server, "bay_server_key: this library was built without OpenSSL");
     }
+}
+
+const seal_ring *sdk_rounds_keys(const bay_server *server)
+{
+    const rounds *self = server->rounds;
+    return self != NULL && self->has_given_keys ? self->ring : NULL;
 }
 
 /* Rounds with something to seal with. BAY_UNSUPPORTED, BAY_NOMEM. */

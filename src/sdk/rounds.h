@@ -21,6 +21,7 @@ enum {
 
 typedef struct rounds {
     seal_ring *ring;
+    bool has_given_keys; /* by bay_server_key */
     uint64_t (*clock)(void);
     uint64_t instance;
     uint64_t sequence;
@@ -31,5 +32,7 @@ typedef struct rounds {
 /* The server's; NULL when out of memory. Made, and given a random key, when first needed. */
 struct bay_server;
 rounds *sdk_rounds_of(struct bay_server *server);
+/* The keys that the program gave; NULL: none. They live as long as the server. */
+const seal_ring *sdk_rounds_keys(const struct bay_server *server);
 
 #endif

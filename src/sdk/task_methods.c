@@ -114,7 +114,7 @@ static void mail(errand *self, task_record *row, uint64_t version, arena *memory
     row->mail = members.err == BAY_OK ? (bay_str){members.at + 1, members.len - 2} : row->mail;
     buf whole;
     buf_init(&whole, TASK_MAX_ROW);
-    sdk_task_write_row(row, &whole);
+    sdk_task_write_row(row, self->of->ring, &whole);
     bay_err err = members.err != BAY_OK ? members.err : whole.err;
     if (err == BAY_OK) {
         err = store_put(self->of->store,
@@ -166,7 +166,7 @@ static void found(void *user, const store_result *result)
     arena_init(&memory, SIZE_MAX);
     bay_err err = result->err;
     if (err == BAY_OK) {
-        err = sdk_task_read_row(result->rows[0].value, &memory, &row);
+        err = sdk_task_read_row(result->rows[0].value, self->of->ring, &memory, &row);
     }
     if (err == BAY_OK && !str_eq(row.principal, principal_identity(self->request->principal))) {
         err = BAY_NOTFOUND;

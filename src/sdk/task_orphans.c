@@ -164,7 +164,7 @@ static void orphan_read(void *user, const store_result *result)
         goto done; /* it was found twice */
     }
     if (result->err == BAY_OK && !of->is_ending &&
-        sdk_task_read_row(result->rows[0].value, &memory, &record) == BAY_OK &&
+        sdk_task_read_row(result->rows[0].value, of->ring, &memory, &record) == BAY_OK &&
         str_eq(record.id, found->id) && !sdk_task_is_over(record.status)) {
         self = take(of, &result->rows[0], &record);
     }
@@ -234,7 +234,7 @@ static void scanned(void *user, const store_result *result)
     self->is_scanning = false;
     for (size_t i = 0; result->err == BAY_OK && i < result->count; i++) {
         task_record row;
-        if (sdk_task_read_row(result->rows[i].value, &memory, &row) == BAY_OK &&
+        if (sdk_task_read_row(result->rows[i].value, self->ring, &memory, &row) == BAY_OK &&
             !sdk_task_is_over(row.status)) {
             sdk_task_adopt(self, result->rows[i].key);
         }

@@ -15,6 +15,7 @@
 #ifndef SDK_TASK_PARTS_H
 #define SDK_TASK_PARTS_H
 
+#include "auth/principal_key.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "sdk/server_parts.h"
@@ -100,7 +101,9 @@ struct bay_tasks {
     char owner[TASK_ID_BYTES + 1];
     loop_timer tick;
     uint32_t ticks;
-    bool is_shared; /* the store outlives the process, and others may have it open */
+    const seal_ring *ring; /* hides in rows whose they are; NULL: as text */
+    seal_ring *row_keys;   /* owned: the ring, where the program gave no keys */
+    bool is_shared;        /* the store outlives the process, and others may have it open */
     bool is_scanning;
     bool is_ending;
     bool is_closed;
@@ -108,10 +111,11 @@ struct bay_tasks {
 };
 
 /* task_record.c */
-/* The row: a JSON object. */
-void sdk_task_write_row(const task_record *self, buf *out);
+/* The row: a JSON object. `ring` (may be NULL) hides whose it is. */
+void sdk_task_write_row(const task_record *self, const seal_ring *ring, buf *out);
 /* Views into the row, which is parsed into `memory`. BAY_SYNTAX: it is none of ours. */
-bay_err sdk_task_read_row(bay_str row, arena *memory, task_record *out) BAY_MUST_CHECK;
+bay_err sdk_task_read_row(bay_str row, const seal_ring *ring, arena *memory,
+                          task_record *out) BAY_MUST_CHECK;
 /* The members of a Task as a client sees it; `is_whole`: with what tasks/get adds. */
 void sdk_task_write_members(const task_record *self, bool is_whole, buf *out);
 static inline bool sdk_task_is_over(task_status status)

@@ -82,14 +82,24 @@ void sdk_task_write_members(const task_record *self, bool is_whole, buf *out)
     }
 }
 
-void sdk_task_write_row(const task_record *self, buf *out)
+static void put_owner(json_writer *writer, const task_record *self, const seal_ring *ring, buf *out)
+{
+    buf owner;
+    buf_init(&owner, PRINCIPAL_KEY_BYTES);
+    bay_err err = principal_row_write(self->principal, ring, self->id, &owner);
+    put_text(writer, "principal", buf_view(&owner));
+    out->err = out->err == BAY_OK ? err : out->err;
+    buf_fini(&owner);
+}
+
+void sdk_task_write_row(const task_record *self, const seal_ring *ring, buf *out)
 {
     json_writer writer;
     json_writer_init(&writer, out);
     json_open_object(&writer);
     put_text(&writer, "id", self->id);
     put_text(&writer, "tool", self->tool);
-    put_text(&writer, "principal", self->principal);
+    put_owner(&writer, self, ring, out);
     put_text(&writer, "status", status_texts[self->status]);
     put_text(&writer, "message", self->message);
     json_key_lit(&writer, "created");
@@ -144,7 +154,17 @@ static bool read_status(json_val row, task_status *out)
     return false;
 }
 
-bay_err sdk_task_read_row(bay_str text, arena *memory, task_record *out)
+static bay_err read_owner(task_record *self, const seal_ring *ring, arena *memory)
+{
+    buf owner;
+    buf_init(&owner, PRINCIPAL_KEY_BYTES);
+    bay_err err = principal_row_read(self->principal, ring, self->id, &owner);
+    err = err == BAY_OK ? arena_dup(memory, buf_view(&owner), &self->principal) : err;
+    buf_fini(&owner);
+    return err;
+}
+
+bay_err sdk_task_read_row(bay_str text, const seal_ring *ring, arena *memory, task_record *out)
 {
     /* Whatever could be written can be read: a value takes two bytes at least. */
     static const json_limits limits = {TASK_MAX_ROW, 128, TASK_MAX_ROW / 2};
@@ -180,6 +200,10 @@ bay_err sdk_task_read_row(bay_str text, arena *memory, task_record *out)
         if (read[i] != BAY_OK) {
             return read[i] == BAY_NOMEM ? BAY_NOMEM : BAY_SYNTAX;
         }
+    }
+    err = read_owner(out, ring, memory);
+    if (err != BAY_OK) {
+        return err == BAY_NOMEM ? err : BAY_SYNTAX;
     }
     out->ttl_ms = (uint32_t)ttl;
     out->poll_ms = (uint32_t)poll;

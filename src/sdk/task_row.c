@@ -78,7 +78,7 @@ static void mail_arrived(void *user, const store_result *result)
     if (is_ours && result->err == BAY_NOTFOUND) {
         lose(self, "has expired");
     } else if (is_ours && result->err == BAY_OK && result->rows[0].version != self->version &&
-               sdk_task_read_row(result->rows[0].value, &memory, &row) == BAY_OK) {
+               sdk_task_read_row(result->rows[0].value, self->of->ring, &memory, &row) == BAY_OK) {
         if (sdk_task_is_over(row.status)) {
             lose(self, "was ended by another process");
         } else {
@@ -249,7 +249,7 @@ static bay_err write_row(task *self, buf *out)
         is_broken = self->answers.err != BAY_OK || self->requests.err == BAY_LIMIT;
     }
     if (!is_broken) {
-        sdk_task_write_row(&self->record, out);
+        sdk_task_write_row(&self->record, self->of->ring, out);
         is_broken = out->err == BAY_LIMIT && self->version != 0;
     }
     if (is_broken) {
@@ -261,7 +261,7 @@ static bay_err write_row(task *self, buf *out)
             atomic_store(&self->call->is_cancelled, true);
         }
         buf_clear(out);
-        sdk_task_write_row(&self->record, out);
+        sdk_task_write_row(&self->record, self->of->ring, out);
     }
     return self->requests.err != BAY_OK && !is_broken ? self->requests.err : out->err;
 }

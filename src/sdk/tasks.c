@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "base/str.h"
+#include "sdk/rounds.h"
+#include "sdk/row_keys.h"
 #include "sdk/task_parts.h"
 #include "json/writer.h"
 
@@ -302,6 +304,38 @@ bool sdk_tasks_are_offered(const bay_server *server, const mcp_revision *revisio
     return revision->era == MCP_MODERN && has_task_tools(server);
 }
 
+/* The keys that the program gave, or else the store's own. */
+static bay_err open_keys(tasks *self, bay_diag *diag)
+{
+    bay_server *server = self->server;
+    bay_err err = BAY_OK;
+    self->ring = sdk_rounds_keys(server);
+    if (self->ring == NULL) {
+        err = sdk_row_keys_open(server->open_store, server->store_path, &self->row_keys, diag);
+        self->ring = self->row_keys;
+    }
+    return err;
+}
+
+static void on_discarded(void *user)
+{
+    *(bool *)user = true;
+}
+
+/* Of tasks that could not be opened. */
+static void discard_store(tasks *self)
+{
+    bool is_closed = false;
+    if (self->store == NULL) {
+        return;
+    }
+    store_close(self->store, on_discarded, &is_closed);
+    while (!is_closed) {
+        (void)loop_turn(self->server->loop, -1);
+    }
+    store_free(self->store);
+}
+
 bay_err sdk_tasks_open(bay_server *server, bay_diag *diag)
 {
     if (!has_task_tools(server)) {
@@ -323,7 +357,11 @@ bay_err sdk_tasks_open(bay_server *server, bay_diag *diag)
     bay_err err = self->is_shared
                       ? server->open_store(server->loop, path, &options, &self->store, diag)
                       : store_open_memory(server->loop, &options, &self->store);
+    if (err == BAY_OK && self->is_shared) {
+        err = open_keys(self, diag);
+    }
     if (err != BAY_OK) {
+        discard_store(self);
         map_fini(&self->by_id);
         mem_free(self);
         return diag->code == err ? err
@@ -408,6 +446,7 @@ void sdk_tasks_free(bay_server *server)
         sdk_task_free(CONTAINER_OF(link, task, link));
     }
     store_free(self->store);
+    seal_ring_free(self->row_keys);
     map_fini(&self->by_id);
     mem_free(self);
     server->tasks = NULL;

@@ -145,6 +145,21 @@ static void a_row_of_an_older_key_is_found_until_the_key_goes(void **state)
 
 #endif
 
+static void an_identity_of_a_row_is_its_own_as_text_without_keys(void **state)
+{
+    (void)state;
+    static const char *const given[] = {"", "token:0::3:ann", PRINCIPAL_ROW_OF_NOBODY};
+    for (size_t i = 0; i < ARRAY_LEN(given); i++) {
+        char text[64];
+        buf out = {.at = text, .cap = sizeof(text), .max = sizeof(text)};
+        assert_int_equal(principal_row_write(str_of(given[i]), NULL, STR("r"), &out), BAY_OK);
+        assert_true(str_eq(buf_view(&out), str_of(given[i])));
+        buf_clear(&out);
+        assert_int_equal(principal_row_read(str_of(given[i]), NULL, STR("r"), &out), BAY_OK);
+        assert_true(str_eq(buf_view(&out), str_of(given[i])));
+    }
+}
+
 static void without_a_ring_the_key_is_the_identity(void **state)
 {
     (void)state;
@@ -194,6 +209,7 @@ int main(void)
         cmocka_unit_test(the_key_is_what_the_standards_say),
         cmocka_unit_test(a_row_of_an_older_key_is_found_until_the_key_goes),
 #endif
+        cmocka_unit_test(an_identity_of_a_row_is_its_own_as_text_without_keys),
         cmocka_unit_test(without_a_ring_the_key_is_the_identity),
         cmocka_unit_test(nobody_has_the_empty_key),
         cmocka_unit_test(without_memory_nothing_is_decided),

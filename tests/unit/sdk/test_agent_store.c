@@ -2,6 +2,7 @@
  * long ones, and what is damaged of them. */
 #include "a2a/agent.h" /* before cmocka's macro `fail` */
 
+#include "support/people.h"
 #include "support/skipped.h"
 #include "support/store_rig.h"
 
@@ -26,6 +27,8 @@ typedef struct bench {
     a2a_agent *agent;
     a2a_handler handler;
     a2a_turn *held;
+    const seal_ring *ring;     /* hides owners in rows */
+    const auth_principal *who; /* makes the calls */
     bool holds;
     int turns;
     int loads;
@@ -82,6 +85,7 @@ static heard *ask_agent(bench *b, a2a_method method, const char *params, uint64_
                             .method = method,
                             .version = A2A_1_0,
                             .params = json_root(&self->doc),
+                            .principal = b->who,
                             .memory = &self->memory,
                             .last_event_id = last_event_id};
     a2a_service *service = a2a_agent_service(b->agent);
@@ -138,6 +142,7 @@ static void begin(bench *b, bool may_resume)
     a2a_agent_options options = {.handler = &b->handler,
                                  .user = b,
                                  .keeper = agent_store_keeper(b->kept),
+                                 .ring = b->ring,
                                  .card = {card, sizeof(card) - 1},
                                  .extended_card = {"", 0},
                                  .now = now,
@@ -668,6 +673,95 @@ static void keeps_what_fits(void **state)
     end(&b);
 }
 
+#ifndef BAY_NO_TLS
+
+static seal_ring *ring_of(const char *key, const char *older)
+{
+    seal_ring *ring = NULL;
+    assert_int_equal(seal_ring_new(&ring), BAY_OK);
+    if (older != NULL) {
+        assert_int_equal(seal_ring_add(ring, str_of(older)), BAY_OK);
+    }
+    assert_int_equal(seal_ring_add(ring, str_of(key)), BAY_OK);
+    return ring;
+}
+
+static bool finds(bench *b, const char *who, const char *id)
+{
+    b->who = person(who);
+    heard *got = get_task(b, id);
+    bool is_found = got->result != NULL;
+    forget(got);
+    return is_found;
+}
+
+/* A task under way, of a caller whose name the store must not show. */
+static void rows_do_not_name_their_owners(void **state)
+{
+    static const char one[] = "0123456789abcdef0123456789abcdef";
+    static const char two[] = "the second key, of 32 bytes too.";
+    bench b = {.rig = *state, .holds = true, .who = person("mallory")};
+    char id[64];
+    stored row;
+    seal_ring *rings[] = {ring_of(one, NULL), ring_of(two, one), ring_of(two, NULL)};
+    b.ring = rings[0];
+    begin(&b, true);
+    heard *sent = ask_agent(&b, A2A_SEND_MESSAGE, SEND("m"), 0);
+    rig_turn_until(b.rig, b.held != NULL);
+    bay_str given = a2a_turn_task_id(b.held);
+    (void)snprintf(id, sizeof(id), "%.*s", BAY_STR(given));
+    assert_int_equal(a2a_turn_status(b.held, A2A_WORKING, JSON_NONE, JSON_NONE), BAY_OK);
+    rig_turn_until(b.rig, agent_store_is_idle(b.kept));
+    look(&b, id, &row);
+    assert_non_null(memmem(row.row, row.row_len, id, strlen(id)));
+    assert_null(memmem(row.row, row.row_len, "mallory", 7));
+    stored_free(&row);
+    end(&b);
+    forget(sent);
+
+    /* a newer key: the older one still opens it, and the handler goes on for whom it began */
+    b.ring = rings[1];
+    if (b.rig->is_sqlite) {
+        rig_reopen(b.rig);
+    }
+    begin(&b, true);
+    assert_int_equal(b.loaded.refused, 0);
+    assert_non_null(b.held);
+    assert_true(principal_is_same(a2a_turn_principal(b.held), person("mallory")));
+    assert_true(finds(&b, "mallory", id));
+    assert_false(finds(&b, "bob", id));
+    assert_false(finds(&b, "", id));
+    assert_int_equal(a2a_turn_status(b.held, A2A_COMPLETED, JSON_NONE, JSON_NONE), BAY_OK);
+    a2a_turn_end(b.held);
+    end(&b);
+
+    /* what changed since is sealed by the newer key alone */
+    b.ring = rings[2];
+    if (b.rig->is_sqlite) {
+        rig_reopen(b.rig);
+    }
+    begin(&b, true);
+    assert_true(finds(&b, "mallory", id));
+    end(&b);
+
+    /* its key is gone: nobody has it */
+    b.ring = rings[0];
+    if (b.rig->is_sqlite) {
+        rig_reopen(b.rig);
+    }
+    begin(&b, true);
+    assert_false(finds(&b, "mallory", id));
+    assert_false(finds(&b, "", id));
+    end(&b);
+    for (size_t i = 0; i < ARRAY_LEN(rings); i++) {
+        seal_ring_free(rings[i]);
+    }
+}
+
+#else
+SKIPPED(rows_do_not_name_their_owners, "this build has no TLS, so nothing is sealed")
+#endif
+
 #ifdef BAY_NO_SQLITE
 SKIPPED(all_of_it_on_sqlite, "this build has no SQLite")
 #define BOTH(test) cmocka_unit_test_setup_teardown(test, rig_setup_memory, rig_teardown)
@@ -693,6 +787,7 @@ int main(void)
         BOTH(writes_long_artifacts_once),
         BOTH(removes_pieces_with_their_task),
         BOTH(keeps_what_fits),
+        BOTH(rows_do_not_name_their_owners),
 #ifdef BAY_NO_SQLITE
         cmocka_unit_test(all_of_it_on_sqlite),
 #endif

@@ -420,6 +420,60 @@ static void an_orphan_is_taken_over(void **state)
     rig_stop(&self);
 }
 
+#ifndef BAY_NO_TLS
+
+/* Whose it is, is sealed with the program's key: the handler knows it again. */
+static void an_orphan_knows_its_caller(void **state)
+{
+    static const char key[] = "0123456789abcdef0123456789abcdef";
+    static const char identity[] = "program:0::7:mallory";
+    rig self;
+    seal_ring *ring = NULL;
+    buf row;
+    arena memory;
+    task_record record = record_of("0123456789abcdef0123456789abcdef", "again");
+    task_record read;
+    (void)state;
+    assert_int_equal(seal_ring_new(&ring), BAY_OK);
+    assert_int_equal(seal_ring_add(ring, str_of(key)), BAY_OK);
+    record.principal = str_of(identity);
+    buf_init(&row, 1 << 16);
+    arena_init(&memory, 1 << 20);
+    sdk_task_write_row(&record, ring, &row);
+    assert_null(memmem(row.at, row.len, "mallory", 7));
+    assert_int_equal(sdk_task_read_row(buf_view(&row), ring, &memory, &read), BAY_OK);
+    assert_true(str_eq(read.principal, str_of(identity)));
+    /* moved to another row, or without its key, it is nobody's */
+    bay_str name = STR("0123456789abcdef0123456789abcdef");
+    char *at = memmem(row.at, row.len, name.at, name.len);
+    assert_non_null(at);
+    at[0] = '1';
+    assert_int_equal(sdk_task_read_row(buf_view(&row), ring, &memory, &read), BAY_OK);
+    assert_true(str_eq(read.principal, STR(PRINCIPAL_ROW_OF_NOBODY)));
+    at[0] = '0';
+    assert_int_equal(sdk_task_read_row(buf_view(&row), NULL, &memory, &read), BAY_OK);
+    assert_true(str_eq(read.principal, STR(PRINCIPAL_ROW_OF_NOBODY)));
+    row_ring = ring;
+    leave_record(&record, "");
+    row_ring = NULL;
+    kept = NULL;
+    bay_server *server = new_server();
+    bay_server_store(server, path);
+    bay_server_key(server, key, SEAL_KEY_BYTES);
+    rig_start(&self, server);
+    rig_client_with(&self, MODERN, EXTENSION);
+    RIG_UNTIL(&self, kept != NULL);
+    assert_true(str_eq(bay_call_principal(kept), STR("mallory")));
+    assert_has(task_request(&self, "tasks/get", "0123456789abcdef0123456789abcdef", ""), "-32602");
+    bay_call_reply(kept, "done");
+    rig_stop(&self);
+    buf_fini(&row);
+    arena_fini(&memory);
+    seal_ring_free(ring);
+}
+
+#endif
+
 static void row_read(void *user, const store_result *result)
 {
     char *text = user;
@@ -529,6 +583,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_was_under_way_fails_or_runs_again, set_path,
                                         remove_path),
         cmocka_unit_test_setup_teardown(an_orphan_is_taken_over, set_path, remove_path),
+#ifndef BAY_NO_TLS
+        cmocka_unit_test_setup_teardown(an_orphan_knows_its_caller, set_path, remove_path),
+#endif
         cmocka_unit_test_setup_teardown(what_another_process_works_on_gets_a_letter, set_path,
                                         remove_path),
         cmocka_unit_test_setup_teardown(strangers_do_not_see_it, set_path, remove_path),

@@ -252,7 +252,7 @@ static void overwrite(rig *self, const char *id, task_status status, bay_str out
     record.status = status;
     record.outcome = outcome;
     buf_init(&row, 65536);
-    sdk_task_write_row(&record, &row);
+    sdk_task_write_row(&record, NULL, &row);
     store_put_request put = {.table = STR("tasks"),
                              .key = record.id,
                              .value = buf_view(&row),
@@ -556,7 +556,7 @@ static void leave_orphan(rig *self, const task_record *record)
 {
     buf row;
     buf_init(&row, 65536);
-    sdk_task_write_row(record, &row);
+    sdk_task_write_row(record, NULL, &row);
     store_put_request put = {.table = STR("tasks"),
                              .key = record->id,
                              .value = buf_view(&row),
