@@ -26,10 +26,19 @@ static const char socket_name[] = "patchbay/admin.sock";
 
 /* ---- where it is ----------------------------------------------------------------------------- */
 
+/* A folder of another user's, as sudo can leave it in the environment, is not ours. */
+static const char *runtime_folder(void)
+{
+    struct stat about;
+    const char *path = getenv("XDG_RUNTIME_DIR");
+    bool is_ours = path != NULL && path[0] == '/' && stat(path, &about) == 0 &&
+                   S_ISDIR(about.st_mode) && about.st_uid == geteuid();
+    return is_ours ? path : NULL;
+}
+
 bool cli_admin_path(size_t index, char out[SOCKET_UNIX_PATH_BYTES])
 {
-    const char *user = getenv("XDG_RUNTIME_DIR");
-    const char *const folders[] = {user != NULL && user[0] == '/' ? user : NULL, "/run"};
+    const char *const folders[] = {runtime_folder(), "/run"};
     size_t seen = 0;
     for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
         if (folders[i] == NULL || seen++ != index) {

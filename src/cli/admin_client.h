@@ -8,7 +8,8 @@
 enum { CLI_ADMIN_ANSWER_BYTES = 32 << 20 };
 
 /* Where a gateway listens that is not told where, and where it is looked for:
- * $XDG_RUNTIME_DIR/patchbay/admin.sock, then /run/patchbay/admin.sock. False: there is no such one. */
+ * $XDG_RUNTIME_DIR/patchbay/admin.sock (if that folder is this user's), then
+ * /run/patchbay/admin.sock. "": the path is too long. False: there is no such one. */
 bool cli_admin_path(size_t index, char out[SOCKET_UNIX_PATH_BYTES]);
 
 /* For `patchbay serve`: the address ("unix:/…") of the first whose folder is there or can be made
