@@ -21,7 +21,9 @@ static void test_result_types(void **state)
         {"{'resultType':'input_required','inputRequests':{'k':{'method':'elicitation/"
          "create'}},'requestState':'s'}",
          true},
-        {"{'resultType':'task','taskId':'1','status':'working'}", true},
+        {"{'resultType':'task','taskId':'1','status':'working','createdAt':'t','lastUpdatedAt':'t',"
+         "'ttlMs':null}",
+         true},
     };
     fx_init(&fx, MCP_LINK_HTTP);
     fx_open_modern(&fx);

@@ -24,8 +24,10 @@ static void an_heir_hears_what_its_ancestor_would(void **state)
     assert_int_equal(fx_try(&fx, &first, &spec, NULL), BAY_OK);
     uint64_t token = fx_next(&fx)->exchange;
     fx_line(&fx, token,
-            "{'jsonrpc':'2.0','id':#,'result':{'task':{'taskId':'t','status':'working'}}}");
-    fx_saw(&fx, "first result {'task':{'taskId':'t','status':'working'}}\n");
+            "{'jsonrpc':'2.0','id':#,'result':{'task':{'taskId':'t','status':'working',"
+            "'createdAt':'t','lastUpdatedAt':'t','ttl':null}}}");
+    fx_saw(&fx, "first result {'task':{'taskId':'t','status':'working','createdAt':'t',"
+                "'lastUpdatedAt':'t','ttl':null}}\n");
     assert_int_equal(first.progress_token, token);
     tell(token); /* nobody waits */
     fx_saw(&fx, "");

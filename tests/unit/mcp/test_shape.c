@@ -18,6 +18,8 @@
 #define MODERN MCP_REV_2026_07_28
 #define OLDEST MCP_REV_2024_11_05
 
+#define TIMES "'createdAt':'t','lastUpdatedAt':'t'"
+
 typedef struct sample {
     mcp_method_id method;
     mcp_revision_id revision;
@@ -152,6 +154,18 @@ static void results_of_other_methods_are_looked_at_too(void **state)
         {MCP_TASKS_LEGACY_GET, LEGACY, "{'taskId':'a','status':'working','ttl':'1'}", "/ttl",
          "a number or null"},
         {MCP_TASKS_RESULT, LEGACY, "{'content':[1]}", "/content/0", "an object"},
+        {MCP_TASKS_GET, MODERN, "{'taskId':'a','status':'working'," TIMES ",'ttl':null}", "/ttlMs",
+         "is missing"},
+        {MCP_TASKS_LEGACY_GET, LEGACY, "{'taskId':'a','status':'working'," TIMES ",'ttlMs':1}",
+         "/ttl", "is missing"},
+        {MCP_TASKS_LEGACY_GET, LEGACY, "{'taskId':'a','status':'working','ttl':1,'createdAt':'t'}",
+         "/lastUpdatedAt", "is missing"},
+        {MCP_TASKS_LIST, LEGACY, "{'tasks':[{'taskId':'a','status':'working','ttl':1}]}",
+         "/tasks/0/createdAt", "is missing"},
+        {MCP_TOOLS_CALL, LEGACY, "{'task':{'taskId':'a','status':'working','ttl':null}}",
+         "/task/createdAt", "is missing"},
+        {MCP_TOOLS_CALL, MODERN, "{'resultType':'task','taskId':'a','status':'working'," TIMES "}",
+         "/ttlMs", "is missing"},
         {MCP_TASKS_LIST, LEGACY, "{'tasks':[{}]}", "/tasks/0/taskId", "is missing"},
         {MCP_ELICITATION, LEGACY, "{'action':'perhaps'}", "/action", "none of the values"},
         {MCP_ELICITATION, LEGACY, "{'action':'accept','content':'x'}", "/content", "an object"},
@@ -183,10 +197,10 @@ static void what_is_a_result_passes(void **state)
         {MCP_TOOLS_CALL, MODERN, "{'resultType':'input_required','requestState':''}", NULL, NULL},
         {MCP_TOOLS_CALL, MODERN,
          "{'resultType':'input_required','inputRequests':{'q':{'method':'m'}}}", NULL, NULL},
-        {MCP_TOOLS_CALL, MODERN, "{'resultType':'task','taskId':'a','status':'working'}", NULL,
-         NULL},
-        {MCP_TOOLS_CALL, LEGACY, "{'task':{'taskId':'a','status':'working','ttl':null}}", NULL,
-         NULL},
+        {MCP_TOOLS_CALL, MODERN,
+         "{'resultType':'task','taskId':'a','status':'new'," TIMES ",'ttlMs':null}", NULL, NULL},
+        {MCP_TOOLS_CALL, LEGACY, "{'task':{'taskId':'a','status':'working'," TIMES ",'ttl':null}}",
+         NULL, NULL},
         {MCP_PROMPTS_GET, LEGACY, "{'messages':[{'role':'user','content':{'type':'new'}}]}", NULL,
          NULL},
         {MCP_RESOURCES_READ, LEGACY, "{'contents':[{'uri':'a','text':''}]}", NULL, NULL},

@@ -113,7 +113,8 @@ static void how_a_task_ends(void **state)
         {{LOOK("failed", "")}, BAY_PROTOCOL, "without an error", 0},
         {{LOOK("cancelled", ",\"statusMessage\":\"by hand\"")}, BAY_CANCELLED, "by hand", 0},
         {{LOOK("on fire", "")}, BAY_PROTOCOL, "nobody knows", 1},
-        {{"{\"resultType\":\"complete\",\"taskId\":\"other\",\"status\":\"completed\"" RESULT "}"},
+        {{"{\"resultType\":\"complete\",\"taskId\":\"other\",\"status\":\"completed\","
+          "\"createdAt\":\"t\",\"lastUpdatedAt\":\"t\",\"ttlMs\":null" RESULT "}"},
          BAY_PROTOCOL,
          "another task",
          1},
