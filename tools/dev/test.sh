@@ -2,11 +2,19 @@
 # the last line printed is their sum.
 
 TALLY=build/tally
+DURATIONS=build/durations
 
 # tally PHASE PASSED FAILED [SKIPPED]
 tally() {
     printf '%s %s %s %s\n' "$1" "$2" "$3" "${4:-0}" >>"$TALLY"
     printf '   %s: %s passed, %s failed%s\n' "$1" "$2" "$3" "$([ "${4:-0}" = 0 ] || echo ", $4 skipped")"
+}
+
+# timed NAME COMMAND…: and how long it took.
+timed() {
+    local began=$SECONDS
+    "${@:2}"
+    printf '%6d s  %s\n' $((SECONDS - began)) "$1" >>"$DURATIONS"
 }
 
 # tally_command PHASE COMMAND…: one case, by its exit status.
@@ -103,32 +111,35 @@ command_test() {
     deps test
     mkdir -p build
     : >"$TALLY"
+    : >"$DURATIONS"
     export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1}
     export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
     export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1:suppressions=$PWD/tests/tsan.supp}
     say "lint"
-    tools/lint "$TALLY" || true
-    test_build asan test all benches
+    timed lint tools/lint "$TALLY" || true
+    timed "asan: build" test_build asan test all benches
     json_suite
-    test_ctest test asan
-    test_build clang fuzz all benches
-    test_seeds
-    test_build tsan tsan threaded_tests
+    timed "asan: run" test_ctest test asan
+    timed "clang: build" test_build clang fuzz all benches
+    timed "clang: seeds" test_seeds
+    timed "tsan: build" test_build tsan tsan threaded_tests
     # The sweeps play whole sessions on one thread.
-    test_ctest tsan tsan -R '^(net|store|transport|sdk|agents|upstream|sessions|gateway|contract|scenario)/' -E '^scenario/sweep_'
+    timed "tsan: run" test_ctest tsan tsan -R '^(net|store|transport|sdk|agents|upstream|sessions|gateway|contract|scenario)/' -E '^scenario/sweep_'
     # Without TLS, SQLite and regular expressions: what is left works, and what is not there says so.
     # Left out are the tests of what needs them: sealed rounds, digests of skills, tasks in a file.
     local needy='contract/stores|sdk/(client_meets_server|client_skills|main|questions|rounds|task_threads|tasks|tasks_troubled)'
-    test_build bare bare threaded_tests
-    test_ctest bare bare -R '^(net|auth|store|transport|sdk|agents|upstream|contract)/' -E "^($needy)\$"
+    timed "bare: build" test_build bare bare threaded_tests
+    timed "bare: run" test_ctest bare bare -R '^(net|auth|store|transport|sdk|agents|upstream|contract)/' -E "^($needy)\$"
     printf 'skipped: bare: %s: as wholes they need sealed values, digests or tasks in a file\n' "$needy"
-    test_build package package
-    test_foreign package
+    timed "package: build" test_build package package
+    timed "package: run" test_foreign package
     # Against the sanitized build: a leak or a wild read fails the suite that caused it.
     export BAY_BUILD=build/test BAY_ERAS=quick
-    test_foreign interop
-    test_foreign conformance
-    test_foreign schema
+    timed interop test_foreign interop
+    timed conformance test_foreign conformance
+    timed schema test_foreign schema
+    say "how long each took"
+    cat "$DURATIONS"
     awk '{ passed += $2; failed += $3; skipped += $4 }
         END {
             printf "%d passed, %d failed", passed, failed
