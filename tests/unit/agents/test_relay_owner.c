@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agents/remote.h" /* cmocka takes the word "fail" */
+#include "agents/relay_owner.h" /* cmocka takes the word "fail" */
+#include "agents/remote.h"
 #include "support/agent_peer.h"
 
 #include <cmocka.h>
@@ -334,6 +335,95 @@ static void a_list_shows_the_callers_tasks_alone(void **state)
     }
 }
 
+/* What lies between a caller's tasks is read in bounded steps; a page may then be empty, and says
+ * nothing of what there was. */
+static void a_page_that_takes_too_long_goes_on_by_its_token(void **state)
+{
+    (void)state;
+    rig self;
+    char task[64], other[64], context[64], id[24], token[1024];
+    rig_open(&self, A2A_JSONRPC, "");
+    begin_task(&self, "ann", "m", task, context);
+    for (int i = 0; i < RELAY_LIST_ROUNDS + 2; i++) {
+        (void)snprintf(id, sizeof(id), "m%d", i);
+        begin_task(&self, "bob", id, other, context);
+    }
+    const char *text = ask(&self, "ann", A2A_LIST_TASKS, "{'pageSize':1}");
+    assert_non_null(strstr(text, "\"tasks\":[]"));
+    assert_non_null(strstr(text, "\"totalSize\":1"));
+    const char *at = strstr(text, "\"nextPageToken\":\"");
+    assert_non_null(at);
+    assert_int_equal(sscanf(at, "\"nextPageToken\":\"%1000[^\"]", token), 1);
+    text = ask(&self, "ann", A2A_LIST_TASKS, "{'pageSize':1,'pageToken':'%s'}", token);
+    assert_non_null(strstr(text, task));
+    assert_non_null(strstr(text, "\"nextPageToken\":\"\""));
+    rig_close(&self);
+}
+
+/* A client of 0.1 names its tasks, and an agent of 0.1 has it so: two clients' equal names are two
+ * tasks, and a name that nobody gave is no task. */
+static void equal_task_ids_of_two_clients_never_meet(void **state)
+{
+    (void)state;
+    seal_ring *ring = NULL;
+    agents_owners *all = NULL;
+    assert_int_equal(agents_owners_new(STR(""), &all, NULL), BAY_OK);
+    agents_owned *far = agents_owners_of(all, STR("far"));
+#ifndef BAY_NO_TLS
+    assert_int_equal(seal_ring_new(&ring), BAY_OK);
+    assert_int_equal(seal_ring_generate(ring), BAY_OK);
+#endif
+    const seal_ring *shown = ring;
+    static const char *const names[] = {"ann", "bob"};
+    bay_str sent[2];
+    relay_owner owners[2];
+    arena memory;
+    json_doc send, get;
+    json_val out;
+    a2a_fault fault;
+    buf stripped;
+    arena_init(&memory, 1 << 20);
+    assert_int_equal(json_parse(&send, STR("{\"message\":{\"messageId\":\"m\",\"taskId\":\"t1\"}}"),
+                                NULL, &memory, NULL),
+                     BAY_OK);
+    assert_int_equal(json_parse(&get, STR("{\"id\":\"t1\"}"), NULL, &memory, NULL), BAY_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(relay_owner_init(&owners[i], far, &shown, STR("far"), person(names[i])),
+                         BAY_OK);
+        assert_int_equal(relay_owner_write(&owners[i], A2A_GET_TASK, true, json_root(&get), &memory,
+                                           &out, &fault),
+                         BAY_PROTOCOL);
+        assert_int_equal(relay_owner_write(&owners[i], A2A_SEND_MESSAGE, false, json_root(&send),
+                                           &memory, &out, &fault),
+                         BAY_PROTOCOL);
+        assert_int_equal(relay_owner_write(&owners[i], A2A_SEND_MESSAGE, true, json_root(&send),
+                                           &memory, &out, &fault),
+                         BAY_OK);
+        json_val id = json_get(json_get(out, STR("message")), STR("taskId"));
+        assert_int_equal(json_str(id, &memory, &sent[i]), BAY_OK);
+        assert_true(str_starts(sent[i], STR("t1~")));
+        assert_true(relay_owner_claims(&owners[i], OWNED_TASK, sent[i]));
+    }
+    assert_false(str_eq(sent[0], sent[1]));
+    assert_false(relay_owner_claims(&owners[1], OWNED_TASK, sent[0]));
+    for (int i = 0; i < 2; i++) { /* from now on each name is its client's task, and comes back */
+        assert_int_equal(relay_owner_write(&owners[i], A2A_GET_TASK, false, json_root(&get),
+                                           &memory, &out, &fault),
+                         BAY_OK);
+        assert_true(json_str_eq(json_get(out, STR("id")), sent[i]));
+        buf_init(&stripped, 1 << 10);
+        assert_true(str_eq(relay_owner_strip(&owners[i], sent[i], &stripped), STR("t1")));
+        buf_fini(&stripped);
+        buf_init(&stripped, 1 << 10);
+        assert_true(str_eq(relay_owner_strip(&owners[i], sent[1 - i], &stripped), sent[1 - i]));
+        buf_fini(&stripped);
+        relay_owner_fini(&owners[i]);
+    }
+    arena_fini(&memory);
+    agents_owners_free(all);
+    seal_ring_free(ring);
+}
+
 static void a_stream_left_half_way_leaves_its_task_to_its_owner(void **state)
 {
     (void)state;
@@ -466,6 +556,8 @@ int main(void)
         cmocka_unit_test(equal_message_ids_of_two_callers_never_meet),
         cmocka_unit_test(anothers_context_is_like_one_that_does_not_exist),
         cmocka_unit_test(a_list_shows_the_callers_tasks_alone),
+        cmocka_unit_test(a_page_that_takes_too_long_goes_on_by_its_token),
+        cmocka_unit_test(equal_task_ids_of_two_clients_never_meet),
         cmocka_unit_test(a_stream_left_half_way_leaves_its_task_to_its_owner),
         cmocka_unit_test(the_first_caller_who_is_known_ends_that_all_share),
         cmocka_unit_test(a_reload_keeps_owners),
