@@ -7,6 +7,7 @@
 #include <sys/un.h>
 
 #include "gateway/admin_internal.h"
+#include "support/failing_memory.h"
 
 #define TIMES "'timeouts':{'drain':'10s','terminate':'200ms','kill':'200ms'},"
 #define GOOD(name) RIG_SERVER(name, "stdio", "good", "")
@@ -476,6 +477,37 @@ static void readers_that_never_read(void **state)
     }
 }
 
+/* One allocation fails somewhere between the request and its answer; what comes after it succeeds.
+ * Whatever becomes of that request, the next one is answered. */
+static void a_lack_of_memory_costs_one_answer(void **state)
+{
+    (void)state;
+    enum { MOST = 60 };
+    gateway_rig self;
+    size_t answered = 0;
+    size_t failed = 0;
+    start(&self, "'mcpServers':{" GOOD("a") "}}", 2);
+    for (size_t at = 0; at < MOST; at++) {
+        char got[16] = "";
+        int fd = connect_admin();
+        assert_true(fd >= 0);
+        failing_memory.has_failed = false;
+        failing_memory.allowed = at;
+        assert_int_equal(send(fd, GET, sizeof(GET) - 1, MSG_NOSIGNAL), sizeof(GET) - 1);
+        ssize_t len = recv(fd, got, sizeof(got) - 1, 0); /* or the connection ends */
+        failing_memory.allowed = SIZE_MAX;
+        close(fd);
+        failed += failing_memory.has_failed;
+        if (len > 12) {
+            assert_true(strncmp(got + 9, "200", 3) == 0 || strncmp(got + 9, "503", 3) == 0);
+            answered += got[9] == '2';
+        }
+        EXPECT(GET, 200, "'status':'ready'", "'name':'a'");
+    }
+    assert_true(failed > 0 && answered > 0);
+    rig_close(&self);
+}
+
 /* ---- reload ---------------------------------------------------------------------------------- */
 
 static void a_reload_says_what_changed(void **state)
@@ -625,6 +657,10 @@ static int close_folder(void **state)
 
 int main(void)
 {
+    failing_memory.allowed = SIZE_MAX; /* until a test says otherwise */
+    failing_memory.is_single = true;
+    mem_set_hooks(
+        &(mem_hooks){failing_memory_alloc, failing_memory_resize, failing_memory_release, NULL});
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_role_at_each_route),
         cmocka_unit_test(other_paths_do_not_exist),
@@ -638,6 +674,7 @@ int main(void)
         cmocka_unit_test(a_loop_that_does_not_answer_is_named),
         cmocka_unit_test(an_end_in_the_middle_of_an_answer),
         cmocka_unit_test(readers_that_never_read),
+        cmocka_unit_test(a_lack_of_memory_costs_one_answer),
         cmocka_unit_test(a_reload_says_what_changed),
         cmocka_unit_test(a_faulty_file_is_told_with_its_lines),
         cmocka_unit_test(reloads_at_one_time),
