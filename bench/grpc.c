@@ -223,7 +223,7 @@ static void ignore(a2a_service *service, a2a_call *call)
     (void)call;
 }
 
-static a2a_service stub = {answer, ignore, ignore};
+static a2a_service stub = {.call = answer, .gone = ignore, .drained = ignore};
 
 static bool find_agent(void *user, bay_str tenant, a2a_face_agent *out)
 {
