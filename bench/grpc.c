@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "net/http_server.h"
+#include "http/http_server.h"
 #include "transport/a2a_grpc.h"
 
 enum { CONNECTIONS = 16, STREAMS = 4, EVENTS = 64, READ_BYTES = 65536, ROUNDS_MAX = 99 };

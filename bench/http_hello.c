@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "net/http_server.h"
+#include "http/http_server.h"
 
 static const char answer[] =
     "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"resultType\":\"complete\",\"content\":[{\"type\":"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "net/http_client.h"
+#include "http/http_client.h"
 
 static http_client *client;
 static char upstream[64];

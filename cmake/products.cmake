@@ -3,7 +3,7 @@
 
 include(GNUInstallDirs)
 
-set(bay_library_rooms base json wire net schema rpc store auth call front mcp a2a transport sdk)
+set(bay_library_rooms base json wire net http schema rpc store auth call front mcp a2a transport sdk)
 set(bay_library_objects)
 foreach(room ${bay_library_rooms})
     get_target_property(kind room_${room} TYPE)

@@ -9,7 +9,7 @@ if(NOT BAY_TLS)
     list(APPEND bay_absent "<openssl/" "\"auth/jose_primitive\\.h\"" "\"net/tls_session\\.h\"")
 endif()
 if(NOT BAY_HTTP2)
-    list(APPEND bay_absent "<nghttp2/" "\"net/http2\\.h\"")
+    list(APPEND bay_absent "<nghttp2/" "\"http/http2\\.h\"")
 endif()
 if(NOT BAY_SQLITE)
     list(APPEND bay_absent "<sqlite3\\.h>" "\"store/sqlite_file\\.h\"")
@@ -66,7 +66,7 @@ endfunction()
 # per tool or rarely and is two thirds of the code, for size. Names are beginnings.
 set(bay_hot
     base/ json/ rpc/ agents/ upstream/ catalog/ sessions/ downstream/ tasks/ gateway/worker\\. wire/base64 wire/chars wire/grpc_frame wire/header wire/http1 wire/sse
-    net/fd_stream net/http2 net/http_ net/line_ net/loop net/socket\\. net/socket_tls net/stream_queue net/timer net/tls\\.
+    net/fd_stream http/ net/line_ net/loop net/socket\\. net/socket_tls net/stream_queue net/timer net/tls\\.
     schema/check schema/format\\. schema/format_time schema/pattern_match
     mcp/ a2a/ front/ transport/ net/process
     sdk/agent_artifact sdk/agent_move sdk/agent_security sdk/agent_task sdk/message
@@ -102,25 +102,26 @@ endfunction()
 bay_room(base)
 bay_room(json room_base)
 bay_room(wire room_base)
-bay_room(net room_base room_wire PkgConfig::UV ${bay_tls_links} ${bay_http2_links} Threads::Threads)
+bay_room(net room_base room_wire PkgConfig::UV ${bay_tls_links} Threads::Threads)
+bay_room(http room_base room_wire room_net ${bay_http2_links})
 bay_room(schema room_base room_json ${bay_pattern_links})
 bay_room(rpc room_base room_json)
 bay_room(store room_base room_net ${bay_sqlite_links})
 bay_room(auth room_base room_json room_wire ${bay_tls_links})
 bay_room(call room_base room_auth Threads::Threads)
-bay_room(front room_base room_json room_wire room_net room_auth)
+bay_room(front room_base room_json room_wire room_net room_http room_auth)
 bay_room(mcp room_base room_json room_wire room_rpc room_auth room_call)
 bay_room(a2a room_base room_json room_wire room_rpc room_auth room_call)
-bay_room(transport room_base room_json room_wire room_net room_front room_mcp room_a2a)
-bay_room(sdk room_base room_json room_wire room_net room_schema room_store room_auth room_front room_mcp room_a2a room_transport)
-bay_room(agents room_base room_json room_wire room_net room_store room_auth room_call room_front room_mcp room_a2a room_transport room_sdk)
+bay_room(transport room_base room_json room_wire room_net room_http room_front room_mcp room_a2a)
+bay_room(sdk room_base room_json room_wire room_net room_http room_schema room_store room_auth room_front room_mcp room_a2a room_transport)
+bay_room(agents room_base room_json room_wire room_net room_http room_store room_auth room_call room_front room_mcp room_a2a room_transport room_sdk)
 bay_room(config room_base room_json room_wire room_net room_auth room_mcp PkgConfig::YAML)
-bay_room(upstream room_base room_net room_call room_mcp room_transport room_config)
+bay_room(upstream room_base room_net room_http room_call room_mcp room_transport room_config)
 bay_room(catalog room_base room_json room_wire room_net room_auth room_upstream)
 bay_room(sessions room_base room_net room_rpc room_store room_auth room_mcp room_config)
 bay_room(downstream room_base room_json room_wire room_net room_rpc room_auth room_mcp room_catalog room_sessions)
 bay_room(tasks room_base room_json room_net room_mcp room_upstream room_sessions room_downstream)
-bay_room(gateway room_base room_json room_wire room_net room_rpc room_call room_front room_transport room_agents room_config room_upstream room_catalog room_sessions room_downstream room_tasks)
+bay_room(gateway room_base room_json room_wire room_net room_http room_rpc room_call room_front room_transport room_agents room_config room_upstream room_catalog room_sessions room_downstream room_tasks)
 bay_room(cli room_base room_json room_wire room_net room_mcp room_a2a room_transport room_config room_gateway)
 
 # Links a program of one file to the rooms that it includes, and through them to those below.

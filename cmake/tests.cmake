@@ -5,7 +5,7 @@ include(CTest)
 
 # The tests of the rooms that run threads; what ThreadSanitizer is for.
 add_custom_target(threaded_tests)
-set(bay_threaded net auth call front store transport sdk agents config upstream sessions gateway contract scenario)
+set(bay_threaded net http auth call front store transport sdk agents config upstream sessions gateway contract scenario)
 
 # What the gateway's tests put behind it: a server that breaks the rules as it is told.
 add_executable(bad_server ${CMAKE_SOURCE_DIR}/tests/support/bad_server.c)
@@ -54,6 +54,9 @@ if(CMOCKA)
         if(target MATCHES "^test_(sessions_keeper|front_front)$") # over HTTP
             target_link_libraries(${target} PRIVATE room_transport)
         endif()
+        if(target STREQUAL "test_net_tls_none") # what HTTP says without TLS
+            target_link_libraries(${target} PRIVATE room_http)
+        endif()
         if(target STREQUAL "test_scenario_run_python")
             add_dependencies(${target} example_run_python)
         endif()
@@ -74,7 +77,7 @@ if(CMOCKA)
         set_tests_properties(${room}/${short} PROPERTIES TIMEOUT ${patience})
     endfunction()
 
-    foreach(room base json wire net schema rpc store auth call front mcp a2a transport sdk agents config upstream catalog
+    foreach(room base json wire net http schema rpc store auth call front mcp a2a transport sdk agents config upstream catalog
             sessions downstream tasks gateway cli)
         file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${room}/test_*.c)
         bay_leave_out(files)

@@ -3,7 +3,7 @@
 #define AGENTS_FETCH_H
 
 #include "base/buf.h"
-#include "net/http_client.h"
+#include "http/http_client.h"
 
 enum { AGENTS_ETAG_BYTES = 128, AGENTS_FETCH_MS = 15000 };
 

@@ -14,7 +14,7 @@
 #include "agents/post.h"
 #include "agents/remote.h"
 #include "agents/webhook.h"
-#include "net/http_server.h"
+#include "http/http_server.h"
 
 enum {
     AGENTS_INTAKE_OPEN = 1000,           /* notifications of one loop that are worked on */

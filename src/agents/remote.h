@@ -15,7 +15,7 @@
 #include "agents/card.h"
 #include "agents/owners.h"
 #include "base/list.h"
-#include "net/http_client.h"
+#include "http/http_client.h"
 
 typedef struct agents_remote agents_remote;
 typedef struct agents_intake agents_intake; /* agents/intake.h */

@@ -17,7 +17,7 @@
 
 #include "auth/principal.h"
 #include "front/http_guard.h"
-#include "net/http_server.h"
+#include "http/http_server.h"
 
 typedef struct http_front http_front;
 

@@ -3,7 +3,7 @@
 #define FRONT_HTTP_GUARD_H
 
 #include "front/listen_address.h"
-#include "net/http_server.h"
+#include "http/http_server.h"
 
 /* Lists of one front; the configuration bounds them before. */
 enum { TEXTS_MAX_BYTES = 16 << 20 };

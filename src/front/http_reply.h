@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/list.h"
-#include "net/http_server.h"
+#include "http/http_server.h"
 
 typedef struct http_reply http_reply;
 

@@ -3,7 +3,7 @@
 #define GATEWAY_ADMIN_INTERNAL_H
 
 #include "gateway/admin.h"
-#include "net/http_server.h"
+#include "http/http_server.h"
 #include "json/writer.h"
 
 enum {

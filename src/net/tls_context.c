@@ -8,11 +8,15 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "net/http_internal.h"
 #include "net/tls_session.h"
 
 static const unsigned char alpn_offer[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+#ifdef BAY_NO_HTTP2
+#define ALPN_OURS alpn_offer
+#else
 static const unsigned char alpn_both[] = {2, 'h', '2', 8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+#define ALPN_OURS alpn_both
+#endif
 
 /* RFC 7301 section 3.2: a client that offers protocols, but none of ours, is refused. */
 static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len,
@@ -21,10 +25,8 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *o
     (void)ssl;
     (void)argument;
     unsigned char *chosen = NULL;
-    const unsigned char *ours = http2_is_built ? alpn_both : alpn_offer;
-    unsigned int ours_len = http2_is_built ? sizeof(alpn_both) : sizeof(alpn_offer);
-    if (SSL_select_next_proto(&chosen, out_len, ours, ours_len, offered, offered_len) !=
-        OPENSSL_NPN_NEGOTIATED) {
+    if (SSL_select_next_proto(&chosen, out_len, ALPN_OURS, sizeof(ALPN_OURS), offered,
+                              offered_len) != OPENSSL_NPN_NEGOTIATED) {
         return SSL_TLSEXT_ERR_ALERT_FATAL;
     }
     *out = chosen;

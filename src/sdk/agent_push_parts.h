@@ -4,8 +4,8 @@
 
 #include "base/list.h"
 #include "base/log.h"
+#include "http/http_client.h"
 #include "net/address.h"
-#include "net/http_client.h"
 #include "sdk/agent_push.h"
 
 enum {

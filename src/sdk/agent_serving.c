@@ -18,7 +18,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "net/http_server.h"
+#include "http/http_server.h"
 #include "sdk/agent_parts.h"
 #include "sdk/agent_push.h"
 #include "sdk/agent_store.h"

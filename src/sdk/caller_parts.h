@@ -25,7 +25,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/list.h"
-#include "net/http_client.h"
+#include "http/http_client.h"
 #include "net/loop.h"
 #include "patchbay/a2a_client.h"
 #include "transport/a2a_link.h"

@@ -12,7 +12,7 @@
 #include "a2a/inbound.h"
 #include "a2a/service.h"
 #include "front/front.h"
-#include "net/http_server.h"
+#include "http/http_server.h"
 
 typedef struct a2a_face a2a_face;
 

@@ -5,7 +5,7 @@
 #define TRANSPORT_A2A_LINK_H
 
 #include "a2a/outbound.h"
-#include "net/http_client.h"
+#include "http/http_client.h"
 
 typedef struct a2a_link a2a_link;
 typedef struct a2a_link_call a2a_link_call;

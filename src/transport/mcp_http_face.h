@@ -7,8 +7,8 @@
 #define TRANSPORT_MCP_HTTP_FACE_H
 
 #include "front/http_guard.h"
+#include "http/http_server.h"
 #include "mcp/server.h"
-#include "net/http_server.h"
 
 typedef struct http_face http_face;
 

@@ -3,9 +3,9 @@
 #ifndef TRANSPORT_MCP_LINK_H
 #define TRANSPORT_MCP_LINK_H
 
+#include "http/http_client.h"
 #include "mcp/client.h"
 #include "mcp/server.h"
-#include "net/http_client.h"
 #include "net/process.h"
 
 typedef struct mcp_link mcp_link;

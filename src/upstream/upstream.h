@@ -18,10 +18,10 @@
 #include "base/list.h"
 #include "call/target.h"
 #include "config/config.h"
+#include "http/http_client.h"
 #include "mcp/client.h"
 #include "mcp/inputs.h"
 #include "mcp/server.h"
-#include "net/http_client.h"
 #include "net/loop.h"
 
 typedef struct upstream upstream;

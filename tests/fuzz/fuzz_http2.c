@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 #include "base/str.h"
-#include "net/http_server.h"
+#include "http/http_server.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "net/http_server.h"
+#include "http/http_server.h"
 
 #define PROGRAM BAY_TEST_BINARY_DIR "/examples/tck_agent"
 

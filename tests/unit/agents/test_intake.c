@@ -15,7 +15,7 @@
 
 #include "base/check.h"
 #include "front/http_reply.h"
-#include "net/http_client.h"
+#include "http/http_client.h"
 #include "support/failing_memory.h"
 #include "support/people.h"
 #include "support/skipped.h"

@@ -7,7 +7,7 @@
 #include "agents/remote.h"
 #include "auth/card_signature.h"
 #include "base/check.h"
-#include "net/http_server.h"
+#include "http/http_server.h"
 
 #define RIG_EC_MEMBERS                                                                             \
     "\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"" RIG_EC_X "\",\"y\":\"" RIG_EC_Y "\""

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "net/http_server.h"
+#include "http/http_server.h"
 #include "support/failing_memory.h"
 #include "support/skipped.h"
 

@@ -3,7 +3,7 @@
 #ifndef NET_SANDBOX_RIG_H
 #define NET_SANDBOX_RIG_H
 
-#include "net_test.h"
+#include "support/net_test.h"
 
 #include <errno.h>
 #include <fcntl.h>

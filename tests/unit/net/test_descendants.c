@@ -1,5 +1,5 @@
 /* What a child leaves running: it ends with its child, whatever it did to get away, and with us. */
-#include "net_test.h"
+#include "support/net_test.h"
 
 #include <errno.h>
 #include <signal.h>

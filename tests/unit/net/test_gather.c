@@ -1,7 +1,7 @@
 /* Small writes that leave together at the end of the loop's turn: in order, wholly, and whatever
  * becomes of their socket in that turn. The other end is a plain descriptor, looked at while the
  * loop stands still. */
-#include "net_test.h"
+#include "support/net_test.h"
 
 #include <errno.h>
 #include <fcntl.h>

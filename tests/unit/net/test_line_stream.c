@@ -1,5 +1,5 @@
 /* Lines over every kind of descriptor our own stdin and stdout may be. */
-#include "net_test.h"
+#include "support/net_test.h"
 
 #include <fcntl.h>
 #include <pty.h>

@@ -1,5 +1,5 @@
 /* The loop: posts, deferred tasks, timers, pool work, signals, and its end. */
-#include "net_test.h"
+#include "support/net_test.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* Each allocation of this floor fails once, in turn: nothing crashes, hangs or leaks, and whoever
  * was told of a beginning is told of an end. */
-#include "net_test.h"
+#include "support/net_test.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Child processes: what they say, how they end, and that none is left behind. */
-#include "net_test.h"
+#include "support/net_test.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* Sockets in clear text, over loopback: what a peer can do to us and what we promise our owner. */
-#include "net_test.h"
+#include "support/net_test.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* Listening on a path: who could reach or replace the socket, what stood there before, and what is
  * left afterwards. */
-#include "net_test.h"
+#include "support/net_test.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* TLS on sockets: who is believed, who is refused, and that bytes and back-pressure are as in clear
  * text. Certificates are made here, into a directory that goes away with the test. */
-#include "net_test.h"
+#include "support/net_test.h"
 
 #include <openssl/err.h>
 #include <openssl/evp.h>

@@ -1,6 +1,6 @@
 /* A library without TLS says so, and what asks for TLS is not served in clear text instead. */
-#include "net/http_client.h"
-#include "net_test.h"
+#include "http/http_client.h"
+#include "support/net_test.h"
 
 #include <string.h>
 

@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "base/buf.h"
-#include "net/http_server.h"
+#include "http/http_server.h"
 #include "support/failing_memory.h"
 
 enum { TURNS = 100000 };

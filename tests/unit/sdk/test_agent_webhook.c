@@ -3,7 +3,7 @@
  * there is a task. */
 #include "agent_rig.h"
 
-#include "net/http_server.h"
+#include "http/http_server.h"
 
 typedef struct webhook {
     http_server *server;

@@ -15,8 +15,8 @@
 #include <cmocka.h>
 
 #include "base/check.h"
-#include "net/http2.h" /* a build without HTTP/2 has nothing of this */
-#include "net/http_client.h"
+#include "http/http2.h" /* a build without HTTP/2 has nothing of this */
+#include "http/http_client.h"
 #include "support/people.h"
 #include "wire/grpc_frame.h"
 

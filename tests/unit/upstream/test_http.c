@@ -3,7 +3,7 @@
  * the same loop. */
 #include "asking_client.h"
 
-#include "net/http_server.h"
+#include "http/http_server.h"
 
 enum { SESSIONS = 64 };
 

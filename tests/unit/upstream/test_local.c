@@ -4,7 +4,7 @@
 
 #include <signal.h>
 
-#include "net/http_client.h"
+#include "http/http_client.h"
 
 typedef struct stage {
     loop *loop;

@@ -1,0 +1,96 @@
+/* The HTTP/1.1 client: keep-alive pools per origin on one loop. A call is one request and its
+ * reply; it ends exactly once, by `end` or by `failed`, unless http_call_cancel ended it first;
+ * after that its handle is gone. No event runs inside http_client_call, http_call_cancel, _pause or
+ * _resume; an event may do anything: begin calls, cancel, pause, free the client. Members that are
+ * NULL are skipped. */
+#ifndef HTTP_HTTP_CLIENT_H
+#define HTTP_HTTP_CLIENT_H
+
+#include "http/http_server.h" /* http_field */
+#include "net/loop.h"
+#include "net/socket.h" /* socket_permit */
+#include "net/tls.h"
+
+typedef struct http_client http_client;
+typedef struct http_call http_call;
+
+typedef struct http_client_limits {
+    uint32_t connections_per_origin; /* 256; further calls queue */
+    uint32_t queue_per_origin;       /* 10,000; beyond: BAY_BUSY */
+    uint32_t idle_timeout_ms; /* 4,000, less than servers wait: pooled connection without a call */
+    uint32_t connect_timeout_ms; /* 10,000: DNS, TCP and TLS together */
+    uint32_t head_timeout_ms;    /* 10,000: of a reply, from its first byte to its end; 0: none */
+    /* 60,000: a reply's body slower than http/pace.h asks for; 0: none. A call's idle_ms goes
+     * before. */
+    uint32_t body_timeout_ms;
+    size_t head_bytes;        /* 64 KiB */
+    uint32_t head_fields;     /* 200 */
+    size_t body_bytes;        /* 0: unbounded, the receiver bounds it */
+    uint32_t framing_rest_ms; /* 1,000 of silence: what a reply's framing was ahead is forgiven */
+    /* HTTP/2: connections of one origin are made while all there are carry this many calls, or as
+     * many as their peers allow. */
+    uint32_t streams_per_connection; /* 100 */
+    uint32_t http2_connections;      /* 4 per origin; further calls queue */
+} http_client_limits;
+
+extern const http_client_limits http_client_default_limits;
+
+typedef struct http_client_options {
+    http_client_limits limits;
+    tls_context *tls; /* for https; NULL: system trust store; borrowed */
+    /* Which addresses may be connected to (net/address); NULL: all. A call to none that may fails
+     * with BAY_DENIED. Redirects are never followed: a reply of 3xx is a reply. */
+    socket_permit permit;
+    void *permit_user;
+} http_client_options;
+
+typedef struct http_call_events {
+    /* Status and fields of the reply; views live for the call only. */
+    void (*head)(void *user, int status, const http_field *fields, size_t count);
+    /* The next bytes of the body; borrowed for the call. */
+    void (*body)(void *user, bay_str bytes);
+    void (*end)(void *user);
+    /* was_sent: bytes of the request may have reached the peer (so a retry may run it twice). */
+    void (*failed)(void *user, bay_err err, bool was_sent, const char *text);
+    /* HTTP/2: the fields behind the body, before `end`; views live for the call only. A reply that
+     * is one head has none: they are its fields. */
+    void (*trailers)(void *user, const http_field *fields, size_t count);
+} http_call_events;
+
+typedef struct http_call_spec {
+    bay_str method;
+    bay_str url; /* http:// or https://; fragments are not sent */
+    const http_field *fields;
+    size_t field_count;
+    bay_str body;       /* copied only as far as the kernel does not take it at once */
+    bool may_run_twice; /* a POST that the peer may have executed may be sent again (see below) */
+    bool has_body;      /* send Content-Length even when it is empty */
+    /* HTTP/2: by ALPN on https, by prior knowledge on http. A peer that does not speak it fails the
+     * call: there is no falling back. BAY_UNSUPPORTED in a library without HTTP/2. */
+    bool is_http2;
+    uint32_t timeout_ms; /* to the reply's head; 0: none */
+    /* Of an event stream or a reply of gRPC: between two reads of the body; 0: none. Of any other:
+     * the credit that http/pace.h has for the body; 0: body_timeout_ms of the limits, or timeout_ms
+     * if that is longer. */
+    uint32_t idle_ms;
+} http_call_spec;
+
+bay_err http_client_new(loop *loop, const http_client_options *options,
+                        http_client **out) BAY_MUST_CHECK;
+void http_client_free(http_client *self); /* every open call fails with BAY_CANCELLED first */
+
+loop *http_client_loop(const http_client *self);
+
+/* Nothing of `events` runs before this returns. A request on a pooled connection that the peer
+ * closed before any byte of a reply came is sent once more on a fresh one, if its method is safe
+ * (RFC 9110 section 9.2.2) or the spec says that it may run twice: the peer may have executed it.
+ */
+bay_err http_client_call(http_client *self, const http_call_spec *spec,
+                         const http_call_events *events, void *user, http_call **out,
+                         bay_diag *diag) BAY_MUST_CHECK;
+/* Ends it without an event; its connection is closed unless the reply was complete. */
+void http_call_cancel(http_call *self);
+void http_call_pause(http_call *self); /* no more `body` until resumed: back-pressure to the peer */
+void http_call_resume(http_call *self);
+
+#endif
