@@ -197,9 +197,7 @@ static bool put_name(writing *self, owned_kind kind, bool is_marked, json_val va
         buf_str(&name, mark_of(self->owner));
     }
     self->err = name.err != BAY_OK ? name.err : self->err;
-    if (self->err == BAY_OK) {
-        json_put_str(self->writer, buf_view(&name));
-    }
+    json_put_str(self->writer, buf_view(&name)); /* also after an error: a key has its value */
     buf_fini(&name);
     return is_own || is_marked;
 }
@@ -233,7 +231,8 @@ static bool put_message(writing *self, json_val message)
     if (json_is(json_get(message, names[0]), JSON_STRING)) {
         buf marked;
         buf_init(&marked, a2a_json_limits.max_bytes);
-        self->err = text_of(json_get(message, names[0]), self->memory, &id);
+        bay_err err = text_of(json_get(message, names[0]), self->memory, &id);
+        self->err = err != BAY_OK ? err : self->err;
         buf_str(&marked, id);
         buf_str(&marked, mark_of(self->owner));
         self->err = self->err == BAY_OK ? marked.err : self->err;

@@ -19,6 +19,7 @@
 
 #include "base/check.h"
 #include "support/a2a_callers.h"
+#include "support/failing_memory.h"
 #include "support/people.h"
 
 PEOPLE_FROM_THE_START
@@ -424,6 +425,76 @@ static void equal_task_ids_of_two_clients_never_meet(void **state)
     seal_ring_free(ring);
 }
 
+/* One exchange of each kind, with what the agent would see and answer. True: it went through. */
+static bool exchange(const seal_ring *const *ring, arena *memory)
+{
+    static const bay_str texts[] = {
+        STR_INIT("{\"message\":{\"messageId\":\"m\",\"contextId\":\"c\"}}"),
+        STR_INIT("{\"task\":{\"id\":\"t\",\"contextId\":\"d\"}}"),
+        STR_INIT("{\"tasks\":[{\"id\":\"t\"},{\"id\":\"u\"}],\"nextPageToken\":\"n\"}"),
+    };
+    json_doc docs[ARRAY_LEN(texts)];
+    json_val out = JSON_NONE;
+    a2a_fault fault;
+    bool is_done = false;
+    agents_owners *all = NULL;
+    relay_owner ann = {0};
+    relay_list list_of = {0};
+    buf page;
+    buf_init(&page, 1 << 16);
+    bay_err err = agents_owners_new(STR(""), &all, NULL);
+    agents_owned *far = err == BAY_OK ? agents_owners_of(all, STR("far")) : NULL;
+    err = far != NULL ? relay_owner_init(&ann, far, ring, STR("far"), person("ann")) : BAY_NOMEM;
+    for (size_t i = 0; err == BAY_OK && i < ARRAY_LEN(texts); i++) {
+        err = json_parse(&docs[i], texts[i], NULL, memory, NULL);
+    }
+    if (err == BAY_OK) {
+        err = relay_owner_write(&ann, A2A_SEND_MESSAGE, false, json_root(&docs[0]), memory, &out,
+                                &fault);
+    }
+    if (err == BAY_OK) {
+        assert_null(memmem(json_raw(out).at, json_raw(out).len, "\"c\"", 3));
+        err = relay_owner_admits(&ann, A2A_SEND_MESSAGE, false, json_root(&docs[1]), memory)
+                  ? relay_list_init(&list_of, &ann, JSON_NONE, memory, &fault)
+                  : BAY_NOMEM;
+    }
+    if (err == BAY_OK) {
+        err = relay_list_take(&list_of, &ann, json_root(&docs[2]), memory, &is_done);
+    }
+    err = err == BAY_OK ? relay_list_write(&list_of, &ann, &page) : err;
+    if (err == BAY_OK) { /* never what is not known to be hers */
+        assert_null(memmem(page.at, page.len, "\"u\"", 3));
+    }
+    bool is_shown = err == BAY_OK && memmem(page.at, page.len, "\"t\"", 3) != NULL;
+    assert_true(err == BAY_OK || err == BAY_NOMEM);
+    buf_fini(&page);
+    relay_list_fini(&list_of);
+    relay_owner_fini(&ann);
+    agents_owners_free(all);
+    return is_shown;
+}
+
+static void without_memory_nobody_gets_more(void **state)
+{
+    (void)state;
+    seal_ring *ring = NULL;
+    bool is_shown = false;
+#ifndef BAY_NO_TLS
+    assert_int_equal(seal_ring_new(&ring), BAY_OK);
+    assert_int_equal(seal_ring_generate(ring), BAY_OK);
+#endif
+    const seal_ring *shown = ring;
+    for (size_t at = 0; failing_memory_start(at); at++) {
+        arena memory;
+        arena_init(&memory, 1 << 20);
+        is_shown = exchange(&shown, &memory);
+        arena_fini(&memory);
+        failing_memory_check();
+    }
+    assert_true(is_shown);
+    seal_ring_free(ring);
+}
+
 static void a_stream_left_half_way_leaves_its_task_to_its_owner(void **state)
 {
     (void)state;
@@ -558,6 +629,7 @@ int main(void)
         cmocka_unit_test(a_list_shows_the_callers_tasks_alone),
         cmocka_unit_test(a_page_that_takes_too_long_goes_on_by_its_token),
         cmocka_unit_test(equal_task_ids_of_two_clients_never_meet),
+        cmocka_unit_test(without_memory_nobody_gets_more),
         cmocka_unit_test(a_stream_left_half_way_leaves_its_task_to_its_owner),
         cmocka_unit_test(the_first_caller_who_is_known_ends_that_all_share),
         cmocka_unit_test(a_reload_keeps_owners),
