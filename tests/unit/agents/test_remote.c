@@ -19,7 +19,10 @@
 #include "base/check.h"
 #include "http/http_server.h"
 #include "support/failing_memory.h"
+#include "support/people.h"
 #include "support/skipped.h"
+
+PEOPLE_FROM_THE_START
 
 /* ---- the scripted agent ------------------------------------------------------------------------
  */
@@ -744,12 +747,28 @@ static void keys_that_cannot_be_read_are_said_at_once(void **state)
 }
 
 /* Whatever allocation fails: the call ends exactly once, and everything is given back. */
-static void sweep(a2a_method method, a2a_version version, const char *params)
+static void sweep_as(const char *who, a2a_method method, a2a_version version, const char *params)
 {
     for (size_t at = 0; failing_memory_start(at); at++) {
         rig self;
         caller one;
-        if (rig_open(&self) == BAY_OK && caller_init(&one, method, params)) {
+        agents_owners *owners = NULL;
+        bay_err err = rig_open(&self);
+        if (err == BAY_OK && who != NULL) { /* callers are kept apart */
+            err = agents_owners_new(STR(""), &owners, NULL);
+            agents_owned *far = err == BAY_OK ? agents_owners_of(owners, STR("far")) : NULL;
+            err = far != NULL ? BAY_OK : BAY_NOMEM;
+            agents_remote_set_owners(self.remote, far, NULL);
+        }
+        if (err == BAY_OK && caller_init(&one, method, params)) {
+            one.call.principal = who != NULL ? person(who) : NULL;
+            if (method == A2A_LIST_TASKS) {
+                self.script.answer =
+                    "{\"jsonrpc\":\"2.0\",\"id\":#,\"result\":{\"tasks\":[{\"id\":"
+                    "\"t\",\"contextId\":\"c\",\"status\":{\"state\":"
+                    "\"TASK_STATE_WORKING\"}}],\"nextPageToken\":\"\",\"pageSize\":"
+                    "50,\"totalSize\":1}}";
+            }
             self.script.older = version != A2A_1_0 ? "/old" : NULL;
             one.call.version = version;
             begin(&self, &one);
@@ -762,10 +781,19 @@ static void sweep(a2a_method method, a2a_version version, const char *params)
             }
             assert_int_equal(one.ended, 1);
             arena_fini(&one.memory);
+            if (who != NULL && method == A2A_LIST_TASKS) { /* never what nobody knows to be his */
+                assert_null(strstr(one.result, "\"t\""));
+            }
         }
         rig_close(&self);
+        agents_owners_free(owners);
         failing_memory_check();
     }
+}
+
+static void sweep(a2a_method method, a2a_version version, const char *params)
+{
+    sweep_as(NULL, method, version, params);
 }
 
 static void every_failing_allocation_ends_the_call_once(void **state)
@@ -776,6 +804,11 @@ static void every_failing_allocation_ends_the_call_once(void **state)
     /* on a line of its own */
     sweep(A2A_CREATE_PUSH_CONFIG, A2A_0_3, HOOK("https://x.example/"));
     sweep(A2A_SEND_MESSAGE, A2A_0_3, SEND_WITH("https://x.example/"));
+    sweep_as("ann", A2A_SEND_MESSAGE, A2A_1_0, SEND);
+    sweep_as("ann", A2A_SEND_STREAMING_MESSAGE, A2A_1_0, SEND);
+    sweep_as("ann", A2A_LIST_TASKS, A2A_1_0, "{\"contextId\":\"c\"}");
+    sweep_as("ann", A2A_GET_TASK, A2A_1_0, "{\"id\":\"t\"}");
+    sweep_as("ann", A2A_SEND_MESSAGE, A2A_0_3, SEND_WITH("https://x.example/"));
 }
 
 int main(void)
