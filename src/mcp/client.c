@@ -302,6 +302,19 @@ void mcp_client_broken(mcp_client *self, bay_err err, const char *text, uint64_t
     mcp_client_leave(self);
 }
 
+/* Calls that were open when their era was doubted: nobody is left to answer them. */
+static void fail_open(mcp_client *self)
+{
+    list_link *link;
+    while ((link = list_pop(&self->open)) != NULL) {
+        list_push(&self->failing, link);
+    }
+    while ((link = list_first(&self->failing)) != NULL) {
+        mcp_call *call = CONTAINER_OF(link, mcp_call, link);
+        mcp_call_fail(call, BAY_EXITED, call->was_sent, "ended when it was asked server/discover");
+    }
+}
+
 bool mcp_client_restarted(mcp_client *self, uint64_t now_ms)
 {
     if (self->is_dead || self->state != MCP_CLIENT_PROBING || self->kind != MCP_LINK_DUPLEX ||
@@ -310,6 +323,7 @@ bool mcp_client_restarted(mcp_client *self, uint64_t now_ms)
     }
     mcp_client_enter(self, now_ms);
     self->fears_probe = true;
+    self->remembered = NULL; /* whatever it was, it answers no server/discover now */
     mcp_call *probe = self->probe;
     self->probe = NULL;
     if (probe != NULL) {
@@ -318,7 +332,10 @@ bool mcp_client_restarted(mcp_client *self, uint64_t now_ms)
     mcp_client_set_state(self, MCP_CLIENT_OPENING);
     self->garbage = self->clogged_count = 0;
     self->is_clogged = false;
-    mcp_client_detect_begin(self);
+    fail_open(self);
+    if (!self->is_dead && self->state == MCP_CLIENT_OPENING) {
+        mcp_client_detect_begin(self);
+    }
     mcp_client_leave(self);
     return true;
 }

@@ -607,6 +607,30 @@ static void test_what_may_have_run_is_not_doubted(void **state)
     }
 }
 
+/* A server on a pipe that dies of the probe is started anew: what the first one had read of other
+ * calls it takes along, and nobody waits for that. */
+static void test_a_probe_that_kills_ends_the_other_calls(void **state)
+{
+    (void)state;
+    fx_init(&fx, LINE);
+    fx.options.remembered = mcp_revision_of(MCP_REV_2026_07_28);
+    fx_open(&fx);
+    fx_name one = {.text = "one"}, other = {.text = "other"};
+    fx_call(&fx, &other, "tools/call", "{'name':'a','arguments':{}}");
+    fx_expect(&fx, "tools/call");
+    fx_call(&fx, &one, "tools/list", NULL);
+    fx_line(&fx, fx_expect(&fx, "tools/list")->exchange, FX_ERROR("-32601"));
+    fx_expect(&fx, "server/discover");
+    assert_true(mcp_client_restarted(fx.client, fx.now));
+    fx_saw(&fx, "ready 2026-07-28\nother failed EXITED sent ended when it was asked "
+                "server/discover\n");
+    fx_answer_initialize(&fx, "");
+    fx_expect(&fx, "tools/list"); /* it was refused, so it waited */
+    fx_saw(&fx, "ready 2025-11-25\n");
+    fx_quiet(&fx);
+    fx_fini(&fx);
+}
+
 static void test_doubt_is_asked_once(void **state)
 {
     (void)state;
@@ -714,6 +738,7 @@ int main(void)
         cmocka_unit_test(test_server_dies_of_the_probe),
         cmocka_unit_test(test_remembered_modern_is_legacy),
         cmocka_unit_test(test_what_may_have_run_is_not_doubted),
+        cmocka_unit_test(test_a_probe_that_kills_ends_the_other_calls),
         cmocka_unit_test(test_doubt_is_asked_once),
         cmocka_unit_test(test_errors_that_are_no_doubt),
         cmocka_unit_test(test_legacy_became_modern),
