@@ -51,7 +51,7 @@ if(CMOCKA)
         if(room MATCHES "^(upstream|gateway|scenario)$" OR target STREQUAL "test_sdk_client_stdio")
             add_dependencies(${target} bad_server list_server sweep_hand)
         endif()
-        if(target MATCHES "^test_(sessions_keeper|front_front)$") # over HTTP
+        if(target MATCHES "^test_(sessions_keeper|front_front|front_forwarded)$") # over HTTP
             target_link_libraries(${target} PRIVATE room_transport)
         endif()
         if(target STREQUAL "test_net_tls_none") # what HTTP says without TLS

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "config/internal.h"
 #include "config/server_sandbox.h"
+#include "net/address.h"
 #include "net/socket.h"
 #include "wire/header.h"
 #include "wire/uri.h"
@@ -117,6 +118,21 @@ static void check_hosts(config_loader *loader, const config_node *node, const co
     }
 }
 
+static void check_proxies(config_loader *loader, const config_node *node, const config *self)
+{
+    for (size_t i = 0; i < self->trusted_proxies.count; i++) {
+        bay_str text = self->trusted_proxies.at[i];
+        net_network network;
+        if (network_parse(text, &network) != BAY_OK) {
+            config_error(loader, config_line_of(node, "trustedProxies"),
+                         "trustedProxies: \"%.*s\" is no address and no network; write each as "
+                         "10.0.0.7, 10.0.0.0/8 or fd00::/8",
+                         (int)(text.len < 100 ? text.len : 100), text.at);
+            break;
+        }
+    }
+}
+
 /* The message names the place alone: what stands there is a secret, however it is spelt. */
 static void check_keys(config_loader *loader, const config_node *node, const config *self)
 {
@@ -139,6 +155,7 @@ void config_check_top(config_loader *loader, const config_node *node, const conf
     check_admin(loader, node, self);
     check_separator(loader, node, self);
     check_hosts(loader, node, self);
+    check_proxies(loader, node, self);
     check_keys(loader, node, self);
     if ((self->tls.certificate.len == 0) != (self->tls.key.len == 0)) {
         config_error(loader, config_line_of(node, "tls"),

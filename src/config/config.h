@@ -278,6 +278,7 @@ typedef struct config {
     config_tls tls;
     config_list allowed_hosts;
     config_list allowed_origins;
+    config_list trusted_proxies;
     config_log log;
     config_limits limits;
     config_timeouts timeouts;

@@ -1,5 +1,6 @@
 #include "front/front.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "front/http_reply.h"
@@ -150,9 +151,10 @@ static void answer_unknown(const http_front *self, http_exchange *exchange)
 /* ---- one exchange ---------------------------------------------------------------------------- */
 
 /* False: `out` says why not. */
-static bool may_enter(http_front *self, const http_exchange *exchange, front_refusal *out)
+static bool may_enter(http_front *self, const front_request *request, front_refusal *out)
 {
-    out->text = http_guard_refusal(&self->guard, exchange);
+    const http_exchange *exchange = request->exchange;
+    out->text = http_guard_refusal(&self->guard, exchange, request->from.host);
     if (out->text != NULL) {
         out->cause = FRONT_GUARD;
         out->status = 403;
@@ -196,7 +198,10 @@ static void on_request(void *user, http_exchange *exchange)
     const front_row *row = front_find(options->rows, options->row_count,
                                       options->base != NULL ? *options->base : STR(""),
                                       http_exchange_path(exchange), &request);
-    if (!may_enter(self, exchange, &refusal)) {
+    forwarded_read(options->proxies, exchange, &request.from);
+    if (!may_enter(self, &request, &refusal)) {
+        LOG(LOG_DEBUG, "front", "a request from %.*s is refused: %s", BAY_STR(request.from.address),
+            refusal.text);
         refuse(self, row, &request, &refusal);
     } else if (row == NULL) {
         answer_unknown(self, exchange);

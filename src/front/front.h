@@ -16,6 +16,7 @@
 #define FRONT_FRONT_H
 
 #include "auth/principal.h"
+#include "front/forwarded.h"
 #include "front/http_guard.h"
 #include "http/http_server.h"
 
@@ -36,6 +37,7 @@ typedef struct front_request {
     bay_str name;                    /* what the row's first '*' stands for; "": it has none */
     bay_str rest;                    /* what follows `name`, with its slash; or "" */
     const auth_principal *principal; /* borrowed for the call; NULL: nobody in particular */
+    forwarded_request from;          /* whom it is from, through proxies that are trusted */
 } front_request;
 
 typedef enum front_cause {
@@ -79,6 +81,7 @@ typedef struct front_options {
     size_t origin_count;
     bool is_loopback;
     const listen_names *names; /* with is_loopback: other names of it; NULL: none; borrowed */
+    const forwarded_proxies *proxies; /* whose word on that counts; NULL: nobody's; borrowed */
     /* This gateway's pseudonym: requests whose Via names it, or names too many, are refused with
      * 508; "": Via is not looked at. Copied. */
     bay_str via;

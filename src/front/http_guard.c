@@ -55,9 +55,8 @@ static bool host_is_listed(const http_guard *self, bay_str host)
     return false;
 }
 
-static bool host_is_allowed(http_guard *self, const http_exchange *exchange)
+static bool host_is_allowed(http_guard *self, bay_str host)
 {
-    bay_str host = http_exchange_field(exchange, STR("Host"));
     if (self->passed_len > 0 && str_eq(host, (bay_str){self->passed, self->passed_len})) {
         return true;
     }
@@ -87,7 +86,7 @@ static bool is_same_origin(bay_str origin, bay_str host)
     return str_eq_nocase(names[0], names[1]) && ports[0] == ports[1];
 }
 
-static bool origin_is_allowed(const http_guard *self, const http_exchange *exchange)
+static bool origin_is_allowed(const http_guard *self, const http_exchange *exchange, bay_str host)
 {
     bay_str origin = http_exchange_field(exchange, STR("Origin"));
     bay_str scheme;
@@ -110,15 +109,15 @@ static bool origin_is_allowed(const http_guard *self, const http_exchange *excha
     if (self->is_loopback) {
         return header_origin_split(origin, &scheme, &name, &port) == BAY_OK && is_own(self, name);
     }
-    return is_same_origin(origin, http_exchange_field(exchange, STR("Host")));
+    return is_same_origin(origin, host);
 }
 
-const char *http_guard_refusal(http_guard *self, const http_exchange *exchange)
+const char *http_guard_refusal(http_guard *self, const http_exchange *exchange, bay_str host)
 {
-    if (!host_is_allowed(self, exchange)) {
+    if (!host_is_allowed(self, host)) {
         return "This server is not served under the name in the Host header";
     }
-    return origin_is_allowed(self, exchange) ? NULL : "The Origin is not allowed";
+    return origin_is_allowed(self, exchange, host) ? NULL : "The Origin is not allowed";
 }
 
 static void write_asked_fields(buf *out, bay_str requested, bay_str beginning)

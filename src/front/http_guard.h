@@ -23,10 +23,11 @@ typedef struct http_guard {
 /* A guard with copies of the lists of `from`, in `memory`. BAY_NOMEM. */
 bay_err http_guard_copy(http_guard *self, const http_guard *from, arena *memory) BAY_MUST_CHECK;
 
-/* NULL: the exchange may go on. Else why not, in words for a person (static).
+/* NULL: the exchange, which asks for `host`, may go on. Else why not, in words for a person
+ * (static).
  * Owns: nothing. Threads: any. Source: mcp 2026-07-28 basic/transports/streamable-http, Security
  * Warning: Origin must be validated. */
-const char *http_guard_refusal(http_guard *self, const http_exchange *exchange);
+const char *http_guard_refusal(http_guard *self, const http_exchange *exchange, bay_str host);
 
 /* What pages of an allowed origin may send to a path. */
 typedef struct http_cors {

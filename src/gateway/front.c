@@ -96,6 +96,14 @@ static bool serve_ready(void *user, const front_request *request)
     return true;
 }
 
+/* For a person who opened the address of the gateway to see what it is. */
+static bool serve_greeting(void *user, const front_request *request)
+{
+    (void)user;
+    health_greet(request->exchange);
+    return true;
+}
+
 /* The first that matches counts; what is asked for most comes first. */
 static const front_row rows[] = {
     {STR_INIT("/mcp"), false, FRONT_CALLER, &http_face_cors, serve_endpoint, NULL},
@@ -115,6 +123,7 @@ static const front_row rows[] = {
     {STR_INIT("/sse"), false, FRONT_CALLER, &http_face_sse_cors, serve_sse, NULL},
     {STR_INIT("/mcp/*/sse"), false, FRONT_CALLER, &http_face_sse_cors, serve_sse, NULL},
     {STR_INIT(WORKER_MESSAGES), false, FRONT_CALLER, &http_face_message_cors, serve_message, NULL},
+    {STR_INIT("/"), false, FRONT_PUBLIC, NULL, serve_greeting, NULL},
     {STR_INIT("/healthz"), false, FRONT_PUBLIC, NULL, serve_health, NULL},
     {STR_INIT("/readyz"), false, FRONT_PUBLIC, NULL, serve_ready, NULL},
 };
@@ -122,6 +131,11 @@ static const front_row rows[] = {
 bay_err worker_front_open(worker *self)
 {
     const config *settings = self->config;
+    config_list proxies = settings->trusted_proxies;
+    bay_err err = forwarded_proxies_set(&self->proxies, proxies.at, proxies.count);
+    if (err != BAY_OK) {
+        return err;
+    }
     front_options options = {
         .rows = rows,
         .row_count = ARRAY_LEN(rows),
@@ -131,6 +145,7 @@ bay_err worker_front_open(worker *self)
         .origin_count = settings->allowed_origins.count,
         .is_loopback = self->gateway->is_local,
         .names = &self->gateway->names,
+        .proxies = &self->proxies,
         .via = str_of(self->gateway->via),
         .unknown = worker_unknown,
         .user = self,

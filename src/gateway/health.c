@@ -1,5 +1,7 @@
 /* /healthz and /readyz on the clients' listeners: is it alive, is it ready, and each server as this
  * loop sees it. What operators see of all loops is the admin API (admin.h). */
+#include <string.h>
+
 #include "base/str.h"
 #include "gateway/worker.h"
 #include "json/writer.h"
@@ -130,6 +132,31 @@ void health_serve(http_exchange *exchange)
     if (is_read(exchange)) {
         reply_json(exchange, 200, STR("{\"status\":\"ok\"}"));
     }
+}
+
+void health_greet(http_exchange *exchange)
+{
+    static const bay_str text =
+        STR_INIT("This is Patchbay, a gateway to MCP servers and A2A agents.\n"
+                 "MCP clients connect to /mcp at this address; agents are at /a2a.\n");
+    static const bay_str page =
+        STR_INIT("<!doctype html><title>Patchbay</title>\n"
+                 "<p>This is Patchbay, a gateway to MCP servers and A2A agents.</p>\n"
+                 "<p>MCP clients connect to <code>/mcp</code> at this address; agents are at "
+                 "<code>/a2a</code>.</p>\n");
+    if (!is_read(exchange)) {
+        return;
+    }
+    bay_str accept = http_exchange_field(exchange, STR("Accept"));
+    bool is_browser = accept.len > 0 && memmem(accept.at, accept.len, "text/html", 9) != NULL;
+    const http_field fields[] = {
+        {STR("Content-Type"),
+         is_browser ? STR("text/html; charset=utf-8") : STR("text/plain; charset=utf-8")},
+        {STR("Content-Security-Policy"), STR("default-src 'none'")},
+        {STR("Cache-Control"), STR("no-store")},
+        {STR("Vary"), STR("Accept")},
+    };
+    http_exchange_reply(exchange, 200, fields, ARRAY_LEN(fields), is_browser ? page : text);
 }
 
 void health_serve_ready(worker *self, http_exchange *exchange)

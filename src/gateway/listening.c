@@ -107,6 +107,15 @@ size_t gateway_later_keys(const gateway *self, const config *next,
     if (is_served && !str_eq(started->store, next->store)) {
         out[count++] = "store";
     }
+    if (is_served && !same_list(started->allowed_hosts, next->allowed_hosts)) {
+        out[count++] = "allowedHosts";
+    }
+    if (is_served && !same_list(started->allowed_origins, next->allowed_origins)) {
+        out[count++] = "allowedOrigins";
+    }
+    if (is_served && !same_list(started->trusted_proxies, next->trusted_proxies)) {
+        out[count++] = "trustedProxies";
+    }
     if (!same_list(started->admin.listen, next->admin.listen) ||
         (started->admin.listen.at == NULL) != (next->admin.listen.at == NULL)) {
         out[count++] = "admin";

@@ -51,6 +51,7 @@ struct worker {
     http_client *http;
     http_server *server;
     http_front *front; /* what comes in by `server` */
+    forwarded_proxies proxies;
     http_face *http_face;
     mcp_stdio *stdio;
     agents *agents;              /* NULL: nothing is listened on */
@@ -133,7 +134,7 @@ bay_err gateway_check_reload(const gateway *self, const config *next,
                              bay_diag *diag) BAY_MUST_CHECK;
 config_list gateway_addresses(const gateway *self);
 /* The keys whose values in `next` are used from the next start on. Returns their number. */
-enum { GATEWAY_LATER_KEYS = 5 };
+enum { GATEWAY_LATER_KEYS = 8 };
 size_t gateway_later_keys(const gateway *self, const config *next,
                           const char *out[GATEWAY_LATER_KEYS]);
 
@@ -201,6 +202,8 @@ uint32_t worker_of_server(const gateway *self, bay_str name);
 
 /* health.c: GET /healthz and /readyz. */
 void health_serve(http_exchange *exchange);
+/* GET /: what this is, in two lines. */
+void health_greet(http_exchange *exchange);
 void health_serve_ready(worker *self, http_exchange *exchange);
 
 /* reload.c */

@@ -162,13 +162,34 @@ bay_err address_parse(bay_str text, net_address *out)
     return BAY_OK;
 }
 
+bay_err network_parse(bay_str text, net_network *out)
+{
+    size_t slash = str_find(text, '/');
+    bay_str literal = str_head(text, slash);
+    bool is_v6 = literal.len > 0 && memchr(literal.at, ':', literal.len) != NULL;
+    uint64_t most = is_v6 ? 128 : 32;
+    uint64_t bits = most;
+    net_network network;
+    if (address_parse(literal, &network.start) != BAY_OK ||
+        (slash < text.len && (!str_uint(str_from(text, slash + 1), &bits) || bits > most))) {
+        return BAY_SYNTAX;
+    }
+    network.bits = (uint8_t)(is_v6 ? bits : V4_BITS(bits));
+    *out = network;
+    return BAY_OK;
+}
+
+bool network_has(const net_network *self, const net_address *address)
+{
+    return is_within(address, self->start.bytes, self->bits);
+}
+
 /* --- rules ----------------------------------------------------------------------------------- */
 
 typedef struct address_rule {
     bool is_name;
-    uint8_t bits;      /* of a network */
-    net_address start; /* of a network */
-    bay_str name;      /* ".internal": all names below */
+    net_network network;
+    bay_str name; /* ".internal": all names below */
     char text[];
 } address_rule;
 
@@ -204,21 +225,6 @@ static bool name_is_valid(bay_str name)
     return true;
 }
 
-static bool read_network(bay_str text, address_rule *rule)
-{
-    size_t slash = str_find(text, '/');
-    bay_str literal = str_head(text, slash);
-    bool is_v6 = memchr(literal.at, ':', literal.len) != NULL;
-    uint64_t most = is_v6 ? 128 : 32;
-    uint64_t bits = most;
-    if (address_parse(literal, &rule->start) != BAY_OK ||
-        (slash < text.len && (!str_uint(str_from(text, slash + 1), &bits) || bits > most))) {
-        return false;
-    }
-    rule->bits = (uint8_t)(is_v6 ? bits : V4_BITS(bits));
-    return true;
-}
-
 static bay_err rule_new(bay_str text, address_rule **out, bay_diag *diag)
 {
     if (text.len == 0 || text.len > ADDRESS_RULE_BYTES) {
@@ -235,7 +241,7 @@ static bay_err rule_new(bay_str text, address_rule **out, bay_diag *diag)
         rule->name = str_from(rule->name, 1);
     }
     bay_str plain = is_below ? str_from(rule->name, 1) : rule->name;
-    if (!is_below && read_network(text, rule)) {
+    if (!is_below && network_parse(text, &rule->network) == BAY_OK) {
         *out = rule;
         return BAY_OK;
     }
@@ -294,7 +300,7 @@ bool address_rules_permit(const address_rules *self, bay_str host, const net_add
     for (size_t i = 0; self != NULL && i < self->count; i++) {
         const address_rule *rule = self->rules[i];
         if (rule->is_name ? kind != ADDRESS_METADATA && name_matches(rule, host)
-                          : is_within(address, rule->start.bytes, rule->bits)) {
+                          : network_has(&rule->network, address)) {
             return true;
         }
     }

@@ -39,6 +39,16 @@ bay_err address_parse(bay_str text, net_address *out) BAY_MUST_CHECK;
 /* Source: the IANA registries of special-purpose addresses, RFC 6890, 6052, 3056, 5214. */
 address_class address_class_of(const net_address *self);
 
+/* Addresses that begin alike: "10.0.0.0/8", "::1/128", or one address. */
+typedef struct net_network {
+    net_address start;
+    uint8_t bits;
+} net_network;
+
+/* Errors: BAY_SYNTAX: no network. Bits behind the prefix are not looked at. */
+bay_err network_parse(bay_str text, net_network *out) BAY_MUST_CHECK;
+bool network_has(const net_network *self, const net_address *address);
+
 /* What may be connected to beside global unicast addresses. */
 typedef struct address_rules address_rules;
 

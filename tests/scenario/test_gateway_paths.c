@@ -43,6 +43,57 @@ static void what_is_not_there_is_named_and_nothing_else(void **state)
     rig_close(&rig);
 }
 
+/* The guard is the same everywhere, whoever serves a path and in whose words. */
+static void each_path_says_what_it_is_and_is_guarded(void **state)
+{
+    static const char *const paths[] = {"/",
+                                        "/mcp",
+                                        "/mcp/one",
+                                        "/mcp/@p",
+                                        "/mcp/nobody",
+                                        "/sse",
+                                        "/messages",
+                                        "/mcp/one/sse",
+                                        "/a2a",
+                                        "/a2a/an",
+                                        "/a2a/an/v1",
+                                        "/a2a/an/push/x",
+                                        "/healthz",
+                                        "/readyz",
+                                        "/nothing",
+                                        "/a2a/keys.json",
+                                        "/a2a/an/.well-known/agent-card.json"};
+    (void)state;
+    gateway_rig rig;
+    rig_open(&rig,
+             "{'trustedProxies':['127.0.0.1'],'mcpServers':{" RIG_SERVER("one", "stdio", "good",
+                                                                         "") "}}",
+             1);
+    wait_until(atomic_load(&rig.started) == 1);
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        static const char *const verbs[] = {"GET", "POST", "OPTIONS"};
+        for (size_t v = 0; v < ARRAY_LEN(verbs); v++) {
+            expect(&rig, verbs[v], paths[i], "Origin: http://evil.example\r\n", 403,
+                   "The Origin is not allowed");
+            expect(&rig, verbs[v], paths[i], "X-Forwarded-Host: evil.example\r\n", 403,
+                   "not served under the name");
+        }
+    }
+    expect(&rig, "GET", "/", "", 200, "Content-Type: text/plain; charset=utf-8\r\n");
+    expect(&rig, "GET", "/", "", 200, "MCP clients connect to /mcp at this address");
+    client browser;
+    client_open(&browser, &rig);
+    assert_true(
+        client_send(&browser, "GET / HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n\r\n"));
+    assert_int_equal(client_reply(&browser), 200);
+    assert_non_null(client_find(&browser, "Content-Type: text/html; charset=utf-8\r\n"));
+    assert_non_null(client_find(&browser, "<code>/mcp</code>"));
+    client_close(&browser);
+    expect(&rig, "POST", "/", "", 405, "Allow: GET, HEAD\r\n");
+    expect(&rig, "GET", "/healthz", "X-Forwarded-For: 192.0.2.1\r\n", 200, "ok");
+    rig_close(&rig);
+}
+
 /* An upstream that is this gateway itself, as behind a balancer that nobody thought of. */
 static void its_own_requests_are_refused(void **state)
 {
@@ -143,6 +194,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_not_there_is_named_and_nothing_else),
+        cmocka_unit_test(each_path_says_what_it_is_and_is_guarded),
         cmocka_unit_test(its_own_requests_are_refused),
         cmocka_unit_test(bridges_pass_on_whom_a_call_came_through),
     };
