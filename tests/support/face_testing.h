@@ -130,9 +130,9 @@ static inline void open_for(stage *self, const char *settings, const char *only,
     self->sources[0].listings[LISTING_PROMPTS] =
         listing_of(self->a, LISTING_PROMPTS, "[{\"name\":\"p\"}]");
     self->sources[0].listings[LISTING_RESOURCES] =
-        listing_of(self->a, LISTING_RESOURCES, "[{\"uri\":\"f:///a\"}]");
+        listing_of(self->a, LISTING_RESOURCES, "[{\"uri\":\"f:///a\",\"name\":\"r\"}]");
     self->sources[1].listings[LISTING_TEMPLATES] =
-        listing_of(self->b, LISTING_TEMPLATES, "[{\"uriTemplate\":\"g:///{id}\"}]");
+        listing_of(self->b, LISTING_TEMPLATES, "[{\"uriTemplate\":\"g:///{id}\",\"name\":\"r\"}]");
     assert_int_equal(
         face_set_sources(self->face, self->config, self->sources, only[0] != '\0' ? 1 : 2), BAY_OK);
     peer_open(&self->legacy, self->face);

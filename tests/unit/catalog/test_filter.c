@@ -262,18 +262,20 @@ static void assert_shown(const char *settings, listing_kind kind, const char *it
 
 #define ITEMS                                                                                      \
     "[{\"name\":\"x\"},{ \"description\" : \"D\\u0020\" , \"name\":\"y\",\"n\":1.0 },"             \
-    "{\"name\":\"z\",\"inputSchema\":{\"description\":\"not me\"},\"description\":\"\"}]"
+    "{\"name\":\"z\",\"inputSchema\":{\"type\":\"object\",\"description\":\"not "                  \
+    "me\"},\"description\":\"\"}]"
 
 static void names_and_descriptions_are_replaced_in_place(void **state)
 {
     (void)state;
-    assert_shown("mcpServers: {a: {command: x, rename: {x: 'new \"x\"'}, describe: {x: one, y: "
-                 "'two \"2\"', z: three}}}",
-                 LISTING_TOOLS, ITEMS, "",
-                 "\"tools\":[{\"name\":\"a.new \\\"x\\\"\",\"description\":\"one\"},"
-                 "{ \"description\" : \"two \\\"2\\\"\" , \"name\":\"a.y\",\"n\":1.0 },"
-                 "{\"name\":\"a.z\",\"inputSchema\":{\"description\":\"not me\"},"
-                 "\"description\":\"three\"}]");
+    assert_shown(
+        "mcpServers: {a: {command: x, rename: {x: 'new \"x\"'}, describe: {x: one, y: "
+        "'two \"2\"', z: three}}}",
+        LISTING_TOOLS, ITEMS, "",
+        "\"tools\":[{\"name\":\"a.new \\\"x\\\"\",\"description\":\"one\"},"
+        "{ \"description\" : \"two \\\"2\\\"\" , \"name\":\"a.y\",\"n\":1.0 },"
+        "{\"name\":\"a.z\",\"inputSchema\":{\"type\":\"object\",\"description\":\"not me\"},"
+        "\"description\":\"three\"}]");
 }
 
 static void renames_that_collide(void **state)

@@ -259,6 +259,7 @@ static void a_misshapen_or_endlessly_nested_item_costs_itself_only(void **state)
     static const char *const bad[] = {
         "'description':7",
         "'inputSchema':[]",
+        "'inputSchema':{}",
         "'inputSchema':{'type':'array'}",
         "'annotations':{'readOnlyHint':'yes'}",
         "'icons':[null]",
@@ -296,6 +297,28 @@ static void a_misshapen_or_endlessly_nested_item_costs_itself_only(void **state)
     finish(&self);
 }
 
+/* The schema of every revision demands a name beside the URI. */
+static void a_resource_without_a_name_costs_itself_only(void **state)
+{
+    static const struct {
+        listing_kind kind;
+        const char *page;
+    } rows[] = {
+        {LISTING_RESOURCES, "{'resources':[{'uri':'f:1'},{'uri':'f:2','name':''}]}"},
+        {LISTING_TEMPLATES,
+         "{'resourceTemplates':[{'uriTemplate':'f:1'},{'uriTemplate':'f:2','name':'n'}]}"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        stage self;
+        begin(&self, rows[i].kind);
+        listing_fetch_start(&self.fetch, 1000);
+        fake_result(self.server, rows[i].page);
+        assert_names(&self, "f:2 ");
+        finish(&self);
+    }
+}
+
 /* Whatever its server speaks: clients of the gateway send the fields, and it checks them. */
 static void broken_header_annotations_cost_the_tool(void **state)
 {
@@ -323,12 +346,12 @@ static void all_pages_are_fetched_with_the_cursor_as_it_came(void **state)
     begin(&self, LISTING_RESOURCES);
     listing_fetch_start(&self.fetch, 1000);
     assert_sent(&self, "resources/list", "");
-    fake_result(self.server, "{'resources':[{'uri':'f:1'},{'uri':'f:2'}],"
+    fake_result(self.server, "{'resources':[{'uri':'f:1','name':'r'},{'uri':'f:2','name':'r'}],"
                              "'nextCursor':'\\u0041\\n/='}");
     assert_sent(&self, "resources/list", "{'cursor':'\\u0041\\n/='}");
     fake_result(self.server, "{'resources':[],'nextCursor':''}");
     assert_sent(&self, "resources/list", "{'cursor':''}");
-    fake_result(self.server, "{'resources':[{'uri':'f:3'}]}");
+    fake_result(self.server, "{'resources':[{'uri':'f:3','name':'r'}]}");
     assert_int_equal(self.ends, 1);
     assert_names(&self, "f:1 f:2 f:3 ");
     finish(&self);
@@ -425,6 +448,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_named_is_left_out),
         cmocka_unit_test(names_have_a_bound),
         cmocka_unit_test(only_a_server_says_that_its_tool_may_run_twice),
+        cmocka_unit_test(a_resource_without_a_name_costs_itself_only),
         cmocka_unit_test(broken_header_annotations_cost_the_tool),
         cmocka_unit_test(a_misshapen_or_endlessly_nested_item_costs_itself_only),
         cmocka_unit_test(all_pages_are_fetched_with_the_cursor_as_it_came),

@@ -6,6 +6,8 @@
 #include "support/skipped.h"
 
 enum { MANY = 100000 };
+#define R(path) "{\"name\":\"r\",\"uri\":\"f:///" path "\""
+#define T(host) "{\"name\":\"r\",\"uriTemplate\":\"demo://" host "/{id}\"}"
 
 typedef struct stage {
     fake *servers[4];
@@ -225,14 +227,14 @@ static void only_the_name_changes_byte_for_byte(void **state)
     stage self = {0};
     add(&self, "s", LISTING_TOOLS,
         "[ { \"x\" :1.0e+2, \"name\" : \"\\u0061\\n\\\"\\ud83d\\ude00\xc3\xa9\" ,\n"
-        " \"inputSchema\":{\"maximum\":12345678901234567890123,\"multipleOf\":0.1000,"
+        " \"inputSchema\":{\"type\":\"object\",\"m\":123456789012345678901,\"n\":0.1000,"
         "\"const\":-0,\"default\":1E400,\"name\":\"not "
         "me\",\"a\":1,\"a\":2},\"\\u006eame2\":\"k\"}]");
     build(&self, LISTING_TOOLS, &dotted);
     /* white space between values stays as well; only the name is written anew */
     assert_page(&self.view,
                 "\"tools\":[{ \"x\" :1.0e+2, \"name\" : \"s.a\\n\\\"\xf0\x9f\x98\x80\xc3\xa9\" ,\n"
-                " \"inputSchema\":{\"maximum\":12345678901234567890123,\"multipleOf\":0.1000,"
+                " \"inputSchema\":{\"type\":\"object\",\"m\":123456789012345678901,\"n\":0.1000,"
                 "\"const\":-0,\"default\":1E400,\"name\":\"not me\",\"a\":1,\"a\":2},"
                 "\"\\u006eame2\":\"k\"}]");
     assert_non_null(catalog_view_find(&self.view, STR("s.a\n\"\xf0\x9f\x98\x80\xc3\xa9")));
@@ -286,10 +288,10 @@ static void what_is_offered_twice_is_shown_once(void **state)
     build(&self, LISTING_TOOLS, &dotted);
     assert_page(&self.view, "\"tools\":[{\"name\":\"a.x\",\"n\":1},{\"name\":\"a.y\"}]");
     clear(&self);
-    add(&self, "a", LISTING_RESOURCES, "[{\"uri\":\"f:///x\",\"n\":1}]");
-    add(&self, "b", LISTING_RESOURCES, "[{\"uri\":\"f:///x\",\"n\":2}]");
+    add(&self, "a", LISTING_RESOURCES, "[" R("x") ",\"n\":1}]");
+    add(&self, "b", LISTING_RESOURCES, "[" R("x") ",\"n\":2}]");
     build(&self, LISTING_RESOURCES, &dotted);
-    assert_page(&self.view, "\"resources\":[{\"uri\":\"f:///x\",\"n\":1}]");
+    assert_page(&self.view, "\"resources\":[" R("x") ",\"n\":1}]");
     assert_ptr_equal(catalog_view_find(&self.view, STR("f:///x"))->upstream,
                      &self.servers[0]->base);
     clear(&self);
@@ -320,11 +322,10 @@ static void templates_find_their_server(void **state)
 {
     (void)state;
     stage self = {0};
-    add(&self, "a", LISTING_TEMPLATES, "[{\"uriTemplate\":\"demo://a/{id}\"}]");
-    add(&self, "b", LISTING_TEMPLATES, "[{\"uriTemplate\":\"demo://b/{id}\"}]");
+    add(&self, "a", LISTING_TEMPLATES, "[" T("a") "]");
+    add(&self, "b", LISTING_TEMPLATES, "[" T("b") "]");
     build(&self, LISTING_TEMPLATES, &dotted);
-    assert_page(&self.view, "\"resourceTemplates\":[{\"uriTemplate\":\"demo://a/{id}\"},"
-                            "{\"uriTemplate\":\"demo://b/{id}\"}]");
+    assert_page(&self.view, "\"resourceTemplates\":[" T("a") "," T("b") "]");
     assert_ptr_equal(catalog_view_match(&self.view, STR("demo://b/7"))->upstream,
                      &self.servers[1]->base);
     assert_null(catalog_view_match(&self.view, STR("demo://c/7")));
@@ -634,19 +635,18 @@ static void what_the_first_gives_up_the_second_shows(void **state)
 {
     (void)state;
     stage self = {0};
-    add(&self, "a", LISTING_RESOURCES, "[{\"uri\":\"f:///x\"}]");
-    add(&self, "b", LISTING_RESOURCES, "[{\"uri\":\"f:///x\",\"n\":2},{\"uri\":\"f:///y\"}]");
+    add(&self, "a", LISTING_RESOURCES, "[" R("x") "}]");
+    add(&self, "b", LISTING_RESOURCES, "[" R("x") ",\"n\":2}," R("y") "}]");
     build(&self, LISTING_RESOURCES, &dotted);
     assert_int_equal(self.view.hidden, 1);
     refresh(&self, 0, "[]");
-    assert_page(&self.view, "\"resources\":[{\"uri\":\"f:///x\",\"n\":2},{\"uri\":\"f:///y\"}]");
+    assert_page(&self.view, "\"resources\":[" R("x") ",\"n\":2}," R("y") "}]");
     assert_int_equal(self.view.hidden, 0);
-    refresh(&self, 0, "[{\"uri\":\"f:///y\",\"n\":1},{\"uri\":\"f:///x\",\"n\":1}]");
-    assert_page(&self.view,
-                "\"resources\":[{\"uri\":\"f:///y\",\"n\":1},{\"uri\":\"f:///x\",\"n\":1}]");
+    refresh(&self, 0, "[" R("y") ",\"n\":1}," R("x") ",\"n\":1}]");
+    assert_page(&self.view, "\"resources\":[" R("y") ",\"n\":1}," R("x") ",\"n\":1}]");
     assert_int_equal(self.view.hidden, 2);
     refresh(&self, 0, NULL);
-    assert_page(&self.view, "\"resources\":[{\"uri\":\"f:///x\",\"n\":2},{\"uri\":\"f:///y\"}]");
+    assert_page(&self.view, "\"resources\":[" R("x") ",\"n\":2}," R("y") "}]");
     clear(&self);
 }
 

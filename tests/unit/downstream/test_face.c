@@ -352,12 +352,12 @@ static void a_subscription_finds_its_server_when_the_list_comes(void **state)
     relist(&self, 0, "[]");
     face_refresh(self.face, LISTING_RESOURCES, self.sources, 1);
     assert_int_equal(self.a->unsubscribes, 0); /* unlisted resources exist */
-    relist(&self, 1, "[{\"uri\":\"f:///a\"}]");
+    relist(&self, 1, "[{\"uri\":\"f:///a\",\"name\":\"r\"}]");
     assert_int_equal(face_set_sources(self.face, self.config, &self.sources[1], 1), BAY_OK);
     assert_int_equal(self.a->unsubscribes, 1);
     assert_int_equal(self.b->subscribes, 1);
     relist(&self, 1, "[]");
-    listing *back = listing_of(self.b, LISTING_RESOURCES, "[{\"uri\":\"f:///a\"}]");
+    listing *back = listing_of(self.b, LISTING_RESOURCES, "[{\"uri\":\"f:///a\",\"name\":\"r\"}]");
     self.b->base.capability_doc = (json_doc){0};
     assert_int_equal(face_set_sources(self.face, self.config, &self.sources[1], 1), BAY_OK);
     assert_int_equal(self.b->unsubscribes, 1); /* nobody's */

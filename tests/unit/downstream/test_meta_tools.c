@@ -104,7 +104,8 @@ static void open_search(stage *self)
               "[{'name':'read_file','title':'Read \\u0022it\\u0022','description':'Reads a file.'},"
               "{'name':'write_file','description':'Writes a file.\\nSecond line.'}]");
     set_tools(self, 1,
-              "[{ 'name':'forecast' , 'inputSchema':{'x':1.0e2},'annotations':{'title':'Weather'}},"
+              "[{ 'name':'forecast' , "
+              "'inputSchema':{'type':'object','x':1.0e2},'annotations':{'title':'Weather'}},"
               "{'name':'say','x':7}]");
     assert_int_equal(self->legacy.count, 0); /* the three stay as they are */
 }
@@ -235,9 +236,10 @@ static void definitions_come_byte_for_byte(void **state)
         LEGACY("1", "tools/call", "'name':'describe_tool','arguments':{'name':'b.forecast'}"));
     assert_heard(&self.legacy,
                  "{'jsonrpc':'2.0','id':1,'result':{'content':[{'type':'text','text':"
-                 "'{ \\'name\\':\\'b.forecast\\' , \\'inputSchema\\':{\\'x\\':1.0e2},"
+                 "'{ \\'name\\':\\'b.forecast\\' , "
+                 "\\'inputSchema\\':{\\'type\\':\\'object\\',\\'x\\':1.0e2},"
                  "\\'annotations\\':{\\'title\\':\\'Weather\\'}}'}],'structuredContent':{'tool':"
-                 "{ 'name':'b.forecast' , 'inputSchema':{'x':1.0e2},"
+                 "{ 'name':'b.forecast' , 'inputSchema':{'type':'object','x':1.0e2},"
                  "'annotations':{'title':'Weather'}}}}}");
     close_stage(&self);
 }

@@ -307,7 +307,7 @@ static void shapes_depend_on_what_was_asked(void **state)
     } rows[] = {
         {"'method':'roots/list'", "{'roots':{}}", false},
         {"'method':'roots/list'", "{'roots':[7]}", false},
-        {"'method':'roots/list'", "{'roots':[{'uri':'file:///'}]}", true},
+        {"'method':'roots/list'", "{'roots':[{'uri':'file:///','name':'r'}]}", true},
         {"'method':'sampling/createMessage','params':{}", "{'role':'user','content':{}}", false},
         {"'method':'sampling/createMessage','params':{}", "{'content':{},'model':'m'}", false},
         {"'method':'sampling/createMessage','params':{}",

@@ -516,7 +516,7 @@ static void what_is_not_known_yet_waits_too(void **state)
     assert_int_equal(self.legacy.count, 3); /* agreed to */
     forget(&self.legacy);
     self.sources[1].listings[LISTING_RESOURCES] =
-        listing_of(self.b, LISTING_RESOURCES, "[{\"uri\":\"h:///late\"}]");
+        listing_of(self.b, LISTING_RESOURCES, "[{\"uri\":\"h:///late\",\"name\":\"r\"}]");
     face_refresh(self.face, LISTING_RESOURCES, self.sources, 2);
     face_settle(self.face);
     assert_int_equal(self.b->subscribes, 1);

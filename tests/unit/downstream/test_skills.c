@@ -57,10 +57,13 @@ static void the_list_goes_on_at_the_next_server(void **state)
     assert_heard_part(&self.modern, "'io.modelcontextprotocol/skills':{'directoryRead':true}");
     list_from(&self, "");
     assert_int_equal(self.b->held_count, 0);
-    fake_result(self.a, "{'skills':[{'uri':'skill://a/SKILL.md','n':1.0}],'nextCursor':'up\\u0041',"
-                        "'ttlMs':5,'cacheScope':'public'}");
+    fake_result(
+        self.a,
+        "{'skills':[{'uri':'skill://a/SKILL.md','name':'r','n':1.0}],'nextCursor':'up\\u0041',"
+        "'ttlMs':5,'cacheScope':'public'}");
     take_cursor(&self.modern, cursor);
-    assert_heard_part(&self.modern, "'skills':[{'uri':'skill://a/SKILL.md','n':1.0}],'nextCursor'");
+    assert_heard_part(&self.modern,
+                      "'skills':[{'uri':'skill://a/SKILL.md','name':'r','n':1.0}],'nextCursor'");
     list_from(&self, cursor);
     char *own = testing_quotes("'cursor':'up\\u0041'");
     assert_true(str_contains(json_raw(self.a->held[0]->spec.params), own));
@@ -70,10 +73,10 @@ static void the_list_goes_on_at_the_next_server(void **state)
     forget(&self.modern);
     list_from(&self, cursor);
     assert_false(str_contains(json_raw(self.b->held[0]->spec.params), "cursor"));
-    fake_result(self.b, "{'skills':[{'uri':'skill://b/SKILL.md'}]}");
+    fake_result(self.b, "{'skills':[{'uri':'skill://b/SKILL.md','name':'r'}]}");
     take_cursor(&self.modern, cursor);
     assert_int_equal(cursor[0], '\0');
-    assert_heard_part(&self.modern, "'skills':[{'uri':'skill://b/SKILL.md'}]");
+    assert_heard_part(&self.modern, "'skills':[{'uri':'skill://b/SKILL.md','name':'r'}]");
     list_from(&self, "forged");
     assert_heard_part(&self.modern, "-32602");
     close_stage(&self);
@@ -122,7 +125,7 @@ static void a_uri_finds_whose_it_is(void **state)
     /* a resource's owner comes first; its failure is the answer */
     listing_unref(self.sources[1].listings[LISTING_RESOURCES]);
     self.sources[1].listings[LISTING_RESOURCES] =
-        listing_of(self.b, LISTING_RESOURCES, "[{\"uri\":\"skill://b/SKILL.md\"}]");
+        listing_of(self.b, LISTING_RESOURCES, "[{\"uri\":\"skill://b/SKILL.md\",\"name\":\"r\"}]");
     face_refresh(self.face, LISTING_RESOURCES, self.sources, 2);
     forget(&self.legacy);
     say(&self.legacy, LEGACY("4", "skills/get", "'uri':'skill://b/SKILL.md'"));
@@ -166,11 +169,12 @@ static void what_is_hidden_is_no_skill(void **state)
         assert_heard_part(&self.legacy, "'x':1");
     }
     list_from(&self, "");
-    fake_result(self.a, "{'skills':[{'uri':'skill://a/SKILL.md', 'n':1.0},"
+    fake_result(self.a, "{'skills':[{'uri':'skill://a/SKILL.md','name':'r', 'n':1.0},"
                         "{'uri':'skill://secret/SKILL.md'},{'name':'x'}],'y':2}");
     assert_int_equal(self.modern.count, 1);
     assert_null(strstr(self.modern.lines[0], "secret"));
-    assert_heard_part(&self.modern, "[{'uri':'skill://a/SKILL.md', 'n':1.0},{'name':'x'}]");
+    assert_heard_part(&self.modern,
+                      "[{'uri':'skill://a/SKILL.md','name':'r', 'n':1.0},{'name':'x'}]");
     close_stage(&self);
 }
 
