@@ -168,11 +168,13 @@ BAY_API void bay_agent_open_on_purpose(bay_agent *agent);
 /* Hosts that requests may name (Host), and pages that may call it (Origin): "agents.example.com",
  * "https://console.example.com"; "*": any. Without them: on a loopback address names of this
  * machine and the host of bay_agent_url, elsewhere any host; pages of the same origin, or of this
- * machine. */
-BAY_API void bay_agent_allow_host(bay_agent *agent, const char *host);
+ * machine. At most 256 of each; before bay_agent_listen. */
+BAY_API void bay_agent_allow_host(bay_agent *agent, const char *name);
 BAY_API void bay_agent_allow_origin(bay_agent *agent, const char *origin);
-/* HTTPS with this certificate chain and key (PEM files). `ca_file`: who signs clients'
- * certificates, for bay_agent_mtls; NULL: clients need none. */
+/* HTTPS, as HTTP/1.1 and HTTP/2, with this certificate chain and key (PEM files). `ca_file`: who
+ * signs clients' certificates, for bay_agent_mtls; a certificate that it did not sign ends the
+ * connection; NULL: clients are not asked for one. Before bay_agent_listen, which reads the files.
+ * Errors: as bay_server_tls. */
 BAY_API void bay_agent_tls(bay_agent *agent, const char *certificate_file, const char *key_file,
                            const char *ca_file);
 

@@ -206,8 +206,26 @@ BAY_API void bay_server_identify(bay_server *server, bay_identify identify, void
 BAY_API void bay_server_open_on_purpose(bay_server *server);
 BAY_API bay_str bay_peer_field(const bay_peer *peer,
                                const char *name); /* header; `at` NULL: none */
+/* The subject of the client's certificate, which bay_server_tls's `ca_file` signed
+ * ("CN=client,O=Example", RFC 2253); empty: the client showed none. */
+BAY_API bay_str bay_peer_certificate(const bay_peer *peer);
 BAY_API void bay_peer_is(bay_peer *peer, const char *principal);
 BAY_API void bay_peer_challenge(bay_peer *peer, const char *challenge);
+/* Hosts that requests may name (Host), and pages that may call it (Origin): "mcp.example.com",
+ * "https://console.example.com"; "*": any. Without them: on a loopback address names of this
+ * machine, elsewhere any host; pages of the same origin, or of this machine. At most 256 of each;
+ * before bay_server_listen. Source: MCP 2026-07-28 basic/transports/streamable-http. */
+BAY_API void bay_server_allow_host(bay_server *server, const char *name);
+BAY_API void bay_server_allow_origin(bay_server *server, const char *origin);
+/* HTTPS, as HTTP/1.1 and HTTP/2, with this certificate chain and key (PEM files). `ca_file`: who
+ * signs clients' certificates, for bay_peer_certificate; a certificate that it did not sign ends
+ * the connection; NULL: clients are not asked for one. Before bay_server_listen, which reads the
+ * files.
+ * Errors: of registration, where one of the two is missing; of bay_server_listen, BAY_TLS: a file
+ * cannot be read, is not PEM, or the key is not the certificate's; BAY_UNSUPPORTED: this library is
+ * built without TLS. */
+BAY_API void bay_server_tls(bay_server *server, const char *certificate_file, const char *key_file,
+                            const char *ca_file);
 
 /* The secret (32 bytes) that seals what clients carry between two rounds, and whose a stored task
  * is. The newest seals, each opens: give the old one first, then the new one. Without any, one is

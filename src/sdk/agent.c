@@ -60,13 +60,12 @@ bay_agent *bay_agent_new(const char *name, const char *version, const char *desc
     map_init(&self->abilities_by_id, AGENT_ABILITIES);
     self->is_hybrid = true;
     self->is_lenient = true;
-    self->drain_ms = AGENT_DRAIN_MS;
     self->name = sdk_agent_keep(self, name);
     self->version = sdk_agent_keep(self, version);
     self->description = sdk_agent_keep(self, description);
-    if (bell_init(&self->stop) != BAY_OK) {
-        sdk_agent_error(self, "bay_agent_new: the process has no descriptor left");
-    }
+    const host_owner owner = {self, &self->memory, &self->errors, &self->is_out_of_memory,
+                              &self->log};
+    host_init(&self->host, &sdk_agent_kind, &owner);
     bool is_whole = self->name.len > 0 && self->version.len > 0 && self->description.len > 0;
     if (!is_whole && !self->is_out_of_memory) {
         sdk_agent_error(self, "bay_agent_new: an agent needs a name, a version and a description");
@@ -91,7 +90,7 @@ void bay_agent_free(bay_agent *agent)
     if (agent == NULL) {
         return;
     }
-    if (!sdk_agent_abandon(agent)) {
+    if (!host_abandon(&agent->host)) {
         AGENT_LOG(agent, LOG_ERROR,
                   "bay_agent_free: a handler did not come to an end; the agent "
                   "is kept for it");
@@ -106,7 +105,7 @@ void bay_agent_free(bay_agent *agent)
     buf_fini(&agent->extensions);
     buf_fini(&agent->extension_uris);
     buf_fini(&agent->requirements);
-    bell_fini(&agent->stop);
+    host_fini(&agent->host);
     arena_fini(&agent->memory);
     mem_free(agent);
 }
@@ -300,7 +299,7 @@ static void check_whole(bay_agent *self)
                               "credentials; the agent declares no security scheme");
     }
     for (agent_scheme *at = self->schemes; at != NULL; at = at->next) {
-        if (at->is_mtls && self->ca_file.len == 0) {
+        if (at->is_mtls && self->host.ca_file.len == 0) {
             sdk_agent_error(self,
                             "bay_agent_mtls \"%.*s\": bay_agent_tls has to say who signs "
                             "clients' certificates",

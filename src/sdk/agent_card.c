@@ -348,7 +348,7 @@ listen_policy sdk_agent_policy(const bay_agent *self)
 {
     return (listen_policy){
         .is_protected = !sdk_agent_is_open(self),
-        .is_open = self->is_open,
+        .is_open = self->host.is_open,
         .authentication = "a security scheme (bay_agent_api_key, …)",
         .opening = "bay_agent_open_on_purpose (--open)",
     };

@@ -204,55 +204,9 @@ void bay_agent_push(bay_agent *agent)
     }
 }
 
-static void allow(bay_agent *self, agent_texts *among, const char *function, const char *text)
-{
-    if (text == NULL || text[0] == '\0' || among->count == AGENT_ALLOWED) {
-        sdk_agent_error(self, "%s: %s", function,
-                        among->count == AGENT_ALLOWED ? "there are too many" : "it is empty");
-        return;
-    }
-    among->items[among->count++] = sdk_agent_keep(self, text);
-}
-
 void bay_agent_push_allow(bay_agent *agent, const char *target)
 {
     if (agent != NULL) {
-        allow(agent, &agent->targets, "bay_agent_push_allow", target);
+        host_add_text(&agent->host, &agent->targets, "push_allow", target);
     }
-}
-
-void bay_agent_allow_host(bay_agent *agent, const char *host)
-{
-    if (agent != NULL) {
-        allow(agent, &agent->hosts, "bay_agent_allow_host", host);
-    }
-}
-
-void bay_agent_allow_origin(bay_agent *agent, const char *origin)
-{
-    if (agent != NULL) {
-        allow(agent, &agent->origins, "bay_agent_allow_origin", origin);
-    }
-}
-
-void bay_agent_open_on_purpose(bay_agent *agent)
-{
-    if (agent != NULL) {
-        agent->is_open = true;
-    }
-}
-
-void bay_agent_tls(bay_agent *agent, const char *certificate_file, const char *key_file,
-                   const char *ca_file)
-{
-    if (agent == NULL) {
-        return;
-    }
-    if (certificate_file == NULL || key_file == NULL) {
-        sdk_agent_error(agent, "bay_agent_tls: a certificate and its key are wanted");
-        return;
-    }
-    agent->certificate_file = sdk_agent_keep(agent, certificate_file);
-    agent->key_file = sdk_agent_keep(agent, key_file);
-    agent->ca_file = sdk_agent_keep(agent, ca_file);
 }

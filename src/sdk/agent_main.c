@@ -38,7 +38,7 @@ static int serve(bay_agent *agent, const char *address)
         fprintf(stderr, "%.*s: cannot listen on %s: %s\n", BAY_STR(agent->name), full, diag.text);
         return PROGRAM_FAILED;
     }
-    program_print_address(agent->name, agent->certificate_file.len > 0 ? "https" : "http",
+    program_print_address(agent->name, agent->host.certificate_file.len > 0 ? "https" : "http",
                           str_of(full), bay_agent_port(agent), agent->path);
     bay_err err = bay_agent_run(agent, &diag);
     program_leave_signals();

@@ -1,7 +1,7 @@
 /* The inside of a bay_agent: what was registered, its rendered cards, and its serving. Shared by
  * the sdk's agent files only.
  *
- *   bay_agent ── serving (loop, engine, doors, store, courier) ── bay_task: one turn
+ *   bay_agent ── host ── serving (engine, store, courier) ──────── bay_task: one turn
  *      ├─ abilities, schemes                                        ├─ moves, in order
  *      ├─ cards (pure, hybrid, 0.3; signed)                         └─ artifacts being made
  *      └─ pool of threads for handlers */
@@ -19,10 +19,9 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "front/listen_address.h"
-#include "net/bell.h"
 #include "net/loop.h"
 #include "patchbay/agent.h"
+#include "sdk/host.h"
 #include "sdk/message_parts.h"
 #include "sdk/registration.h"
 #include "store/store.h"
@@ -36,8 +35,6 @@ enum {
     AGENT_CARD_BYTES = 4 << 20,    /* of one rendered card */
     AGENT_MEMORY_BYTES = 64 << 20, /* of everything registered */
     AGENT_GRANT_BYTES = 4096,      /* of a principal, and of its scopes */
-    AGENT_ALLOWED = 256,           /* hosts, origins and webhook targets, each */
-    AGENT_DRAIN_MS = 10000,        /* for what is under way, when an agent is stopped */
     AGENT_TAG_BYTES = 40,          /* of an ETag */
 };
 
@@ -81,12 +78,6 @@ typedef struct agent_scheme {
     bool is_mtls;
 } agent_scheme;
 
-/* A list of texts that are given one by one. */
-typedef struct agent_texts {
-    bay_str items[AGENT_ALLOWED];
-    size_t count;
-} agent_texts;
-
 typedef struct agent_cards {
     bay_str pure; /* owned */
     bay_str hybrid;
@@ -126,14 +117,9 @@ struct bay_agent {
     void *handler_user;
     agent_scheme *schemes;
     size_t scheme_count;
-    agent_texts hosts;
-    agent_texts origins;
-    agent_texts targets;
+    host_texts targets; /* of webhooks */
     jose_key *signing_key;
     bay_str jku;
-    bay_str certificate_file;
-    bay_str key_file;
-    bay_str ca_file;
     bay_str store_path; /* "": memory */
     /* NULL: memory. Named only where it is asked for, so that a program without it need not hold
      * SQLite. */
@@ -142,7 +128,6 @@ struct bay_agent {
     int64_t settings[AGENT_SETTINGS];
     bool is_hybrid;
     bool is_lenient;
-    bool is_open;
     bool is_resumable;
     bool is_on_loop;
     bool has_push;
@@ -152,9 +137,7 @@ struct bay_agent {
     log_target log; /* no sink: the process's */
     agent_cards cards;
     agent_serving *serving; /* NULL: not being served */
-    bell stop;
-    bool has_served;
-    uint32_t drain_ms; /* how long an end may take, twice; tests have less patience */
+    sdk_host host;          /* what serves it */
 };
 
 /* A line that may be said outside a turn of the agent's loop, on whatever thread. */
@@ -211,8 +194,7 @@ agent_pool *sdk_agent_pool(const agent_serving *self); /* NULL: handlers run on 
 void sdk_agent_count(agent_serving *self, int change);
 arena *sdk_agent_scratch(agent_serving *self); /* the loop's, reset by who uses it */
 map *sdk_agent_running(agent_serving *self);   /* bay_task by id; the loop's */
-/* Everything ends at once. False: handlers that do not end still need it. */
-bool sdk_agent_abandon(bay_agent *self);
+extern const host_kind sdk_agent_kind;
 
 /* ---- agent_task.c */
 

@@ -1,16 +1,6 @@
-/* Serving an agent: what it listens on, its engine, and how all of it ends.
- *
- *   (nothing) ──listen──► SERVING ──stop──► DRAINING ──► ENDING ──► gone
- *                                              └─ a second stop ─┘
- *
- * DRAINING: no new connections, streams end (their callers come back), what is under way is
- * answered, for at most drain_ms. ENDING: what is still connected is cut; handlers are told to
- * stop, for at most drain_ms again: after that they are given up on (BAY_TIMEOUT), and the agent
- * stays as it is, because they still hold parts of it. What a handler had not answered by then
- * stays as it stands in the store: the next process goes on with it.
- *
- * Invariants
- * - Nothing of this is freed inside a turn of the loop. */
+/* An agent's engine, its store, and what carries it: the A2A bindings at one address. Listening and
+ * its end are the host's. What a handler had not answered when it was given up on stays as it
+ * stands in the store: the next process goes on with it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +8,6 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "http/http_server.h"
 #include "sdk/agent_parts.h"
 #include "sdk/agent_push.h"
 #include "sdk/agent_store.h"
@@ -26,21 +15,7 @@
 #include "sdk/row_keys.h"
 #include "wire/uri.h"
 
-enum {
-    SCRATCH_BYTES = 512 << 20, /* indexes of what one move says */
-    BASE_BYTES = 512,          /* of the address in the card */
-};
-
-/* Addresses that are guarded alike. */
-typedef struct door {
-    agent_serving *of;
-    http_server *http; /* NULL: nothing is listened on */
-    http_front *front;
-    a2a_face *face;
-    bool is_drained;
-} door;
-
-typedef enum serving_phase { SERVING, DRAINING, ENDING } serving_phase;
+enum { SCRATCH_BYTES = 512 << 20 }; /* indexes of what one move says */
 
 struct agent_serving {
     bay_agent *agent;
@@ -51,23 +26,12 @@ struct agent_serving {
     seal_ring *row_keys; /* NULL: rows are in memory, or nothing can be sealed */
     agent_push *courier;
     agent_pool *pool;
-    tls_context *tls;
-    door doors[2];       /* [1]: loopback addresses */
-    call_door admission; /* what calls pass */
-    serving_phase phase;
-    listen_names names; /* of loopback addresses */
-    uint16_t port;
-    char base[BASE_BYTES]; /* where it is reached, when the program does not say */
     list tasks;
     task_spares spares;
     map running;
     size_t held; /* tasks that handlers have */
     arena scratch;
     loop_timer wake;
-    loop_timer patience; /* of DRAINING, then of ENDING */
-    bool is_impatient;   /* it ran out */
-    bool is_turning;
-    bool is_cut;
 };
 
 loop *sdk_agent_loop(const agent_serving *self)
@@ -181,11 +145,9 @@ static bay_err open_engine(agent_serving *self)
         .wake = wake_at,
     };
     set_limits(agent, &options.limits);
-    call_door_init(&self->admission);
-    self->admission.wall_ms = loop_time_ms;
     bay_err err = a2a_agent_new(&options, &self->engine);
     if (err == BAY_OK) {
-        a2a_agent_service(self->engine)->door = &self->admission;
+        a2a_agent_service(self->engine)->door = &agent->host.door;
     }
     return err;
 }
@@ -200,34 +162,6 @@ static bay_err open_courier(agent_serving *self, bay_diag *diag)
         .allow_count = agent->targets.count,
     };
     return agent->has_push ? agent_push_new(&options, &self->courier, diag) : BAY_OK;
-}
-
-static bay_err open_tls(agent_serving *self, bay_diag *diag)
-{
-    const bay_agent *agent = self->agent;
-    if (agent->certificate_file.len == 0) {
-        return BAY_OK;
-    }
-    tls_options options = {
-        .certificate_file = agent->certificate_file.at,
-        .key_file = agent->key_file.at,
-        .ca_file = agent->ca_file.len > 0 ? agent->ca_file.at : NULL,
-    };
-    return tls_server_new(&options, &self->tls, diag);
-}
-
-static void ring_stop(void *argument);
-
-static void run_out(void *argument)
-{
-    agent_serving *self = argument;
-    self->is_impatient = true;
-}
-
-static void be_patient(agent_serving *self)
-{
-    self->is_impatient = loop_timer_start(self->loop, &self->patience, self->agent->drain_ms) !=
-                         BAY_OK; /* else until then */
 }
 
 /* ---- the store ------------------------------------------------------------------------------- */
@@ -300,46 +234,13 @@ static void close_store(agent_serving *self)
     seal_ring_free(self->row_keys);
 }
 
-static void write_out(agent_serving *self)
-{
-    if (self->keeper == NULL) {
-        return;
-    }
-    be_patient(self);
-    while (!agent_store_is_idle(self->keeper) && !self->is_impatient) {
-        loop_turn(self->loop, -1);
-    }
-    loop_timer_stop(self->loop, &self->patience);
-}
-
-static void serving_free(agent_serving *self)
-{
-    bay_agent *agent = self->agent;
-    write_out(self);
-    if (self->engine != NULL) {
-        a2a_agent_free(self->engine);
-    }
-    agent_push_free(self->courier);
-    close_store(self);
-    agent_pool_free(self->pool);
-    loop_free(self->loop);
-    tls_free(self->tls);
-    sdk_spares_free(&self->spares);
-    map_fini(&self->running);
-    arena_fini(&self->scratch);
-    bell_mute(&agent->stop); /* what stopped this must not stop the next */
-    agent->serving = NULL;
-    mem_free(self);
-}
+/* ---- what the host asks for ------------------------------------------------------------------ */
 
 static bay_err open_parts(agent_serving *self, bay_diag *diag)
 {
     bay_agent *agent = self->agent;
-    bay_err err = bell_hang(&agent->stop, self->loop, ring_stop, self);
-    if (err == BAY_OK) {
-        err = open_tls(self, diag);
-    }
-    if (err == BAY_OK && !agent->is_on_loop) {
+    bay_err err = BAY_OK;
+    if (!agent->is_on_loop) {
         err = agent_pool_new((uint32_t)sdk_agent_setting(agent, BAY_AGENT_THREADS),
                              agent->log.sink != NULL ? &agent->log : NULL, &self->pool);
     }
@@ -358,44 +259,116 @@ static bay_err open_parts(agent_serving *self, bay_diag *diag)
     return err;
 }
 
-static bay_err serving_new(bay_agent *agent, bay_diag *diag)
+static bay_err agent_open(void *object, loop *on, bay_diag *diag)
 {
+    bay_agent *agent = object;
     agent_serving *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
         return BAY_NOMEM;
     }
-    bay_err err = loop_new(&self->loop);
-    if (err != BAY_OK) {
-        mem_free(self);
-        return err;
-    }
     self->agent = agent;
+    self->loop = on;
     agent->serving = self;
     list_init(&self->tasks);
     list_init(&self->spares.tasks);
     map_init(&self->running, sdk_agent_setting(agent, BAY_AGENT_MAX_RUNNING) + 1);
     arena_init(&self->scratch, SCRATCH_BYTES);
     loop_timer_init(&self->wake, on_wake, self);
-    loop_timer_init(&self->patience, run_out, self);
-    loop_set_log(self->loop, agent->log.sink != NULL ? &agent->log : NULL);
-    err = open_parts(self, diag);
-    if (err != BAY_OK) {
-        serving_free(self);
-        return err;
+    bay_err err = open_parts(self, diag);
+    if (err == BAY_OK) {
+        a2a_agent_tick(self->engine);
     }
-    loop_hold(self->loop); /* a turn waits for the bell, even when nothing else is open */
-    a2a_agent_tick(self->engine);
-    return BAY_OK;
+    return err;
+}
+
+static bool agent_is_written(const void *object)
+{
+    const bay_agent *self = object;
+    return agent_store_is_idle(self->serving->keeper);
+}
+
+static void agent_close(void *object)
+{
+    bay_agent *agent = object;
+    agent_serving *self = agent->serving;
+    if (self == NULL) {
+        return;
+    }
+    if (self->keeper != NULL) {
+        (void)host_turn_until(&agent->host, agent_is_written);
+    }
+    if (self->engine != NULL) {
+        a2a_agent_free(self->engine);
+    }
+    agent_push_free(self->courier);
+    close_store(self);
+    agent_pool_free(self->pool);
+}
+
+static void agent_release(void *object)
+{
+    bay_agent *agent = object;
+    agent_serving *self = agent->serving;
+    if (self == NULL) {
+        return;
+    }
+    sdk_spares_free(&self->spares);
+    map_fini(&self->running);
+    arena_fini(&self->scratch);
+    agent->serving = NULL;
+    mem_free(self);
+}
+
+static void agent_end(void *object)
+{
+    bay_agent *self = object;
+    sdk_agent_cancel_tasks(self->serving);
+}
+
+static bool agent_is_busy(const void *object)
+{
+    const bay_agent *self = object;
+    return self->serving->held > 0;
+}
+
+static bay_err agent_check(void *object, bay_diag *diag)
+{
+    return bay_agent_check(object, diag);
+}
+
+static listen_policy agent_policy(const void *object)
+{
+    return sdk_agent_policy(object);
+}
+
+static bay_err show(bay_agent *agent, bay_str base, bay_diag *diag)
+{
+    bay_err err = sdk_agent_render(agent, base, diag);
+    return err != BAY_OK ? err
+                         : a2a_agent_set_card(agent->serving->engine, agent->cards.pure,
+                                              agent->cards.extended);
+}
+
+static bay_err agent_reached(void *object, bay_str base, bay_diag *diag)
+{
+    return show(object, base, diag);
 }
 
 /* ---- HTTP ------------------------------------------------------------------------------------ */
 
-static void show_agent(const agent_serving *self, a2a_face_agent *out)
+static void agent_limits(const void *object, http_server_limits *out)
 {
-    const bay_agent *agent = self->agent;
+    const bay_agent *self = object;
+    out->body_bytes = sdk_agent_setting(self, BAY_AGENT_MAX_BODY_BYTES);
+    out->connections = (uint32_t)sdk_agent_setting(self, BAY_AGENT_MAX_CONNECTIONS);
+    out->reply_bytes = sdk_agent_setting(self, BAY_AGENT_MAX_REPLY_BYTES);
+}
+
+static void show_agent(const bay_agent *agent, a2a_face_agent *out)
+{
     const agent_cards *cards = &agent->cards;
     *out = (a2a_face_agent){
-        .service = a2a_agent_service(self->engine),
+        .service = a2a_agent_service(agent->serving->engine),
         .card_1_0 = cards->pure,
         .card_hybrid = cards->hybrid,
         .card_0_3 = cards->old,
@@ -409,52 +382,50 @@ static void show_agent(const agent_serving *self, a2a_face_agent *out)
 }
 
 /* Whatever tenant it names. */
-static bool door_agent(void *user, bay_str tenant, a2a_face_agent *out)
+static bool endpoint_agent(void *user, bay_str tenant, a2a_face_agent *out)
 {
-    const door *self = user;
     (void)tenant;
-    show_agent(self->of, out);
+    show_agent(user, out);
     return true;
 }
 
-static bool door_identify(void *user, const front_request *request,
-                          const auth_principal **out_principal, front_refusal *out)
+static bay_err endpoint_admit(void *user, const a2a_face_agent *agent, http_exchange *exchange,
+                              const a2a_call *call, bay_str *out_challenge, a2a_fault *fault)
 {
-    const door *self = user;
-    return sdk_agent_identify(self->of->agent, request->exchange, out_principal, out);
-}
-
-static bay_err door_admit(void *user, const a2a_face_agent *agent, http_exchange *exchange,
-                          const a2a_call *call, bay_str *out_challenge, a2a_fault *fault)
-{
-    const door *self = user;
     (void)agent;
-    return sdk_agent_admit(self->of->agent, exchange, call, out_challenge, fault);
+    return sdk_agent_admit(user, exchange, call, out_challenge, fault);
 }
 
 /* ---- what there is: the front's table -------------------------------------------------------- */
 
+static bool endpoint_identify(void *user, const front_request *request,
+                              const auth_principal **out_principal, front_refusal *out)
+{
+    const host_listener *self = user;
+    return sdk_agent_identify(self->of->owner.object, request->exchange, out_principal, out);
+}
+
 static bool serve_operation(void *user, const front_request *request)
 {
-    door *self = user;
+    host_listener *self = user;
     a2a_face_agent agent;
-    show_agent(self->of, &agent);
-    a2a_face_serve(self->face, request->exchange, &agent, request->own, request->principal);
+    show_agent(self->of->owner.object, &agent);
+    a2a_face_serve(self->endpoint, request->exchange, &agent, request->own, request->principal);
     return true;
 }
 
 static bool serve_card(void *user, const front_request *request)
 {
-    door *self = user;
+    host_listener *self = user;
     a2a_face_agent agent;
-    show_agent(self->of, &agent);
+    show_agent(self->of->owner.object, &agent);
     return a2a_face_serve_card(request->exchange, &agent, request->own);
 }
 
 static bool serve_grpc(void *user, const front_request *request)
 {
-    door *self = user;
-    return a2a_face_serve_grpc(self->face, request->exchange, request->principal);
+    host_listener *self = user;
+    return a2a_face_serve_grpc(self->endpoint, request->exchange, request->principal);
 }
 
 static void answer_unknown(void *user, http_exchange *exchange)
@@ -465,8 +436,8 @@ static void answer_unknown(void *user, http_exchange *exchange)
 
 static void refuse_request(void *user, const front_request *request, const front_refusal *refusal)
 {
-    door *self = user;
-    a2a_face_refuse(self->face, request->exchange, request->own, refusal);
+    host_listener *self = user;
+    a2a_face_refuse(self->endpoint, request->exchange, request->own, refusal);
 }
 
 /* Below the agent's path, but for gRPC. */
@@ -481,339 +452,156 @@ static const front_row rows[] = {
     {STR_INIT("/**"), false, FRONT_CALLER, &a2a_face_cors, serve_operation, refuse_request},
 };
 
-static void door_free(door *self)
+static const bay_str *agent_base(const void *object)
 {
-    if (self->http != NULL) {
-        http_server_free(self->http);
-    }
-    front_free(self->front);
-    a2a_face_free(self->face);
-    self->http = NULL;
-    self->front = NULL;
-    self->face = NULL;
+    const bay_agent *self = object;
+    return &self->path;
 }
 
 /* Behind a proxy requests name the host that callers know. */
-static size_t add_public_host(const bay_agent *agent, bay_str out[4])
+static size_t agent_names(const void *object, bay_str out[HOST_NAMES])
 {
+    const bay_agent *self = object;
     uri parts;
-    if (agent->url.len == 0 || uri_parse(&parts, agent->url) != BAY_OK) {
+    if (self->url.len == 0 || uri_parse(&parts, self->url) != BAY_OK) {
         return 0;
     }
     out[0] = parts.host;
     out[1] = STR("localhost");
     out[2] = STR("127.0.0.1");
     out[3] = STR("[::1]");
-    return parts.is_ip_literal ? 0 : 4;
+    return parts.is_ip_literal ? 0 : HOST_NAMES;
 }
 
-static bay_err door_open(door *self, agent_serving *of, bool is_loopback)
+static bay_err endpoint_new(void *object, host_listener *at, loop *on, void **out)
 {
-    const bay_agent *agent = of->agent;
-    bay_str names[4];
-    size_t name_count = is_loopback && agent->hosts.count == 0 ? add_public_host(agent, names) : 0;
-    front_options options = {
-        .rows = rows,
-        .row_count = ARRAY_LEN(rows),
-        .base = &agent->path,
-        .hosts = name_count > 0 ? names : agent->hosts.items,
-        .host_count = name_count > 0 ? name_count : agent->hosts.count,
-        .origins = agent->origins.items,
-        .origin_count = agent->origins.count,
-        .is_loopback = is_loopback,
-        .names = &of->names,
-        .identify = door_identify,
-        .unknown = answer_unknown,
-        .user = self,
-    };
-    a2a_face_options face = {
+    bay_agent *agent = object;
+    a2a_face *face = NULL;
+    a2a_face_options options = {
         .keep_alive_ms = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_KEEP_ALIVE_MS),
         .inbound = {.is_lenient = agent->is_lenient},
-        .agent = door_agent,
-        .admit = door_admit,
-        .user = self,
+        .agent = endpoint_agent,
+        .admit = endpoint_admit,
+        .user = agent,
     };
-    self->of = of;
-    self->is_drained = false;
-    bay_err err = a2a_face_new(of->loop, &face, &self->face);
-    if (err == BAY_OK) {
-        err = front_new(&options, &self->front);
-    }
-    http_server_options http = {
-        .limits = http_server_default_limits,
-        .handler = &front_handler,
-        .user = self->front,
-        .tls = of->tls,
-        .is_local_only = is_loopback,
-    };
-    http.limits.body_bytes = sdk_agent_setting(agent, BAY_AGENT_MAX_BODY_BYTES);
-    http.limits.connections = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_MAX_CONNECTIONS);
-    http.limits.reply_bytes = sdk_agent_setting(agent, BAY_AGENT_MAX_REPLY_BYTES);
-    if (err == BAY_OK) {
-        err = http_server_new(of->loop, &http, &self->http);
-    }
-    if (err != BAY_OK) {
-        door_free(self);
-    }
+    (void)at;
+    bay_err err = a2a_face_new(on, &options, &face);
+    *out = face;
     return err;
 }
 
-static void name_base(agent_serving *self, bay_str address)
+static void endpoint_free(void *endpoint)
 {
-    buf out = {.at = self->base, .cap = sizeof(self->base) - 1, .max = sizeof(self->base) - 1};
-    buf_str(&out, self->tls != NULL ? STR("https://") : STR("http://"));
-    listen_address_write_reachable(address, self->port, &out);
-    self->base[out.len] = '\0';
+    a2a_face_free(endpoint);
 }
 
-static bay_err show(agent_serving *self, bay_diag *diag)
+static void endpoint_close_streams(void *endpoint)
 {
-    bay_err err = sdk_agent_render(self->agent, str_of(self->base), diag);
-    return err != BAY_OK ? err
-                         : a2a_agent_set_card(self->engine, self->agent->cards.pure,
-                                              self->agent->cards.extended);
+    a2a_face_close_streams(endpoint);
 }
 
-static bay_err listen_on(agent_serving *self, bay_str address, bool is_loopback, bay_diag *diag)
+const host_kind sdk_agent_kind = {
+    .noun = "agent",
+    .prefix = "bay_agent",
+    .check = agent_check,
+    .policy = agent_policy,
+    .limits = agent_limits,
+    .open = agent_open,
+    .close = agent_close,
+    .release = agent_release,
+    .endpoint_new = endpoint_new,
+    .endpoint_free = endpoint_free,
+    .endpoint_close_streams = endpoint_close_streams,
+    .rows = rows,
+    .row_count = ARRAY_LEN(rows),
+    .identify = endpoint_identify,
+    .unknown = answer_unknown,
+    .base = agent_base,
+    .names = agent_names,
+    .reached = agent_reached,
+    .end = agent_end,
+    .is_busy = agent_is_busy,
+};
+
+/* ---- the public functions -------------------------------------------------------------------- */
+
+static sdk_host *host_of(bay_agent *agent)
 {
-    door *way = &self->doors[is_loopback ? 1 : 0];
-    bool is_first_here = way->http == NULL;
-    bay_err err = is_first_here ? door_open(way, self, is_loopback) : BAY_OK;
-    if (err != BAY_OK) {
-        return diag_set(diag, err, "cannot listen on %.*s: %s", BAY_STR(address),
-                        bay_err_text(err));
-    }
-    err = http_server_listen(way->http, address, diag);
-    if (err != BAY_OK) {
-        if (is_first_here) {
-            door_free(way);
-        }
-        return err;
-    }
-    if (is_loopback) {
-        listen_names_add(&self->names, address);
-    }
-    if (self->port == 0) {
-        self->port = http_server_port(way->http);
-        name_base(self, address);
-        err = show(self, diag);
-    }
-    return err;
+    return agent != NULL ? &agent->host : NULL;
 }
 
-static void end_if_idle(agent_serving *self);
+static const sdk_host *const_host_of(const bay_agent *agent)
+{
+    return agent != NULL ? &agent->host : NULL;
+}
+
+void bay_agent_tls(bay_agent *agent, const char *certificate_file, const char *key_file,
+                   const char *ca_file)
+{
+    if (agent != NULL) {
+        host_tls(&agent->host, certificate_file, key_file, ca_file);
+    }
+}
+
+void bay_agent_allow_host(bay_agent *agent, const char *name)
+{
+    if (agent != NULL) {
+        host_allow_host(&agent->host, name);
+    }
+}
+
+void bay_agent_allow_origin(bay_agent *agent, const char *origin)
+{
+    if (agent != NULL) {
+        host_allow_origin(&agent->host, origin);
+    }
+}
+
+void bay_agent_open_on_purpose(bay_agent *agent)
+{
+    if (agent != NULL) {
+        agent->host.is_open = true;
+    }
+}
 
 bay_err bay_agent_listen(bay_agent *agent, const char *address, bay_diag *diag)
 {
-    bool is_loopback = false;
-    bay_err err = bay_agent_check(agent, diag);
-    if (err == BAY_OK) {
-        listen_policy policy = sdk_agent_policy(agent);
-        err = listen_policy_admit(&policy, str_of(address), &is_loopback, diag);
-    }
-    if (err != BAY_OK) {
-        return err;
-    }
-    if (agent->serving == NULL) {
-        bay_diag why = {.code = BAY_OK};
-        err = serving_new(agent, &why);
-        if (err != BAY_OK) {
-            return diag_set(diag, err, "the agent cannot begin: %s",
-                            why.code != BAY_OK ? why.text : bay_err_text(err));
-        }
-    }
-    agent_serving *self = agent->serving;
-    if (self->phase != SERVING) {
-        return diag_set(diag, BAY_STATE, "the agent is being stopped");
-    }
-    err = listen_on(self, str_of(address), is_loopback, diag);
-    if (err != BAY_OK) {
-        end_if_idle(self);
-        return err;
-    }
-    agent->has_served = true;
-    return BAY_OK;
+    return host_listen(host_of(agent), address, diag);
 }
 
 uint16_t bay_agent_port(const bay_agent *agent)
 {
-    return agent != NULL && agent->serving != NULL ? agent->serving->port : 0;
+    return host_port(const_host_of(agent));
 }
 
 bay_err bay_agent_update(bay_agent *agent, bay_diag *diag)
 {
     bay_err err = bay_agent_check(agent, diag);
-    return err == BAY_OK && agent->serving != NULL ? show(agent->serving, diag) : err;
-}
-
-/* ---- the end --------------------------------------------------------------------------------- */
-
-static void door_drained(void *argument)
-{
-    door *self = argument;
-    self->is_drained = true;
-}
-
-static void begin_drain(agent_serving *self)
-{
-    self->phase = DRAINING;
-    be_patient(self);
-    for (size_t i = 0; i < ARRAY_LEN(self->doors); i++) {
-        if (self->doors[i].http != NULL) {
-            a2a_face_close_streams(self->doors[i].face);
-            http_server_drain(self->doors[i].http, self->agent->drain_ms, door_drained,
-                              &self->doors[i]);
-        }
-    }
-}
-
-static void begin_end(agent_serving *self)
-{
-    self->phase = ENDING;
-    be_patient(self);
-    sdk_agent_cancel_tasks(self);
-}
-
-static void ring_stop(void *argument)
-{
-    agent_serving *self = argument;
-    if (self->phase == SERVING) {
-        begin_drain(self);
-    } else if (self->phase == DRAINING) {
-        begin_end(self);
-    }
-}
-
-static bool has_open_ways(const agent_serving *self)
-{
-    bool is_open = false;
-    for (size_t i = 0; i < ARRAY_LEN(self->doors); i++) {
-        is_open = is_open || (self->doors[i].http != NULL && !self->doors[i].is_drained);
-    }
-    return is_open;
-}
-
-/* Not inside a turn: servers may be freed. */
-static void cut(agent_serving *self)
-{
-    for (size_t i = 0; i < ARRAY_LEN(self->doors) && !self->is_cut; i++) {
-        door_free(&self->doors[i]);
-    }
-    self->is_cut = true;
-    self->port = 0;
-}
-
-static void end_if_idle(agent_serving *self)
-{
-    bool is_idle = self->port == 0 && !self->is_turning;
-    if (is_idle && self->held == 0) {
-        cut(self);
-        serving_free(self);
-    }
-}
-
-/* Between two turns: BAY_OK goes on, BAY_EOF: it is over and `agent->serving` is gone, BAY_TIMEOUT:
- * over but for handlers that do not end. */
-static bay_err look(bay_agent *agent)
-{
-    agent_serving *self = agent->serving;
-    if (self->phase == DRAINING && (!has_open_ways(self) || self->is_impatient)) {
-        begin_end(self);
-    }
-    if (self->phase != ENDING) {
-        return BAY_OK;
-    }
-    cut(self);
-    if (self->held > 0) {
-        if (!self->is_impatient) {
-            return BAY_OK;
-        }
-        be_patient(self); /* for whoever tries again */
-        return BAY_TIMEOUT;
-    }
-    loop_timer_stop(self->loop, &self->patience);
-    serving_free(self);
-    return BAY_EOF;
-}
-
-static bay_err turn(bay_agent *agent, int64_t timeout_ms)
-{
-    agent_serving *self = agent->serving;
-    self->is_turning = true;
-    loop_turn(self->loop, timeout_ms);
-    self->is_turning = false;
-    return look(agent);
+    return err == BAY_OK && agent->serving != NULL ? show(agent, host_base(&agent->host), diag)
+                                                   : err;
 }
 
 bay_err bay_agent_run(bay_agent *agent, bay_diag *diag)
 {
-    if (agent == NULL) {
-        return diag_set(diag, BAY_NOMEM, "%s", bay_err_text(BAY_NOMEM));
-    }
-    if (agent->serving == NULL) {
-        bay_err err = bay_agent_check(agent, diag);
-        return err != BAY_OK ? err
-                             : diag_set(diag, BAY_STATE,
-                                        "there is nothing to serve on: bay_agent_listen "
-                                        "comes first");
-    }
-    if (agent->serving->is_turning) {
-        return diag_set(diag, BAY_STATE, "the agent is running already");
-    }
-    bay_err err = look(agent);
-    while (err == BAY_OK) {
-        err = turn(agent, -1);
-    }
-    if (err == BAY_TIMEOUT) {
-        return diag_set(diag, err, "a handler did not come to an end");
-    }
-    return BAY_OK;
+    return host_run(host_of(agent), diag);
 }
 
 void bay_agent_stop(bay_agent *agent)
 {
-    if (agent != NULL) {
-        bell_ring(&agent->stop);
-    }
+    host_stop(host_of(agent));
 }
 
 int bay_agent_fd(const bay_agent *agent)
 {
-    return agent != NULL && agent->serving != NULL ? loop_fd(agent->serving->loop) : -1;
+    return host_fd(const_host_of(agent));
 }
 
 int bay_agent_wait_ms(const bay_agent *agent)
 {
-    return agent != NULL && agent->serving != NULL ? loop_wait_ms(agent->serving->loop) : -1;
+    return host_wait_ms(const_host_of(agent));
 }
 
 bay_err bay_agent_dispatch(bay_agent *agent)
 {
-    if (agent == NULL || (agent->serving == NULL && !agent->has_served)) {
-        return BAY_STATE;
-    }
-    if (agent->serving == NULL) {
-        return BAY_EOF;
-    }
-    return agent->serving->is_turning ? BAY_STATE : turn(agent, 0);
-}
-
-bool sdk_agent_abandon(bay_agent *self)
-{
-    agent_serving *serving = self->serving;
-    if (serving == NULL) {
-        return true;
-    }
-    if (serving->is_turning) {
-        return false;
-    }
-    if (serving->phase != ENDING) {
-        begin_end(serving);
-    }
-    be_patient(serving);
-    bay_err err = look(self);
-    while (err == BAY_OK) {
-        err = turn(self, -1);
-    }
-    return err == BAY_EOF;
+    return host_dispatch(host_of(agent));
 }

@@ -26,6 +26,11 @@ bay_str bay_peer_field(const bay_peer *peer, const char *name)
     return http_exchange_field(peer->exchange, str_of(name));
 }
 
+bay_str bay_peer_certificate(const bay_peer *peer)
+{
+    return http_exchange_client_certificate(peer->exchange);
+}
+
 static void keep(bay_peer *peer, const char *what, bay_str text, size_t most, bay_str *out)
 {
     if (text.len > most || arena_dup(http_exchange_arena(peer->exchange), text, out) != BAY_OK) {

@@ -52,15 +52,14 @@ bay_server *bay_server_new(const char *name, const char *version)
     schema_state_init(&self->checks);
     buf_init(&self->scratch, SERVER_MAX_RESULT);
     self->newest = MCP_LATEST;
-    self->drain_ms = SERVER_DRAIN_MS;
     for (size_t i = 0; i < ENTRY_KINDS; i++) {
         map_init(&self->lists[i].by_key, SERVER_MAX_ENTRIES);
     }
     bay_str kept_name = sdk_server_keep(self, name);
     bay_str kept_version = sdk_server_keep(self, version);
-    if (bell_init(&self->stop) != BAY_OK) {
-        sdk_server_error(self, "bay_server_new: the process has no descriptor left");
-    }
+    const host_owner owner = {self, &self->memory, &self->errors, &self->is_out_of_memory,
+                              &self->log};
+    host_init(&self->host, &sdk_server_kind, &owner);
     if (kept_name.len == 0 && !self->is_out_of_memory) {
         sdk_server_error(self, "bay_server_new: a server needs a name");
     }
@@ -74,7 +73,7 @@ void bay_server_free(bay_server *self)
     if (self == NULL) {
         return;
     }
-    if (!sdk_serving_abandon(self)) {
+    if (!host_abandon(&self->host)) {
         SERVER_LOG(self, LOG_ERROR, "server",
                    "bay_server_free: the server is still in use; it stays");
         return;
@@ -93,7 +92,7 @@ void bay_server_free(bay_server *self)
     buf_fini(&self->spares[0]);
     buf_fini(&self->spares[1]);
     sdk_announcements_fini(&self->announcements);
-    bell_fini(&self->stop);
+    host_fini(&self->host);
     arena_fini(&self->memory);
     mem_free(self);
 }
@@ -399,17 +398,10 @@ listen_policy sdk_server_policy(const bay_server *self)
 {
     return (listen_policy){
         .is_protected = self->identify != NULL,
-        .is_open = self->is_open,
+        .is_open = self->host.is_open,
         .authentication = "bay_server_identify",
         .opening = "bay_server_open_on_purpose (--open)",
     };
-}
-
-void bay_server_open_on_purpose(bay_server *self)
-{
-    if (self != NULL) {
-        self->is_open = true;
-    }
 }
 
 bay_err bay_server_check(bay_server *self, bay_diag *diag)

@@ -25,8 +25,9 @@ static bay_err listen_on(bay_server *server, const char *address)
         fprintf(stderr, "%s: cannot listen on %s: %s\n", server->name, full, diag.text);
         return err;
     }
-    program_print_address(str_of(server->name), "http", str_of(full), bay_server_port(server),
-                          STR("/mcp"));
+    program_print_address(str_of(server->name),
+                          server->host.certificate_file.len > 0 ? "https" : "http", str_of(full),
+                          bay_server_port(server), STR("/mcp"));
     return BAY_OK;
 }
 

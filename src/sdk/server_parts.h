@@ -13,11 +13,11 @@
 #include "front/front.h"
 #include "front/listen_address.h"
 #include "mcp/server.h"
-#include "net/bell.h"
 #include "net/loop.h"
 #include "patchbay/server.h"
 #include "schema/schema.h"
 #include "sdk/call_parts.h"
+#include "sdk/host.h"
 #include "sdk/registration.h"
 #include "store/store.h"
 #include "transport/mcp_http_face.h"
@@ -27,7 +27,6 @@ enum {
     SERVER_MAX_ENTRIES = 100000, /* of each kind */
     SERVER_MAX_SCHEMA = 1 << 20, /* bytes of one schema */
     SERVER_MAX_RESULT = 64 << 20,
-    SERVER_DRAIN_MS = 10000,       /* for what is under way, when a server is stopped */
     SERVER_SETTINGS = 16,          /* room for bay_setting */
     SERVER_SPARE_KEEPS = 64 << 10, /* larger buffers are not kept between calls */
     SERVER_MAX_UPDATES = 10000,    /* resources whose change is not told yet */
@@ -148,14 +147,11 @@ struct bay_server {
     void *subscribed_user;
     registration_errors errors;
     bool is_out_of_memory;
-    bool is_complete;        /* what only all registrations together tell was looked at */
-    loop *loop;              /* while serving */
-    call_door door;          /* what its calls pass */
-    mcp_server *engine;      /* while serving; loop only */
-    struct serving *serving; /* serving.c; NULL: not being served */
-    bell stop;               /* rung by bay_server_stop */
-    bool has_served;
-    uint32_t drain_ms; /* how long an end may take, twice; tests have less patience */
+    bool is_complete;   /* what only all registrations together tell was looked at */
+    loop *loop;         /* while serving */
+    mcp_server *engine; /* while serving; loop only */
+    loop_timer tick;    /* the engine's; while serving */
+    sdk_host host;      /* what serves it */
     announcements announcements;
     struct bay_tool *checked; /* tools with schemas */
     json_doc no_arguments;    /* {} */
@@ -173,7 +169,6 @@ struct bay_server {
     pthread_mutex_t asking;  /* guards what calls have just asked */
     bay_identify identify;   /* NULL: everybody is nobody in particular */
     void *identify_user;
-    bool is_open;          /* bay_server_open_on_purpose */
     struct rounds *rounds; /* NULL: nothing was sealed yet, and no key given */
     buf scratch;           /* the loop's, for results */
     buf spares[2];         /* the loop's: memory of texts and items, lent from call to call */
@@ -238,10 +233,8 @@ const char *sdk_annotations_fault(json_val annotations);
 /* server_settings.c: what was set, or the default. */
 uint64_t sdk_server_setting(const bay_server *self, bay_setting setting);
 
-/* serving.c: everything served ends at once. False: clients in process, a turn of the loop that is
- * under way, or handlers that do not end still need it. */
-typedef struct serving serving;
-bool sdk_serving_abandon(bay_server *server);
+/* serving.c */
+extern const host_kind sdk_server_kind;
 
 /* announce.c: any thread may announce between open and close. */
 bay_err sdk_announcements_init(announcements *self) BAY_MUST_CHECK;

@@ -1,5 +1,5 @@
-/* A server while it is being served: the loop it lives on and the engine that speaks for it. Made
- * by the first listen, pipe, run or attach; ended with the last user's close. */
+/* A server that is served, for clients in its process: the loop it lives on and the engine that
+ * speaks for it. */
 #ifndef SDK_SERVING_H
 #define SDK_SERVING_H
 

@@ -24,7 +24,7 @@ static inline loop *agent_loop(const bay_agent *agent)
 static inline void agent_listen(bay_agent *agent)
 {
     bay_diag diag = {.code = BAY_OK};
-    agent->drain_ms = 2000;
+    agent->host.drain_ms = 2000;
     if (bay_agent_listen(agent, "127.0.0.1:0", &diag) != BAY_OK) {
         fail_msg("%s", diag.text);
     }

@@ -1,10 +1,10 @@
 /* Whom an agent believes, and why it is believed: JWT, client certificates, a signed card. */
 #include "agent_rig.h"
 #include "auth/card_signature.h"
+#include "support/identity.h"
 #include "unit/auth/jose_rig.h"
 
 #include <openssl/x509v3.h>
-#include <sys/stat.h>
 
 #include "patchbay/a2a_client.h"
 
@@ -211,41 +211,6 @@ static void the_card_is_signed_in_each_of_its_forms(void **state)
 
 /* ---- certificates ---------------------------------------------------------------------------- */
 
-static char directory[] = "/tmp/patchbay-trust-XXXXXX";
-
-typedef struct identity {
-    char certificate[64];
-    char key[64];
-} identity;
-
-static void make_identity(identity *self, const char *name)
-{
-    EVP_PKEY *key = EVP_EC_gen("P-256");
-    X509 *made = X509_new();
-    X509_set_version(made, X509_VERSION_3);
-    ASN1_INTEGER_set(X509_get_serialNumber(made), 1);
-    X509_gmtime_adj(X509_getm_notBefore(made), -7200);
-    X509_gmtime_adj(X509_getm_notAfter(made), 86400);
-    X509_set_pubkey(made, key);
-    X509_NAME *subject = X509_get_subject_name(made);
-    X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const unsigned char *)name, -1, -1, 0);
-    X509_set_issuer_name(made, subject);
-    X509_EXTENSION *names = X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, "IP:127.0.0.1");
-    X509_add_ext(made, names, -1);
-    X509_EXTENSION_free(names);
-    assert_true(X509_sign(made, key, EVP_sha256()) > 0);
-    snprintf(self->certificate, sizeof(self->certificate), "%s/%s.crt", directory, name);
-    snprintf(self->key, sizeof(self->key), "%s/%s.key", directory, name);
-    FILE *file = fopen(self->certificate, "w");
-    assert_int_equal(PEM_write_X509(file, made), 1);
-    fclose(file);
-    file = fopen(self->key, "w");
-    assert_int_equal(PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL), 1);
-    fclose(file);
-    X509_free(made);
-    EVP_PKEY_free(key);
-}
-
 static void *serve(void *argument)
 {
     return bay_agent_run(argument, NULL) == BAY_OK ? NULL : argument;
@@ -279,9 +244,8 @@ static void a_certificate_is_a_credential(void **state)
     identity client;
     pthread_t thread;
     void *failed = NULL;
-    assert_non_null(mkdtemp(directory));
-    make_identity(&server, "server");
-    make_identity(&client, "client");
+    identity_new(&server, "server");
+    identity_new(&client, "client");
     bay_agent *agent = agent_new();
     bay_agent_tls(agent, server.certificate, server.key, client.certificate);
     bay_agent_mtls(agent, "mtls");
@@ -295,11 +259,8 @@ static void a_certificate_is_a_credential(void **state)
     assert_null(failed);
     assert_string_equal(principal, "CN=client");
     bay_agent_free(agent);
-    unlink(server.certificate);
-    unlink(server.key);
-    unlink(client.certificate);
-    unlink(client.key);
-    rmdir(directory);
+    identity_free(&server);
+    identity_free(&client);
 }
 
 int main(void)

@@ -416,7 +416,7 @@ static void a_handler_that_does_not_end_is_given_up_on(void **state)
     bay_diag diag = {0};
     bay_server *server = bay_server_new("s", "1");
     bay_server_tool(server, "t", NULL, NULL, hold, server);
-    server->drain_ms = 20;
+    server->host.drain_ms = 20;
     atomic_store(&held.is_here, false);
     int fd = connect_to(listen_anywhere(server));
     post(fd, "localhost");
@@ -467,7 +467,7 @@ static void a_question_that_nobody_answers_does_not_keep_it(void **state)
     bay_action heard = BAY_ACCEPT;
     (void)state;
     bay_server *server = server_of(ask_person, &heard);
-    server->drain_ms = GIVE_UP_MS;
+    server->host.drain_ms = GIVE_UP_MS;
     uint16_t port = listen_anywhere(server);
     start(&self, server);
     post_text(port, "",

@@ -1,0 +1,61 @@
+/* A certificate for 127.0.0.1 that signs itself, and its key, in files of their own. */
+#ifndef TESTS_SUPPORT_IDENTITY_H
+#define TESTS_SUPPORT_IDENTITY_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#include <cmocka.h>
+
+typedef struct identity {
+    char directory[40];
+    char certificate[64];
+    char key[64];
+} identity;
+
+static inline void identity_new(identity *self, const char *name)
+{
+    snprintf(self->directory, sizeof(self->directory), "/tmp/patchbay-identity-XXXXXX");
+    assert_non_null(mkdtemp(self->directory));
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    X509 *made = X509_new();
+    X509_set_version(made, X509_VERSION_3);
+    ASN1_INTEGER_set(X509_get_serialNumber(made), 1);
+    X509_gmtime_adj(X509_getm_notBefore(made), -7200);
+    X509_gmtime_adj(X509_getm_notAfter(made), 86400);
+    X509_set_pubkey(made, key);
+    X509_NAME *subject = X509_get_subject_name(made);
+    X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const unsigned char *)name, -1, -1, 0);
+    X509_set_issuer_name(made, subject);
+    X509_EXTENSION *names = X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, "IP:127.0.0.1");
+    X509_add_ext(made, names, -1);
+    X509_EXTENSION_free(names);
+    assert_true(X509_sign(made, key, EVP_sha256()) > 0);
+    snprintf(self->certificate, sizeof(self->certificate), "%s/crt", self->directory);
+    snprintf(self->key, sizeof(self->key), "%s/key", self->directory);
+    FILE *file = fopen(self->certificate, "w");
+    assert_int_equal(PEM_write_X509(file, made), 1);
+    fclose(file);
+    file = fopen(self->key, "w");
+    assert_int_equal(PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL), 1);
+    fclose(file);
+    X509_free(made);
+    EVP_PKEY_free(key);
+}
+
+static inline void identity_free(identity *self)
+{
+    unlink(self->certificate);
+    unlink(self->key);
+    rmdir(self->directory);
+}
+
+#endif
