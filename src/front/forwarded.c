@@ -240,10 +240,7 @@ void forwarded_read(const forwarded_proxies *proxies, const http_exchange *excha
                     forwarded_request *out)
 {
     chain said = {.count = 0};
-    *out = (forwarded_request){.address = http_exchange_peer(exchange),
-                               .host = http_exchange_field(exchange, STR("Host"))};
-    if (proxies == NULL || proxies->count == 0 || !is_trusted(proxies, out->address) ||
-        !read_chain(exchange, &said)) {
+    if (!is_trusted(proxies, out->address) || !read_chain(exchange, &said)) {
         return;
     }
     for (size_t i = said.count; i > 0 && is_trusted(proxies, out->address); i--) {

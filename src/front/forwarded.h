@@ -36,7 +36,7 @@ typedef struct forwarded_request {
     bool is_https;   /* a proxy says that it came by TLS */
 } forwarded_request;
 
-/* `proxies` NULL or empty: what the connection and Host say. */
+/* `out` is what the connection and Host say, and stays so where no proxy is believed. */
 void forwarded_read(const forwarded_proxies *proxies, const http_exchange *exchange,
                     forwarded_request *out);
 

@@ -151,16 +151,17 @@ static void answer_unknown(const http_front *self, http_exchange *exchange)
 /* ---- one exchange ---------------------------------------------------------------------------- */
 
 /* False: `out` says why not. */
-static bool may_enter(http_front *self, const front_request *request, front_refusal *out)
+static bool may_enter(http_front *self, const http_guard_fields *fields,
+                      const http_exchange *exchange, front_refusal *out)
 {
-    const http_exchange *exchange = request->exchange;
-    out->text = http_guard_refusal(&self->guard, exchange, request->from.host);
+    out->text = http_guard_refusal(&self->guard, fields);
     if (out->text != NULL) {
         out->cause = FRONT_GUARD;
         out->status = 403;
         return false;
     }
-    out->text = self->via.len > 0 ? front_via_refusal(self->via, exchange) : NULL;
+    out->text =
+        fields->has_via && self->via.len > 0 ? front_via_refusal(self->via, exchange) : NULL;
     if (out->text != NULL) {
         out->cause = FRONT_LOOP;
         out->status = 508;
@@ -198,8 +199,15 @@ static void on_request(void *user, http_exchange *exchange)
     const front_row *row = front_find(options->rows, options->row_count,
                                       options->base != NULL ? *options->base : STR(""),
                                       http_exchange_path(exchange), &request);
-    forwarded_read(options->proxies, exchange, &request.from);
-    if (!may_enter(self, &request, &refusal)) {
+    http_guard_fields fields;
+    http_guard_fields_read(exchange, &fields);
+    request.from =
+        (forwarded_request){.address = http_exchange_peer(exchange), .host = fields.host};
+    if (options->proxies != NULL && options->proxies->count > 0) {
+        forwarded_read(options->proxies, exchange, &request.from);
+        fields.host = request.from.host;
+    }
+    if (!may_enter(self, &fields, exchange, &refusal)) {
         LOG(LOG_DEBUG, "front", "a request from %.*s is refused: %s", BAY_STR(request.from.address),
             refusal.text);
         refuse(self, row, &request, &refusal);

@@ -86,16 +86,16 @@ static bool is_same_origin(bay_str origin, bay_str host)
     return str_eq_nocase(names[0], names[1]) && ports[0] == ports[1];
 }
 
-static bool origin_is_allowed(const http_guard *self, const http_exchange *exchange, bay_str host)
+static bool origin_is_allowed(const http_guard *self, const http_guard_fields *fields)
 {
-    bay_str origin = http_exchange_field(exchange, STR("Origin"));
+    bay_str origin = fields->origin;
     bay_str scheme;
     bay_str name;
     uint16_t port;
-    if (origin.at == NULL) {
+    if (fields->origin_count == 0) {
         return true;
     }
-    if (http_exchange_field_count(exchange, STR("Origin")) != 1) {
+    if (fields->origin_count > 1) {
         return false;
     }
     for (size_t i = 0; i < self->origin_count; i++) {
@@ -109,15 +109,35 @@ static bool origin_is_allowed(const http_guard *self, const http_exchange *excha
     if (self->is_loopback) {
         return header_origin_split(origin, &scheme, &name, &port) == BAY_OK && is_own(self, name);
     }
-    return is_same_origin(origin, host);
+    return is_same_origin(origin, fields->host);
 }
 
-const char *http_guard_refusal(http_guard *self, const http_exchange *exchange, bay_str host)
+/* One walk, since every request is asked; a field's length says which one it may be. */
+void http_guard_fields_read(const http_exchange *exchange, http_guard_fields *out)
 {
-    if (!host_is_allowed(self, host)) {
+    enum { VIA = 3, HOST = 4, ORIGIN = 6 };
+    size_t count = 0;
+    const http_field *fields = http_exchange_fields(exchange, &count);
+    *out = (http_guard_fields){.origin_count = 0};
+    for (size_t i = 0; i < count; i++) {
+        bay_str name = fields[i].name;
+        if (name.len == HOST && out->host.at == NULL && str_eq_nocase(name, STR("Host"))) {
+            out->host = fields[i].value;
+        } else if (name.len == ORIGIN && str_eq_nocase(name, STR("Origin"))) {
+            out->origin = fields[i].value;
+            out->origin_count++;
+        } else if (name.len == VIA && str_eq_nocase(name, STR("Via"))) {
+            out->has_via = true;
+        }
+    }
+}
+
+const char *http_guard_refusal(http_guard *self, const http_guard_fields *fields)
+{
+    if (!host_is_allowed(self, fields->host)) {
         return "This server is not served under the name in the Host header";
     }
-    return origin_is_allowed(self, exchange, host) ? NULL : "The Origin is not allowed";
+    return origin_is_allowed(self, fields) ? NULL : "The Origin is not allowed";
 }
 
 static void write_asked_fields(buf *out, bay_str requested, bay_str beginning)

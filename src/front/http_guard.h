@@ -23,11 +23,20 @@ typedef struct http_guard {
 /* A guard with copies of the lists of `from`, in `memory`. BAY_NOMEM. */
 bay_err http_guard_copy(http_guard *self, const http_guard *from, arena *memory) BAY_MUST_CHECK;
 
-/* NULL: the exchange, which asks for `host`, may go on. Else why not, in words for a person
- * (static).
- * Owns: nothing. Threads: any. Source: mcp 2026-07-28 basic/transports/streamable-http, Security
- * Warning: Origin must be validated. */
-const char *http_guard_refusal(http_guard *self, const http_exchange *exchange, bay_str host);
+/* What a request says of where it comes from. Views live as long as the exchange. */
+typedef struct http_guard_fields {
+    bay_str host;   /* what it asks for */
+    bay_str origin; /* the last of `origin_count` */
+    size_t origin_count;
+    bool has_via;
+} http_guard_fields;
+
+void http_guard_fields_read(const http_exchange *exchange, http_guard_fields *out);
+
+/* NULL: the request may go on. Else why not, in words for a person (static).
+ * Threads: any. Source: mcp 2026-07-28 basic/transports/streamable-http, Security Warning: Origin
+ * must be validated. */
+const char *http_guard_refusal(http_guard *self, const http_guard_fields *fields);
 
 /* What pages of an allowed origin may send to a path. */
 typedef struct http_cors {
