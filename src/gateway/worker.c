@@ -202,6 +202,7 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag
     http_client_options client = {.limits = http_client_default_limits};
     client.limits.connect_timeout_ms = self->config->timeouts.connect_ms;
     client.limits.connections_per_origin = self->config->limits.origin_connections;
+    client.limits.reply_bytes = self->config->limits.reply_bytes;
     err = http_client_new(self->loop, &client, &self->http);
     if (err == BAY_OK && !owner->options.on_stdio) {
         err = session_store_open(self->loop, self->config, &self->sessions, diag);

@@ -468,6 +468,9 @@ static bool tell_body(http2_call *more)
         call->events->body(call->user, buf_view(&held));
     }
     bool goes_on = call->state != CALL_OVER;
+    if (goes_on) {
+        call_ask(call, more->body_bytes, 0);
+    }
     if (goes_on && more->held.cap == 0) {
         more->held = held; /* its memory serves on */
         buf_clear(&more->held);
@@ -519,7 +522,7 @@ void http2_call_tell(http2_call *more)
         http_call_fail(call, more->err, text);
         return;
     }
-    if (tell_head(more) && !call->is_paused && tell_body(more) && !call->is_paused &&
+    if (tell_head(more) && !call_rests(call) && tell_body(more) && !call_rests(call) &&
         more->is_over) {
         tell_end(more);
     }

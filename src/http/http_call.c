@@ -172,6 +172,7 @@ void call_leave(http_call *self)
     if (self->http2 != NULL) {
         http2_call_leave(self);
     }
+    reply_room_release(&self->room, loop_now_ms(self->client->loop));
     origin_release(client, self->origin);
 }
 
@@ -316,7 +317,7 @@ void call_on_timer(void *argument)
     http_client *client = self->client;
     uint64_t now = loop_now_ms(client->loop);
     if (self->state == CALL_BODY) {
-        if (self->is_paused || self->until_ms == 0) {
+        if (call_rests(self) || self->until_ms == 0) {
             self->until_ms = now + self->idle_ms;
         }
         if (now < self->until_ms) {
@@ -355,7 +356,7 @@ static void read_body(http_channel *self, bay_str bytes)
     }
     call_moved(call, 0);
     for (;;) {
-        if (call->is_paused) {
+        if (call_rests(call)) {
             hold(self, bytes);
             return;
         }
@@ -383,6 +384,7 @@ static void read_body(http_channel *self, bay_str bytes)
         if (self->call != call) {
             return; /* it was ended in there */
         }
+        call_ask(call, self->body.total, self->body.remaining);
     }
 }
 
@@ -399,6 +401,9 @@ static bool begin_reply(http_channel *self, const http1_head *head)
         call->events->head(call->user, head->status, head->fields, head->field_count);
     }
     client_reader_give(self->client, reader);
+    if (self->call == call) {
+        call_ask(call, 0, self->body.remaining);
+    }
     return self->call == call;
 }
 
@@ -530,7 +535,7 @@ static void on_data(void *user, bay_str bytes)
 
 static bool is_waiting_for_resume(const http_channel *self)
 {
-    return self->call != NULL && self->call->is_paused && self->call->state == CALL_BODY;
+    return self->call != NULL && call_rests(self->call) && self->call->state == CALL_BODY;
 }
 
 static void on_eof(void *user)
@@ -585,7 +590,7 @@ static void on_resume(void *argument)
     http_channel *self = argument;
     http_client *client = self->client;
     http_client_enter(client);
-    if (self->call != NULL && !self->call->is_paused && self->call->state == CALL_BODY) {
+    if (self->call != NULL && !call_rests(self->call) && self->call->state == CALL_BODY) {
         buf held = self->held;
         buf_init(&self->held, SIZE_MAX / 2);
         read_body(self, buf_view(&held));
@@ -601,12 +606,9 @@ static void on_resume(void *argument)
     http_client_leave(client);
 }
 
-void http_call_resume(http_call *self)
+/* Neither its owner nor a want of room holds it back any more. */
+static void call_go_on(http_call *self)
 {
-    if (!self->is_paused) {
-        return;
-    }
-    self->is_paused = false;
     self->until_ms = 0; /* the peer could not go on */
     if (self->http2 != NULL) {
         http2_call_resume(self);
@@ -616,4 +618,48 @@ void http_call_resume(http_call *self)
     if (self->state == CALL_BODY && channel != NULL) {
         loop_defer(self->client->loop, &channel->task);
     }
+}
+
+void http_call_resume(http_call *self)
+{
+    if (self->is_paused) {
+        self->is_paused = false;
+        call_go_on(self);
+    }
+}
+
+/* --- room for what comes --------------------------------------------------------------------- */
+
+static void ask(http_call *self, size_t bytes)
+{
+    if (!reply_room_ask(self->client->rooms, &self->room, bytes, loop_now_ms(self->client->loop))) {
+        client_arm_sweep(self->client); /* which sees to those that wait for long */
+    }
+}
+
+void call_ask(http_call *self, uint64_t have, uint64_t promised)
+{
+    if (have + promised <= REPLY_ROOM_SMALL || self->client->rooms == NULL || self->is_stream) {
+        return;
+    }
+    size_t most = self->client->limits.reply_bytes; /* to believe of a promise */
+    ask(self, (size_t)have + (promised < most ? (size_t)promised : most));
+}
+
+void http_call_keep(http_call *self, size_t bytes)
+{
+    bool is_waiting = self->room.is_waiting;
+    if (bytes > REPLY_ROOM_SMALL && self->client->rooms != NULL && self->state == CALL_BODY) {
+        ask(self, bytes);
+        return;
+    }
+    reply_room_release(&self->room, loop_now_ms(self->client->loop));
+    if (is_waiting) {
+        call_go_on(self);
+    }
+}
+
+void call_granted(reply_room *room)
+{
+    call_go_on(CONTAINER_OF(room, http_call, room));
 }

@@ -127,6 +127,7 @@ static void destroy(http_client *self)
     }
     buf_fini(&self->key);
     map_fini(&self->origins);
+    reply_rooms_free(self->rooms);
     mem_free(self);
 }
 
@@ -277,7 +278,7 @@ static void on_sweep(void *argument)
     http_client *self = argument;
     http_client_enter(self);
     uint64_t now = loop_now_ms(self->loop);
-    bool has_more = false;
+    bool has_more = self->rooms != NULL && reply_rooms_wake(now);
     size_t cursor = 0;
     bay_str key;
     void *value;
@@ -480,6 +481,11 @@ bay_err http_client_new(loop *runs_on, const http_client_options *options, http_
     }
     self->loop = runs_on;
     self->limits = *limits;
+    if (limits->reply_bytes > 0 &&
+        reply_rooms_new(runs_on, limits->reply_bytes, call_granted, &self->rooms) != BAY_OK) {
+        mem_free(self);
+        return BAY_NOMEM;
+    }
     if (self->limits.streams_per_connection == 0) { /* bounds filled in by hand for HTTP/1.1 */
         self->limits.streams_per_connection = http_client_default_limits.streams_per_connection;
     }

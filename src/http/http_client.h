@@ -23,9 +23,12 @@ typedef struct http_client_limits {
     /* 60,000: a reply's body slower than http/pace.h asks for; 0: none. A call's idle_ms goes
      * before. */
     uint32_t body_timeout_ms;
-    size_t head_bytes;        /* 64 KiB */
-    uint32_t head_fields;     /* 200 */
-    size_t body_bytes;        /* 0: unbounded, the receiver bounds it */
+    size_t head_bytes;    /* 64 KiB */
+    uint32_t head_fields; /* 200 */
+    size_t body_bytes;    /* 0: unbounded, the receiver bounds it */
+    /* 0: not counted. Bodies of more than REPLY_ROOM_SMALL wait at their source while they and the
+     * replies that peers have not read are more than this in the process (net/reply_room.h). */
+    size_t reply_bytes;
     uint32_t framing_rest_ms; /* 1,000 of silence: what a reply's framing was ahead is forgiven */
     /* HTTP/2: connections of one origin are made while all there are carry this many calls, or as
      * many as their peers allow. */
@@ -92,5 +95,8 @@ bay_err http_client_call(http_client *self, const http_call_spec *spec,
 void http_call_cancel(http_call *self);
 void http_call_pause(http_call *self); /* no more `body` until resumed: back-pressure to the peer */
 void http_call_resume(http_call *self);
+/* How much of an event stream its owner holds by now, undecoded: as a body's bytes, they wait for
+ * room. Of other replies everything counts that has come. */
+void http_call_keep(http_call *self, size_t bytes);
 
 #endif

@@ -23,6 +23,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "http/http_client.h"
+#include "net/reply_room.h"
 #include "net/socket.h"
 #include "wire/http1.h"
 #include "wire/uri.h"
@@ -94,6 +95,7 @@ struct http_call {
     uint64_t head_end_ms; /* when the head has to be there; 0: no bound */
     uint64_t last_ms;     /* when the body last went on */
     uint64_t until_ms;    /* when its time is over, unless it goes on; 0: the watch begins anew */
+    reply_room room;      /* what its body takes, and whether that waits */
     uint32_t timeout_ms;
     uint32_t idle_ms; /* as the spec has it, from begin_body on as it counts; 0: no bound */
     http_call_state state;
@@ -108,6 +110,7 @@ struct http_call {
 
 struct http_client {
     loop *loop;
+    reply_rooms *rooms; /* NULL: replies are not counted */
     http_client_limits limits;
     http1_limits wire_limits;
     tls_context *tls;
@@ -158,6 +161,15 @@ void call_begin_head(http_call *self);
 void call_end_head(http_call *self);
 void call_begin_body(http_call *self, const http_field *fields, size_t count);
 void call_moved(http_call *self, size_t bytes); /* so many more of the body came */
+/* `have` bytes of the body came, and its peer has promised more: from now on call_rests, if there
+ * is no room for them. */
+void call_ask(http_call *self, uint64_t have, uint64_t promised);
+void call_granted(reply_room *room);
+/* Nothing of the body is to be told or read: its owner's wish, or for want of room. */
+static inline bool call_rests(const http_call *self)
+{
+    return self->is_paused || self->room.is_waiting;
+}
 
 /* HTTP/2 (http2_client.c; http2_client_none.c in a build without it). */
 /* What the call will say; before http2_call_start. BAY_UNSUPPORTED: not in this build. */

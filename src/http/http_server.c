@@ -195,6 +195,7 @@ static void on_sweep(void *argument)
     http_server *self = argument;
     server_enter(self);
     uint64_t now = loop_now_ms(self->loop);
+    (void)reply_rooms_wake(now); /* the turn of an answer may have passed on */
     LIST_EACH(link, &self->connections)
     {
         connection_sweep(CONTAINER_OF(link, http_connection, link), now);

@@ -21,20 +21,8 @@ struct reply_book {
     bool is_freed; /* the message frees the book */
 };
 
-static _Atomic size_t account;
-static _Atomic size_t peak; /* a peak that two threads make at one time may miss one of them */
 static pthread_mutex_t books_lock = PTHREAD_MUTEX_INITIALIZER;
 static list books = {.head = {&books.head, &books.head}};
-
-size_t reply_account_bytes(void)
-{
-    return atomic_load_explicit(&account, memory_order_relaxed);
-}
-
-size_t reply_account_take_peak(void)
-{
-    return atomic_exchange_explicit(&peak, reply_account_bytes(), memory_order_relaxed);
-}
 
 /* --- who ends -------------------------------------------------------------------------------- */
 
@@ -177,12 +165,11 @@ void reply_debt_set(reply_book *book, reply_debt *self, size_t bytes, uint64_t n
 {
     size_t before = self->bytes;
     self->bytes = bytes;
-    if (bytes != before) {
-        size_t all = atomic_fetch_add_explicit(&account, bytes - before, memory_order_relaxed);
-        all += bytes - before;
-        if (all > atomic_load_explicit(&peak, memory_order_relaxed)) {
-            atomic_store_explicit(&peak, all, memory_order_relaxed);
-        }
+    if (bytes > before) {
+        reply_account_add(bytes - before);
+    } else if (bytes < before) {
+        reply_account_subtract(before - bytes);
+        (void)reply_rooms_wake(now);
     }
     if (bytes == 0) {
         list_remove(&self->link);

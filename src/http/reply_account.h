@@ -31,6 +31,7 @@
 
 #include "base/list.h"
 #include "net/loop.h"
+#include "net/reply_room.h" /* reply_account_bytes */
 
 enum {
     REPLY_STEP_BYTES = 16 * 1024,
@@ -69,9 +70,5 @@ void reply_debt_set(reply_book *book, reply_debt *self, size_t bytes, uint64_t n
 
 /* Has its peer made a step within REPLY_STEP_MS? */
 bool reply_debt_is_read(reply_book *book, reply_debt *self, uint64_t now_ms);
-
-size_t reply_account_bytes(void); /* of the process; any thread */
-/* The most there was since this was last asked, from now on what there is. Any thread. */
-size_t reply_account_take_peak(void);
 
 #endif

@@ -6,6 +6,7 @@
  *   may free the reader.
  * - `held` holds at most one line's bound and one read; `scanned` of its bytes are known to have no
  *   newline, so a long line is looked at once.
+ * - While `room` waits nothing is read: the line's source waits.
  * - After the source ended nothing is read; `end` waits while the reader is paused. */
 #include <string.h>
 
@@ -15,6 +16,7 @@
 #include "net/fd_stream.h"
 #include "net/line_stream.h"
 #include "net/loop_internal.h"
+#include "net/reply_room.h"
 
 #define DEFAULT_LINE_BYTES ((size_t)64 * 1024 * 1024)
 #define KEEP_BYTES ((size_t)64 * 1024) /* a larger empty `held` is given back */
@@ -30,6 +32,8 @@ struct line_reader {
     size_t line_bytes;
     buf held;
     size_t scanned;
+    reply_rooms *rooms; /* NULL: its lines are not counted */
+    reply_room room;    /* for a line that is in `held` in part */
     loop_task resume;
     bay_err end_reason;
     bool cuts_overlong;
@@ -44,9 +48,11 @@ struct line_reader {
 /* --- lines ----------------------------------------------------------------------------------- */
 
 static void end_source(line_reader *self, bay_err reason);
+static void stop_reading(line_reader *self);
 
 static void say_line(line_reader *self, bay_str line)
 {
+    reply_room_release(&self->room, loop_now_ms(self->loop)); /* the owner has it from here on */
     if (line.len > 0 && line.at[line.len - 1] == '\r') {
         line.len--;
     }
@@ -118,6 +124,16 @@ static void deliver_held(line_reader *self)
     self->scanned = may_deliver(self) ? self->held.len : 0;
 }
 
+/* For what an unfinished line has taken. */
+static void ask_for_room(line_reader *self)
+{
+    bool is_large = self->rooms != NULL && self->held.len > REPLY_ROOM_SMALL && !self->is_paused;
+    if (is_large &&
+        !reply_room_ask(self->rooms, &self->room, self->held.len, loop_now_ms(self->loop))) {
+        stop_reading(self);
+    }
+}
+
 static void take_bytes(line_reader *self, bay_str bytes)
 {
     if (self->held.len == 0) {
@@ -136,6 +152,7 @@ static void take_bytes(line_reader *self, bay_str bytes)
         drop_held(self);
         end_source(self, err);
     }
+    ask_for_room(self);
 }
 
 /* --- the source ------------------------------------------------------------------------------ */
@@ -222,7 +239,7 @@ static void on_file_read(uv_fs_t *request)
 
 static void start_reading(line_reader *self)
 {
-    if (self->is_reading || self->is_source_end || self->is_over) {
+    if (self->is_reading || self->is_source_end || self->is_over || self->room.is_waiting) {
         return;
     }
     int failure = 0;
@@ -252,6 +269,14 @@ static void on_resume(void *argument)
         start_reading(self);
     }
     finish(self);
+}
+
+static void on_granted(reply_room *room)
+{
+    line_reader *self = CONTAINER_OF(room, line_reader, room);
+    if (!self->is_paused) {
+        start_reading(self);
+    }
 }
 
 void line_reader_pause(line_reader *self)
@@ -298,6 +323,9 @@ void line_reader_free(line_reader *self)
         return;
     }
     self->is_over = true;
+    reply_room_release(&self->room, loop_now_ms(self->loop));
+    reply_rooms_free(self->rooms);
+    self->rooms = NULL;
     loop_undefer(self->loop, &self->resume);
     stop_reading(self);
     fd_stream_close(&self->source, on_closed);
@@ -336,6 +364,9 @@ bay_err line_reader_new(loop *on_loop, int fd, const line_reader_options *option
     if (err == BAY_OK && self->source.is_file) {
         self->file_buffer = mem_alloc(LOOP_READ_BYTES);
         err = self->file_buffer != NULL ? BAY_OK : BAY_NOMEM;
+    }
+    if (err == BAY_OK && options != NULL && options->reply_bytes > 0) {
+        err = reply_rooms_new(on_loop, options->reply_bytes, on_granted, &self->rooms);
     }
     if (err == BAY_OK) {
         *out = self;

@@ -24,7 +24,10 @@ typedef struct line_reader_events {
 } line_reader_events;
 
 typedef struct line_reader_options {
-    size_t line_bytes;  /* bound of one line; 0: 64 MiB */
+    size_t line_bytes; /* bound of one line; 0: 64 MiB */
+    /* 0: not counted. A line of more than REPLY_ROOM_SMALL waits in the pipe while it and the
+     * replies that peers have not read are more than this in the process (net/reply_room.h). */
+    size_t reply_bytes;
     bool cuts_overlong; /* hand out the first `line_bytes` and drop the rest, instead of ending */
 } line_reader_options;
 

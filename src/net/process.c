@@ -349,7 +349,8 @@ static bay_err open_streams(process *self, const process_options *options, int o
 {
     size_t queue_bytes = options->queue_bytes > 0 ? options->queue_bytes : QUEUE_BYTES;
     size_t high_bytes = queue_bytes / 2 < QUEUE_HIGH_BYTES ? queue_bytes / 2 : QUEUE_HIGH_BYTES;
-    line_reader_options output = {.line_bytes = options->line_bytes};
+    line_reader_options output = {.line_bytes = options->line_bytes,
+                                  .reply_bytes = options->reply_bytes};
     line_reader_options errors = {.line_bytes = ERROR_LINE_BYTES, .cuts_overlong = true};
     bay_err err = line_writer_new(self->loop, take_fd(&ours[0]), high_bytes, queue_bytes,
                                   &input_events, self, &self->input);

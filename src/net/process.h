@@ -35,6 +35,7 @@ typedef struct process_options {
     const char *const *env;         /* "NAME=value", NULL at the end; NULL: inherit */
     const char *cwd;                /* NULL: inherit */
     size_t line_bytes;              /* bound of one stdout line; 0: 64 MiB */
+    size_t reply_bytes;             /* of its stdout's lines, see line_reader_options */
     size_t queue_bytes;             /* bound of what waits for its stdin; 0: 64 MiB */
     const sandbox_options *sandbox; /* what it may not do; NULL: whatever we may */
     /* Not killed when the calling thread ends, see above; in bubblewrap it is all the same. */

@@ -336,6 +336,10 @@ static void take_events(link_exchange *self, bay_str bytes)
             return;
         }
         bytes = str_from(bytes, consumed);
+        if (self->call != NULL) { /* an event that is whole is the engine's */
+            http_call_keep(self->call,
+                           block.kind == SSE_MORE ? sse_decoder_held_bytes(&self->decoder) : 0);
+        }
         if (block.kind == SSE_MORE) {
             sse_decoder_trim(&self->decoder);
             return;

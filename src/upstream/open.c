@@ -111,6 +111,7 @@ static bay_err open_process(local *self, berth *at, const mcp_link_options *opti
     process_options child = {
         .cwd = server->cwd.len > 0 ? server->cwd.at : NULL,
         .line_bytes = self->base.config->limits.message_bytes,
+        .reply_bytes = self->base.config->limits.reply_bytes,
         .queue_bytes = self->base.config->limits.message_bytes,
     };
     bay_err err = process_arguments(server, &memory, &argv, &env);
@@ -151,6 +152,7 @@ static bay_err make_own_client(local *self, bay_diag *diag)
     http_client_options client = {.limits = http_client_default_limits};
     client.limits.connect_timeout_ms = self->base.config->timeouts.connect_ms;
     client.limits.connections_per_origin = self->base.config->limits.origin_connections;
+    client.limits.reply_bytes = self->base.config->limits.reply_bytes;
     bay_err err = self->tls == NULL ? tls_client_new(&options, &self->tls, diag) : BAY_OK;
     client.tls = self->tls;
     err = err == BAY_OK ? http_client_new(self->base.loop, &client, &self->own_http) : err;

@@ -84,6 +84,12 @@ bay_err sse_decoder_feed(sse_decoder *self, bay_str bytes, size_t *out_consumed,
 /* Gives back the memory of idle buffers, between blocks and when no line is cut; keeps the ids. */
 void sse_decoder_trim(sse_decoder *self);
 
+/* What it holds of an event, or of a line, that has come in part. */
+static inline size_t sse_decoder_held_bytes(const sse_decoder *self)
+{
+    return self->line.len + self->data.len;
+}
+
 /* The last id of the stream, for Last-Event-ID; empty when there is none. Valid until the next
  * call. */
 bay_str sse_decoder_last_id(const sse_decoder *self);

@@ -4,6 +4,7 @@
 #include "../../support/failing_memory.h"
 #include "http/http2.h"
 #include "http/http_client.h"
+#include "net/reply_room.h"
 
 typedef struct answer {
     http_call *call;
@@ -267,6 +268,61 @@ static void test_back_pressure_of_one_call(void **state)
     answer_fini(&quick);
     http_client_free(client);
     rig_fini(&on);
+}
+
+/* Large replies on one connection, and no room for all of them: each waits in its own window, a
+ * small one among them does not, and all arrive. */
+static void test_replies_wait_for_room(void **state)
+{
+    (void)state;
+    enum { LEN = 2 * 1024 * 1024, CALLS = 6, MOST = 1024 * 1024 };
+    rig on;
+    rig_init(&on, NULL);
+    http_client_limits limits = http_client_default_limits;
+    limits.reply_bytes = MOST;
+    http_client *client = client_of(&on, &limits);
+    char *bytes = calloc(1, LEN);
+    answer all[CALLS];
+    answer small;
+    for (size_t i = 0; i < CALLS; i++) {
+        answer_init(&all[i], client);
+        ask(&all[i], &on, "/wait", (http_call_spec){.method = STR("GET")});
+    }
+    RIG_UNTIL(&on, on.pending_count == CALLS);
+    while (on.pending_count > 0) {
+        http_exchange *exchange = on.pending[0];
+        rig_forget(&on, exchange);
+        rig_reply(exchange, 200, (bay_str){bytes, LEN});
+    }
+    answer_init(&small, client);
+    ask(&small, &on, "/echo", (http_call_spec){.body = STR("small")});
+    RIG_UNTIL(&on, is_over(&small));
+    assert_int_equal(small.ends, 1);
+    size_t most = 0;
+    int ended = 0;
+    int64_t give_up = rig_now_ms() + RIG_GIVE_UP_MS;
+    while (ended < CALLS) {
+        size_t under_way = 0;
+        ended = 0;
+        for (size_t i = 0; i < CALLS; i++) {
+            assert_int_equal(all[i].failures, 0);
+            ended += all[i].ends;
+            under_way += all[i].ends == 0 ? all[i].body_bytes : 0;
+        }
+        most = under_way > most ? under_way : most;
+        assert_true(rig_now_ms() < give_up);
+        (void)loop_turn(on.loop, 1);
+    }
+    assert_in_range(most, 1, LEN + CALLS * 2 * REPLY_ROOM_SMALL);
+    for (size_t i = 0; i < CALLS; i++) {
+        assert_int_equal(all[i].body_bytes, LEN);
+        answer_fini(&all[i]);
+    }
+    answer_fini(&small);
+    http_client_free(client);
+    free(bytes);
+    rig_fini(&on);
+    assert_int_equal(reply_account_bytes(), 0);
 }
 
 /* --- ends ------------------------------------------------------------------------------------ */
@@ -697,6 +753,7 @@ int main(void)
         cmocka_unit_test(test_many_calls_on_few_connections),
         cmocka_unit_test(test_refused_streams_go_out_again),
         cmocka_unit_test(test_back_pressure_of_one_call),
+        cmocka_unit_test(test_replies_wait_for_room),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_time_outs),
         cmocka_unit_test(test_server_drains),

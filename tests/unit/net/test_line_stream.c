@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "net/line_stream.h"
+#include "net/reply_room.h"
 #include "support/failing_memory.h"
 
 typedef struct lines {
@@ -311,6 +312,75 @@ static void a_long_line_arrives_whole_from_many_reads(void **state)
     lines_fini(&self);
 }
 
+/* As much of a line as the pipe takes. */
+static void pour(int fd, size_t *left)
+{
+    static char piece[64 * 1024];
+    memset(piece, 'p', sizeof(piece));
+    while (*left > 0) {
+        size_t len = *left < sizeof(piece) ? *left : sizeof(piece);
+        piece[len - 1] = *left == len ? '\n' : 'p';
+        ssize_t put = write(fd, piece, len);
+        piece[len - 1] = 'p';
+        if (put < 0) {
+            return;
+        }
+        *left -= (size_t)put;
+    }
+}
+
+/* Large lines of several pipes, and no room for all of them: they wait in their pipes, and all
+ * arrive. A pause, or the end of a reader, leaves nothing in the account. */
+static void large_lines_wait_in_their_pipes(void **state)
+{
+    (void)state;
+    enum { PIPES = 5, LINE = 4 << 20, MOST = 6 << 20 };
+    loop *on = test_loop();
+    lines all[PIPES];
+    int fds[PIPES];
+    size_t left[PIPES];
+    for (size_t i = 0; i < PIPES; i++) {
+        int ends[2];
+        pipe_ends(ends);
+        assert_int_equal(fcntl(ends[1], F_SETFL, O_NONBLOCK), 0);
+        fds[i] = ends[1];
+        left[i] = LINE;
+        all[i] = (lines){.loop = on};
+        buf_init(&all[i].text, (size_t)64 << 20);
+        line_reader_options options = {.line_bytes = 2 * LINE, .reply_bytes = MOST};
+        assert_int_equal(line_reader_new(on, ends[0], &options, &events, &all[i], &all[i].reader),
+                         BAY_OK);
+        line_reader_resume(all[i].reader);
+    }
+    size_t most = 0;
+    for (int arrived = 0; arrived < PIPES - 1;) {
+        arrived = 0;
+        for (size_t i = 0; i < PIPES; i++) {
+            pour(fds[i], &left[i]);
+            arrived += all[i].count;
+            if (i == 1 && all[1].count == 0) {
+                line_reader_pause(all[1].reader);
+                line_reader_resume(all[1].reader);
+            }
+        }
+        if (all[0].reader != NULL && reply_account_bytes() > MOST - (256 << 10)) {
+            line_reader_free(all[0].reader);
+            all[0].reader = NULL;
+        }
+        (void)loop_turn(on, 0);
+        most = reply_account_bytes() > most ? reply_account_bytes() : most;
+    }
+    assert_in_range(most, MOST - (512 << 10), MOST + LINE);
+    assert_int_equal(reply_account_bytes(), 0);
+    for (size_t i = 0; i < PIPES; i++) {
+        assert_int_equal(all[i].last_len, i == 0 ? 0 : LINE - 1);
+        line_reader_free(all[i].reader);
+        buf_fini(&all[i].text);
+        close(fds[i]);
+    }
+    loop_free(on);
+}
+
 /* --- writing --------------------------------------------------------------------------------- */
 
 typedef struct writing {
@@ -594,6 +664,7 @@ int main(void)
         cmocka_unit_test(a_file_may_be_freed_while_it_is_read),
         cmocka_unit_test(a_socket_and_a_terminal_are_read_too),
         cmocka_unit_test(a_long_line_arrives_whole_from_many_reads),
+        cmocka_unit_test(large_lines_wait_in_their_pipes),
         cmocka_unit_test(a_reader_that_is_gone_is_told_once),
         cmocka_unit_test(a_line_that_left_in_part_is_taken),
         cmocka_unit_test(a_line_that_stayed_here_is_not),
