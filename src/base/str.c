@@ -5,6 +5,35 @@ static unsigned char lower(char c)
     return (unsigned char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
 }
 
+/* Eight characters in lower case; bytes above 0x7f stay as they are. */
+static uint64_t lower_eight(const char *at)
+{
+    const uint64_t ones = 0x0101010101010101U;
+    const uint64_t tops = ones * 0x80;
+    uint64_t word;
+    memcpy(&word, at, sizeof(word));
+    uint64_t low = word & ~tops;
+    uint64_t is_from_a = low + ones * (0x80 - 'A');
+    uint64_t is_above_z = low + ones * (0x7f - 'Z');
+    return word | ((is_from_a & ~is_above_z & ~word & tops) >> 2);
+}
+
+__attribute__((noinline)) static bool is_same_lower(const char *a, const char *b, size_t len)
+{
+    size_t i = 0;
+    for (; len - i >= sizeof(uint64_t); i += sizeof(uint64_t)) {
+        if (lower_eight(a + i) != lower_eight(b + i)) {
+            return false;
+        }
+    }
+    for (; i < len; i++) {
+        if (lower(a[i]) != lower(b[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool str_eq_nocase(bay_str a, bay_str b)
 {
     if (a.len != b.len) {
@@ -17,15 +46,7 @@ bool str_eq_nocase(bay_str a, bay_str b)
     if ((((a.at[0] ^ b.at[0]) | (a.at[a.len - 1] ^ b.at[a.len - 1])) & ~0x20) != 0) {
         return false;
     }
-    if (memcmp(a.at, b.at, a.len) == 0) {
-        return true;
-    }
-    for (size_t i = 0; i < a.len; i++) {
-        if (lower(a.at[i]) != lower(b.at[i])) {
-            return false;
-        }
-    }
-    return true;
+    return memcmp(a.at, b.at, a.len) == 0 || is_same_lower(a.at, b.at, a.len);
 }
 
 int str_cmp(bay_str a, bay_str b)

@@ -37,15 +37,28 @@ static inline int char_hex(char c)
     return low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
 }
 
+/* How many bytes at the beginning are of one of the classes. */
+static inline size_t chars_span(bay_str text, unsigned classes)
+{
+    size_t len = 0;
+    while (len + 4 <= text.len) {
+        const unsigned char *at = (const unsigned char *)text.at + len;
+        if ((wire_chars[at[0]] & wire_chars[at[1]] & wire_chars[at[2]] & wire_chars[at[3]] &
+             classes) == 0) {
+            break;
+        }
+        len += 4;
+    }
+    while (len < text.len && char_is(text.at[len], classes)) {
+        len++;
+    }
+    return len;
+}
+
 /* True when every byte is of one of the classes. */
 static inline bool chars_are(bay_str text, unsigned classes)
 {
-    for (size_t i = 0; i < text.len; i++) {
-        if (!char_is(text.at[i], classes)) {
-            return false;
-        }
-    }
-    return true;
+    return chars_span(text, classes) == text.len;
 }
 
 /* True when every '%' is followed by two hex digits. */

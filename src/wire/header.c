@@ -126,7 +126,13 @@ static bay_str cut(bay_str *rest, char separator)
 
 bool header_content_type_is(bay_str value, bay_str type)
 {
-    return str_eq(value, type) || str_eq_nocase(cut(&value, ';'), type);
+    if (str_eq(value, type)) {
+        return true;
+    }
+    value = str_trim(value);
+    bay_str behind = str_trim(str_from(value, type.len));
+    return str_eq_nocase(str_head(value, type.len), type) &&
+           (behind.len == 0 || behind.at[0] == ';');
 }
 
 bool header_content_type_may_be_json(bay_str value)

@@ -79,10 +79,7 @@ static bay_err read_transfer_encoding(http1_parser *self, bay_str value)
         self->head.is_chunked = true;
         return BAY_OK;
     }
-    size_t token = 0;
-    while (token < value.len && char_is(value.at[token], CHAR_TOKEN)) {
-        token++;
-    }
+    size_t token = chars_span(value, CHAR_TOKEN);
     if (token == 0 || str_eq_nocase(str_head(value, token), STR("chunked"))) {
         return refuse_syntax(self, "Transfer-Encoding is not exactly one chunked");
     }
@@ -157,10 +154,7 @@ static bay_err refuse_name(http1_parser *self, bay_str line, size_t name_len)
 
 static bay_err read_field(http1_parser *self, bay_str line)
 {
-    size_t name_len = 0;
-    while (name_len < line.len && char_is(line.at[name_len], CHAR_TOKEN)) {
-        name_len++;
-    }
+    size_t name_len = chars_span(line, CHAR_TOKEN);
     if (name_len == 0 || name_len == line.len || line.at[name_len] != ':') {
         return refuse_name(self, line, name_len);
     }

@@ -64,6 +64,31 @@ static void case_is_ignored_in_ascii_only(void **state)
     assert_false(str_eq_nocase(STR("\xc3\x89"), STR("\xc3\xa9")));
 }
 
+/* Every pair of bytes, at every place of texts that are read in words of eight and behind them. */
+static void case_is_ignored_at_every_place(void **state)
+{
+    (void)state;
+    enum { LONGEST = 17 };
+    char left[LONGEST], right[LONGEST];
+    for (size_t len = 1; len <= LONGEST; len++) {
+        for (size_t at = 0; at < len; at++) {
+            memset(left, 'x', len);
+            memset(right, 'X', len);
+            for (int pair = 0; pair < 256 * 256; pair++) {
+                int a = pair >> 8, b = pair & 0xff;
+                int low_a = a >= 'A' && a <= 'Z' ? a + 32 : a;
+                int low_b = b >= 'A' && b <= 'Z' ? b + 32 : b;
+                left[at] = (char)a;
+                right[at] = (char)b;
+                if (str_eq_nocase((bay_str){left, len}, (bay_str){right, len}) !=
+                    (low_a == low_b)) {
+                    fail_msg("bytes %d and %d at %zu of %zu", a, b, at, len);
+                }
+            }
+        }
+    }
+}
+
 static void order_is_by_bytes_then_length(void **state)
 {
     (void)state;
@@ -177,6 +202,7 @@ int main(void)
         cmocka_unit_test(numbers_are_digits_and_nothing_else),
         cmocka_unit_test(equality_sees_length_and_content),
         cmocka_unit_test(case_is_ignored_in_ascii_only),
+        cmocka_unit_test(case_is_ignored_at_every_place),
         cmocka_unit_test(order_is_by_bytes_then_length),
         cmocka_unit_test(prefixes_and_suffixes),
         cmocka_unit_test(cuts_stay_inside),
