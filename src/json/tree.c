@@ -183,11 +183,13 @@ bay_err json_pick(json_val object, const bay_str *keys, size_t count, json_val *
     uint32_t end = entry_of(object)->next;
     for (uint32_t at = object.at + 1; at < end; at = doc->tape[at + 1].next) {
         const json_tape *key = &doc->tape[at];
-        if (!tape_is_escaped(key) && (lengths & length_bit(key->end - key->start - 2)) == 0) {
+        bool is_plain = !tape_is_escaped(key);
+        bay_str name = tape_inside(doc, key);
+        if (is_plain && (lengths & length_bit(name.len)) == 0) {
             continue;
         }
         for (size_t i = 0; i < count; i++) {
-            if (!is_named(doc, at, keys[i])) {
+            if (is_plain ? !str_eq(name, keys[i]) : !json_str_eq((json_val){doc, at}, keys[i])) {
                 continue;
             }
             if (found[i].doc != NULL) {

@@ -37,7 +37,7 @@ static inline uint32_t json_walk_four(const char *at)
 static inline bool json_walk_same(bay_str text, const char *name, size_t len)
 {
     if (text.len != len || len < 4) {
-        return text.len == len && memcmp(text.at, name, len) == 0;
+        return text.len == len && (len == 0 || memcmp(text.at, name, len) == 0);
     }
     return json_walk_four(text.at) == json_walk_four(name) &&
            json_walk_four(text.at + len - 4) == json_walk_four(name + len - 4) &&

@@ -11,6 +11,9 @@
 #include "base/str.h"
 #include "json/scan.h"
 #include "json/utf8.h"
+#include "json/walk.h"
+
+enum { SHORT_BYTES = 32 };
 
 void json_writer_init(json_writer *self, buf *out)
 {
@@ -256,10 +259,13 @@ void json_put_double(json_writer *self, double number)
     put_digits(self->out, digits, count, exponent);
 }
 
-static bool is_excepted(json_val key, const bay_str *except, size_t count)
+static bool is_excepted(const json_doc *doc, uint32_t key, const bay_str *except, size_t count)
 {
+    bay_str name;
+    bool is_plain = json_walk_text(doc, key, &name);
     for (size_t i = 0; i < count; i++) {
-        if (json_str_eq(key, except[i])) {
+        if (is_plain ? json_walk_same(name, except[i].at, except[i].len)
+                     : json_str_eq((json_val){doc, key}, except[i])) {
             return true;
         }
     }
@@ -271,16 +277,27 @@ void json_put_members(json_writer *self, json_val object, const bay_str *except,
     if (!json_is(object, JSON_OBJECT)) {
         return;
     }
-    json_iter iter = json_iter_of(object);
-    while (json_next(&iter)) {
-        if (is_excepted(iter.key, except, count)) {
-            continue;
+    const json_doc *doc = object.doc;
+    uint32_t end = json_walk_after(doc, (uint32_t)object.at);
+    for (uint32_t key = (uint32_t)object.at + 1; key < end; key = json_walk_after(doc, key + 1)) {
+        if (!is_excepted(doc, key, except, count)) {
+            separate(self);
+            buf_str(self->out, json_raw((json_val){doc, key}));
+            buf_char(self->out, ':');
+            buf_str(self->out, json_raw((json_val){doc, key + 1}));
         }
-        separate(self);
-        buf_str(self->out, json_raw(iter.key));
-        buf_char(self->out, ':');
-        buf_str(self->out, json_raw(iter.value));
     }
+}
+
+/* As it is; there is room for it. */
+static inline void put_quoted(buf *out, bay_str text)
+{
+    char *to = out->at + out->len;
+    to[0] = to[text.len + 1] = '"';
+    if (text.len > 0) {
+        memcpy(to + 1, text.at, text.len);
+    }
+    out->len += text.len + 2;
 }
 
 static void escape(buf *out, unsigned char c)
@@ -314,8 +331,36 @@ static void quote_span(buf *out, const json_scan *scan, const unsigned char *at,
     }
 }
 
+/* Is it a short text of ASCII without anything to escape? As keys and most names are. */
+static inline bool is_simple(bay_str text)
+{
+    const unsigned char *at = (const unsigned char *)text.at;
+    const uint64_t tops = 0x8080808080808080U;
+    if (text.len < 8) {
+        for (size_t i = 0; i < text.len; i++) {
+            if (at[i] < 0x20 || at[i] >= 0x80 || at[i] == '"' || at[i] == '\\') {
+                return false;
+            }
+        }
+        return true;
+    }
+    uint64_t word = scan_load(at + text.len - 8); /* overlaps the one before */
+    uint64_t found = scan_stops(word) | (word & tops);
+    for (size_t i = 0; i + 8 < text.len; i += 8) {
+        word = scan_load(at + i);
+        found |= scan_stops(word) | (word & tops);
+    }
+    return found == 0;
+}
+
 void json_quote(buf *out, bay_str text)
 {
+    if (text.len <= SHORT_BYTES && is_simple(text)) {
+        if (buf_reserve(out, text.len + 2)) {
+            put_quoted(out, text);
+        }
+        return;
+    }
     const json_scan *scan = json_scan_current();
     const unsigned char *at =
         text.len > 0 ? (const unsigned char *)text.at : (const unsigned char *)"";
@@ -323,10 +368,7 @@ void json_quote(buf *out, bay_str text)
     /* Most texts need no more room than this, and no escapes. */
     if (text.len < SIZE_MAX - 2 && buf_reserve(out, text.len + 2) && scan->utf8(at, end) == end &&
         scan->string(at, end) == end) {
-        char *to = out->at + out->len;
-        to[0] = to[text.len + 1] = '"';
-        memcpy(to + 1, at, text.len);
-        out->len += text.len + 2;
+        put_quoted(out, text);
         return;
     }
     buf_char(out, '"');

@@ -120,6 +120,39 @@ static void words_are_strings_that_need_no_escapes(void **state)
     }
 }
 
+/* One byte anywhere in a short text: what the reader makes of it is the byte, or U+FFFD. */
+static void quotes_every_byte_at_every_place(void **state)
+{
+    (void)state;
+    enum { LONGEST = 40 };
+    char text[LONGEST];
+    for (size_t len = 1; len <= LONGEST; len++) {
+        for (size_t at = 0; at < len; at++) {
+            for (int byte = 0; byte < 256; byte++) {
+                memset(text, 'x', len);
+                text[at] = (char)byte;
+                arena memory;
+                arena_init(&memory, 1 << 16);
+                buf out;
+                buf_init(&out, 1024);
+                json_quote(&out, (bay_str){text, len});
+                json_doc doc;
+                bay_str read;
+                assert_int_equal(json_parse(&doc, buf_view(&out), NULL, &memory, NULL), BAY_OK);
+                assert_int_equal(json_str(json_root(&doc), &memory, &read), BAY_OK);
+                assert_int_equal(read.len, byte < 0x80 ? len : len + 2);
+                assert_memory_equal(read.at, text, at);
+                assert_memory_equal(read.at + at, byte < 0x80 ? &text[at] : "\xef\xbf\xbd",
+                                    byte < 0x80 ? 1 : 3);
+                assert_memory_equal(read.at + read.len - (len - at - 1), text + at + 1,
+                                    len - at - 1);
+                buf_fini(&out);
+                arena_fini(&memory);
+            }
+        }
+    }
+}
+
 static void quotes(void **state)
 {
     (void)state;
@@ -310,6 +343,7 @@ int main(void)
         cmocka_unit_test(separates_at_every_level),
         cmocka_unit_test(words_are_strings_that_need_no_escapes),
         cmocka_unit_test(quotes),
+        cmocka_unit_test(quotes_every_byte_at_every_place),
         cmocka_unit_test(every_character_survives),
         cmocka_unit_test(doubles_are_short),
         cmocka_unit_test(doubles_read_back),
