@@ -404,12 +404,16 @@ bay_err a2a_security_check(const a2a_security *self, const a2a_presented *presen
                            const auth_principal **out_principal, bay_str *out_challenge,
                            a2a_fault *fault)
 {
+    const requirement *lists[] = {&self->card, skill_needs(self, skill)};
+    if (lists[0]->count == 0 && (lists[1] == NULL || lists[1]->count == 0)) {
+        *out_principal = NULL;
+        return BAY_OK;
+    }
     check on = {.self = self,
                 .presented = presented,
                 .verify = verify,
                 .verify_user = verify_user,
                 .memory = memory};
-    const requirement *lists[] = {&self->card, skill_needs(self, skill)};
     const alternative *named = NULL;
     for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
         const alternative *held = NULL;

@@ -368,18 +368,19 @@ static void end_session(mcp_server *self, const mcp_http_request *http, mcp_carr
 void mcp_server_http(mcp_server *self, const mcp_http_request *http, mcp_carrier *carrier,
                      uint64_t now_ms)
 {
-    bool is_head = str_eq(http->verb, STR("HEAD"));
+    bool has_legacy = server_has_legacy(self);
     server_advance(self, now_ms);
     if (str_eq(http->verb, STR("POST"))) {
         post(self, http, carrier);
-    } else if (server_has_legacy(self) && (is_head || str_eq(http->verb, STR("GET")))) {
-        get(self, http, carrier, is_head);
-    } else if (server_has_legacy(self) && str_eq(http->verb, STR("DELETE"))) {
+    } else if (has_legacy && str_eq(http->verb, STR("GET"))) {
+        get(self, http, carrier, false);
+    } else if (has_legacy && str_eq(http->verb, STR("HEAD"))) {
+        get(self, http, carrier, true);
+    } else if (has_legacy && str_eq(http->verb, STR("DELETE"))) {
         end_session(self, http, carrier);
     } else {
         /* mcp 2026-07-28 basic/transports: without sessions GET is 405, and so is HEAD. */
-        reply(carrier, 405, STR(""),
-              server_has_legacy(self) ? STR("GET, HEAD, POST, DELETE") : STR("POST"));
+        reply(carrier, 405, STR(""), has_legacy ? STR("GET, HEAD, POST, DELETE") : STR("POST"));
     }
 }
 

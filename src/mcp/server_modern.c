@@ -308,7 +308,7 @@ static bool check_params(request *self, const mcp_http_request *http)
     if (table == &mcp_params_pending) {
         return keep_params(self, http);
     }
-    return table == NULL || params_match(self, http, table);
+    return table == NULL || table->count == 0 || params_match(self, http, table);
 }
 
 /* ---- the request */

@@ -264,11 +264,8 @@ void stream_gather_leave(stream_gather *self)
     }
 }
 
-void stream_gather_pace(stream_gather *self)
+void stream_gather_watch(stream_gather *self)
 {
-    if (self->count == 0 || self->count % 2 != 0) { /* a clock costs: every second answer */
-        return;
-    }
     uint64_t now = uv_hrtime();
     if (self->since_ns == 0) {
         self->since_ns = now;

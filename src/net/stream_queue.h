@@ -43,9 +43,15 @@ typedef struct stream_gather {
 
 void stream_gather_init(stream_gather *self, loop *on_loop);
 void stream_gather_fini(stream_gather *self);
-/* Between two callbacks of the loop: sends what is gathered, with `landed`, if it waits too long.
- */
-void stream_gather_pace(stream_gather *self);
+void stream_gather_watch(stream_gather *self);
+/* Between two callbacks of the loop: sends what is gathered, with `landed`, if it waits too long. A
+ * clock costs: it is looked at for every second answer. */
+static inline void stream_gather_pace(stream_gather *self)
+{
+    if (self->count > 0 && self->count % 2 == 0) {
+        stream_gather_watch(self);
+    }
+}
 /* Sends what is gathered, with `landed`: whoever turned the loop may never do it again. */
 void stream_gather_leave(stream_gather *self);
 

@@ -74,10 +74,13 @@ static relay_port *owner_of(const http_face *self, const http_exchange *exchange
 {
     uint32_t worker = 0;
     bool is_known = false;
+    if (self->peer_count < 2) {
+        return NULL;
+    }
     if (session_id.len > 0) {
         is_known = mcp_session_worker(session_id, &worker);
         /* it may be from a time when there were more of us */
-        worker = is_known && self->peer_count > 0 ? worker % (uint32_t)self->peer_count : 0;
+        worker = is_known ? worker % (uint32_t)self->peer_count : 0;
     } else if (self->options.home != NULL && str_eq(http_exchange_method(exchange), STR("POST"))) {
         is_known = self->options.home(self->options.user, http_exchange_body(exchange), &worker);
     }
