@@ -202,6 +202,10 @@ void listen_open(request *from)
             STR("{\"requiredCapabilities\":{\"extensions\":{\"" MCP_EXTENSION_TASKS "\":{}}}}"));
         return;
     }
+    request_begin_call(from); /* of the lists; each URI is a call of its own */
+    if (!mcp_request_admit(&from->shown, NULL)) {
+        return;
+    }
     mcp_connection *connection = from->outlet->connection;
     uint32_t bound =
         connection != NULL ? server->options.max_subscriptions : server->options.max_sessions;

@@ -175,12 +175,11 @@ static void let_go(request *self)
 }
 
 /* The call's one end, if it ever began. */
-static void end_call(request *self, call_outcome how)
+static void end_call(request *self)
 {
     call_context *call = &self->shown.call;
     if (call->door != NULL) {
-        bool is_cancelled = self->shown.is_cancelled && !self->has_part;
-        call_over(call, self->has_part ? self->part : is_cancelled ? CALL_CANCELLED : how);
+        call_over(call, self->how);
         call->door = NULL;
     }
 }
@@ -191,13 +190,16 @@ static bool begin_finish(request *self, call_outcome how)
     CHECK(!self->is_finished);
     self->hold++;
     self->is_finished = true;
+    if (!self->has_part) {
+        self->how = self->shown.is_cancelled ? CALL_CANCELLED : how;
+    }
     asks_end(self, BAY_CANCELLED);
-    end_call(self, how);
     return self->outlet != NULL && !self->shown.is_cancelled;
 }
 
 static void end_finish(request *self)
 {
+    end_call(self);
     leave_outlet(self);
     if (self->peer != NULL && self->shown.session != NULL) {
         session_touch(self->shown.session);
@@ -214,6 +216,7 @@ static void send_answer(request *self, int status)
     buf *out = &server->out;
     if (out->err != BAY_OK) {
         bool is_limit = out->err == BAY_LIMIT;
+        self->how = CALL_ERROR;
         buf_clear(out);
         rpc_write_error(out, self->shown.message.id, RPC_INTERNAL_ERROR,
                         is_limit ? STR("The answer is too large") : STR("Out of memory"), STR(""));
@@ -232,6 +235,7 @@ void request_answer(request *self, int status)
 
 static void write_refusal(request *self, int code, bay_str text, bay_str data)
 {
+    self->how = CALL_ERROR;
     rpc_write_error(server_out(self->shown.server), self->shown.message.id,
                     dress_code(self->shown.revision, code), text, data);
 }
@@ -408,7 +412,7 @@ static bool begin_part(request *self, call_outcome how)
     }
     self->shown.is_cancelled = true;
     self->has_part = true;
-    self->part = how;
+    self->how = how;
     return true;
 }
 
@@ -474,7 +478,8 @@ void requests_detach(mcp_server *server)
         leave_outlet(one);
         leave_peer(one);
         if (!one->is_finished) {
-            end_call(one, CALL_CANCELLED);
+            one->how = one->has_part ? one->how : CALL_CANCELLED;
+            end_call(one);
             list_remove(&one->server_link);
             one->shown.server = NULL;
         }
@@ -523,7 +528,7 @@ static void resume_call(call_context *call)
     shown->server->service->request(shown->server->user, shown);
 }
 
-static void begin_call(request *self)
+void request_begin_call(request *self)
 {
     mcp_request *shown = &self->shown;
     const mcp_method *method = shown->method;
@@ -555,7 +560,7 @@ void request_dispatch(request *self)
         }
     }
     if (server->options.door != NULL) {
-        begin_call(self);
+        request_begin_call(self);
     }
     server->service->request(server->user, &self->shown);
 }

@@ -103,8 +103,8 @@ struct request {
     kept_params *params; /* NULL: they are checked, or there are none to check */
     uint32_t hold;       /* > 0: the engine still looks at it */
     bool is_finished;
-    bool has_part; /* the client has its answer: */
-    call_outcome part;
+    bool has_part;    /* the client has its answer */
+    call_outcome how; /* what the client got, once it is finished or has its answer */
     bool has_progress;
     double progress;
 };
@@ -239,6 +239,9 @@ void requests_detach(mcp_server *server);
 /* Hands it to the service if the revision, the capabilities and the service know the method, else
  * answers -32601. */
 void request_dispatch(request *self);
+/* An open request of a method that is a call, and that the engine answers itself: begins the call.
+ */
+void request_begin_call(request *self);
 void request_refuse(request *self, int status, int code, const char *text, bay_str data);
 /* The answer is in the server's buffer. */
 void request_answer(request *self, int status);

@@ -8,6 +8,9 @@
 #include "downstream/face.h"
 #include "net/loop.h"
 
+#ifndef STAGE_DOOR
+#define STAGE_DOOR NULL /* what its calls pass; NULL: none */
+#endif
 #ifndef STAGE_TASKS
 #define STAGE_TASKS NULL /* a face that knows of none */
 #endif
@@ -119,7 +122,8 @@ static inline void open_for(stage *self, const char *settings, const char *only,
                             .worker = 5,
                             .loop = self->loop,
                             .ring = self->ring,
-                            .tasks = STAGE_TASKS};
+                            .tasks = STAGE_TASKS,
+                            .door = STAGE_DOOR};
     assert_int_equal(face_new(&options, &self->face), BAY_OK);
     self->a = fake_new("a", true);
     self->b = fake_new("b", false);
