@@ -64,7 +64,7 @@ if(CMOCKA)
             add_dependencies(${target} escape_server)
         endif()
         if(target STREQUAL "test_sdk_main") # starts these
-            add_dependencies(${target} example_weather example_embedded conformance_server)
+            add_dependencies(${target} example_weather example_embedded example_greeter conformance_server)
         endif()
         if(BAY_FUZZ)
             return()

@@ -223,6 +223,7 @@ static void send_answer(request *self, int status)
         status = dress_status(self->shown.revision, RPC_INTERNAL_ERROR);
     }
     outlet_answer(self->outlet, status, out);
+    server_out_sent(server);
 }
 
 void request_answer(request *self, int status)

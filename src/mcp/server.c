@@ -183,14 +183,19 @@ bool server_has_legacy(const mcp_server *self)
 
 buf *server_out(mcp_server *self)
 {
+    server_out_sent(self);
+    buf_clear(&self->out);
+    return &self->out;
+}
+
+void server_out_sent(mcp_server *self)
+{
     if (self->out.cap > LARGE_OUT_BYTES) {
         size_t max = self->out.max;
         buf_fini(&self->out);
         buf_init(&self->out, max);
         (void)buf_reserve(&self->out, SPARE_OUT_BYTES);
     }
-    buf_clear(&self->out);
-    return &self->out;
 }
 
 pocket *pocket_take(mcp_server *self)

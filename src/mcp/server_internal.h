@@ -205,6 +205,8 @@ void server_write_instructions(mcp_server *self, buf *out);
 void server_write_capabilities(mcp_server *self, const mcp_revision *revision, json_writer *out);
 /* The engine's buffer, emptied; used until the next call that sends. */
 buf *server_out(mcp_server *self);
+/* What was in it has been sent: a large buffer is given back now, not when it is next used. */
+void server_out_sent(mcp_server *self);
 pocket *pocket_take(mcp_server *self);              /* NULL when out of memory */
 void pocket_release(mcp_server *self, pocket *one); /* self NULL: the server is gone */
 

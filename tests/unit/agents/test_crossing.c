@@ -184,7 +184,8 @@ typedef struct rig {
 
 static bay_err rig_open(rig *self)
 {
-    *self = (rig){.agent = {.service = {on_call, on_gone, on_drained}, .is_there = true}};
+    *self = (rig){.agent = {.service = {.call = on_call, .gone = on_gone, .drained = on_drained},
+                            .is_there = true}};
     bay_err err = loop_new(&self->here);
     err = err == BAY_OK ? loop_new(&self->there) : err;
     err = err == BAY_OK ? relay_port_new(self->here, self, &self->port_here) : err;
