@@ -169,7 +169,8 @@ call_verdict call_admit(call_context *self, call_target *to, call_refusal *out)
     if (self->door == NULL) {
         return CALL_GO;
     }
-    *out = (call_refusal){.reason = CALL_DENIED, .text = "This call is not allowed."};
+    out->reason = CALL_DENIED;
+    out->text[0] = '\0'; /* a refusal without words gets some below */
     bool is_first = self->state == CALL_NEW;
     if (is_first) {
         self->target = call_target_ref(to);
@@ -177,6 +178,9 @@ call_verdict call_admit(call_context *self, call_target *to, call_refusal *out)
     call_verdict verdict = is_first ? CALL_GO : check_target(self, to, out);
     if (verdict == CALL_GO && self->state != CALL_ADMITTED) {
         verdict = ask_stages(self, to, out);
+    }
+    if (verdict == CALL_REFUSE && out->text[0] == '\0') {
+        snprintf(out->text, sizeof(out->text), "This call is not allowed.");
     }
     if (verdict == CALL_REFUSE && !is_first) {
         call_target_leave(self->target, self);
