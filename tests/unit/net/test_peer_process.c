@@ -120,7 +120,9 @@ static void a_process_of_another_user(void **state)
 {
     (void)state;
     if (geteuid() != 0) {
-        skip(); /* only root can be another user */
+        printf("skipped: a_process_of_another_user: only root can be another user\n");
+        fflush(stdout);
+        skip();
     }
     assert_int_equal(standing_of_child(become_nobody), PEER_OTHER_USER);
 }
