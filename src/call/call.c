@@ -26,15 +26,6 @@ int call_reason_code(call_reason reason)
     return reasons[reason].code;
 }
 
-const char *call_kind_text(call_kind kind)
-{
-    static const char *const texts[CALL_KINDS] = {
-        "none",         "list", "tool",  "prompt",  "resource", "completion",
-        "subscription", "task", "skill", "message", "card",     "extension"};
-    CHECK(kind < CALL_KINDS);
-    return texts[kind];
-}
-
 /* ---- the stages ------------------------------------------------------------------------------ */
 
 typedef call_verdict (*call_stage)(call_context *self, call_target *to, call_refusal *out);

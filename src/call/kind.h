@@ -18,6 +18,4 @@ typedef enum call_kind {
     CALL_KINDS,
 } call_kind;
 
-const char *call_kind_text(call_kind kind);
-
 #endif
