@@ -141,7 +141,7 @@ static void open_agent(const char *path)
     CHECK(store_open_sqlite(bench.loop, str_of(path), &options, &bench.store, &diag) == BAY_OK);
     CHECK(agent_store_new(bench.store, STR("bench"), &bench.kept) == BAY_OK);
     a2a_agent_options agent = {.handler = &handler,
-                               .keeper = agent_store_keeper(bench.kept),
+                               .persistence = agent_store_persistence(bench.kept),
                                .card = {card, sizeof(card) - 1},
                                .extended_card = {"", 0},
                                .now = now,

@@ -1,4 +1,4 @@
-/* gRPC unary calls: our server (HTTP/2, the face, protobuf to the model and back, a service that
+/* gRPC unary calls: our server (HTTP/2, the router, protobuf to the model and back, a service that
  * answers at once) against the least that nghttp2 can do: a loop that echoes what it is sent, with
  * grpc-status behind it. Both are children of this program, each on the core it is told; this
  * program is their load: CONNECTIONS with STREAMS calls under way on each. A figure is the CPU time
@@ -23,9 +23,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "a2a_transport/grpc.h"
 #include "base/str.h"
 #include "http/http_server.h"
-#include "transport/a2a_grpc.h"
 
 enum { CONNECTIONS = 16, STREAMS = 4, EVENTS = 64, READ_BYTES = 65536, ROUNDS_MAX = 99 };
 
@@ -225,11 +225,11 @@ static void ignore(a2a_service *service, a2a_call *call)
 
 static a2a_service stub = {.call = answer, .gone = ignore, .drained = ignore};
 
-static bool find_agent(void *user, bay_str tenant, a2a_face_agent *out)
+static bool find_agent(void *user, bay_str tenant, a2a_http_agent *out)
 {
     (void)user;
     (void)tenant;
-    *out = (a2a_face_agent){.service = &stub};
+    *out = (a2a_http_agent){.service = &stub};
     return true;
 }
 
@@ -241,13 +241,13 @@ static void on_request(void *user, http_exchange *exchange)
 static void serve_ours(int tell)
 {
     static const http_handler handler = {on_request, http_owner_closed, http_owner_drained};
-    static const a2a_face_options face = {.agent = find_agent};
+    static const a2a_http_router_options router = {.agent = find_agent};
     loop *own = NULL;
     a2a_grpc *grpc = NULL;
     http_server *server = NULL;
     http_server_options options = {
         .limits = http_server_default_limits, .handler = &handler, .user = &grpc};
-    if (loop_new(&own) != BAY_OK || a2a_grpc_new(own, &face, &grpc) != BAY_OK ||
+    if (loop_new(&own) != BAY_OK || a2a_grpc_new(own, &router, &grpc) != BAY_OK ||
         http_server_new(own, &options, &server) != BAY_OK ||
         http_server_listen(server, STR("127.0.0.1:0"), NULL) != BAY_OK) {
         die("server");

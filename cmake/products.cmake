@@ -1,14 +1,14 @@
-# What is built from the rooms: the library, the binary, the examples, the benchmarks.
+# What is built from the modules: the library, the binary, the examples, the benchmarks.
 # A product whose sources are not there is left out.
 
 include(GNUInstallDirs)
 
-set(bay_library_rooms base json wire net http schema rpc store auth call front mcp a2a transport sdk)
+set(bay_library_modules base json wire net http schema rpc store auth call front mcp a2a mcp_transport a2a_transport sdk)
 set(bay_library_objects)
-foreach(room ${bay_library_rooms})
-    get_target_property(kind room_${room} TYPE)
+foreach(module ${bay_library_modules})
+    get_target_property(kind module_${module} TYPE)
     if(kind STREQUAL "STATIC_LIBRARY")
-        list(APPEND bay_library_objects $<TARGET_OBJECTS:room_${room}>)
+        list(APPEND bay_library_objects $<TARGET_OBJECTS:module_${module}>)
     endif()
 endforeach()
 set(bay_library_links PkgConfig::UV ${bay_tls_links} ${bay_http2_links}
@@ -47,7 +47,7 @@ target_link_libraries(patchbay_static INTERFACE ${bay_archive} ${bay_library_lin
 set(bay_programs) # what scenarios start
 if(EXISTS ${CMAKE_SOURCE_DIR}/src/cli/main.c)
     add_executable(patchbay ${CMAKE_SOURCE_DIR}/src/cli/main.c)
-    target_link_libraries(patchbay PRIVATE room_cli)
+    target_link_libraries(patchbay PRIVATE module_cli)
     list(APPEND bay_programs patchbay)
 endif()
 
@@ -113,10 +113,10 @@ endforeach()
 # What the interoperability suite signs and verifies agents' cards with.
 if(BAY_TLS)
     add_executable(card_tool EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/tests/interop/a2a/card_tool.c)
-    bay_link_rooms(card_tool ${CMAKE_SOURCE_DIR}/tests/interop/a2a/card_tool.c)
+    bay_link_modules(card_tool ${CMAKE_SOURCE_DIR}/tests/interop/a2a/card_tool.c)
 endif()
 
-# bench/NAME.c: built on demand (target "benches"), free to use every room.
+# bench/NAME.c: built on demand (target "benches"), free to use every module.
 add_custom_target(benches)
 file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/*.c)
 bay_leave_out(files)
@@ -128,12 +128,12 @@ foreach(file ${files})
         set_property(TARGET bench_${name} APPEND PROPERTY LINK_DEPENDS ${bay_archive})
         target_link_libraries(bench_${name} PRIVATE patchbay_static)
     else()
-        bay_link_rooms(bench_${name} ${file})
+        bay_link_modules(bench_${name} ${file})
     endif()
     add_dependencies(benches bench_${name})
 endforeach()
 
-# tests/chaos/NAME.c: the servers and clients of chaos runs and of some benchmarks; plain C, no rooms.
+# tests/chaos/NAME.c: the servers and clients of chaos runs and of some benchmarks; plain C, no modules.
 set(bay_chaos)
 foreach(name fleet crowd clients)
     set(files ${CMAKE_SOURCE_DIR}/tests/chaos/${name}.c)

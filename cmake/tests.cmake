@@ -1,11 +1,11 @@
-# tests/unit/ROOM/test_*.c: one executable each, linked to its room and the rooms below it.
+# tests/unit/MODULE/test_*.c: one executable each, linked to its module and the modules below it.
 # tests/contract and tests/scenario link everything. tests/fuzz/fuzz_*.c: with BAY_FUZZ.
 
 include(CTest)
 
-# The tests of the rooms that run threads; what ThreadSanitizer is for.
+# The tests of the modules that run threads; what ThreadSanitizer is for.
 add_custom_target(threaded_tests)
-set(bay_threaded net http auth call front store transport sdk agents config upstream sessions gateway contract scenario)
+set(bay_threaded net http auth call front store mcp_transport a2a_transport sdk agents config upstream sessions gateway contract scenario)
 
 # What the gateway's tests put behind it: a server that breaks the rules as it is told.
 add_executable(bad_server ${CMAKE_SOURCE_DIR}/tests/support/bad_server.c)
@@ -31,10 +31,10 @@ add_dependencies(threaded_tests sweep_hand)
 
 find_library(CMOCKA cmocka)
 if(CMOCKA)
-    function(bay_test file room)
+    function(bay_test file module)
         get_filename_component(name ${file} NAME_WE)
         string(REGEX REPLACE "^test_" "" short ${name})
-        set(target test_${room}_${short})
+        set(target test_${module}_${short})
         if(BAY_FUZZ) # what clang says of it; it runs in the other kinds, and to link all takes minutes
             add_library(${target} OBJECT ${file})
         else()
@@ -45,17 +45,20 @@ if(CMOCKA)
         target_link_libraries(${target} PRIVATE ${ARGN} ${CMOCKA})
         target_compile_definitions(${target} PRIVATE
             BAY_TEST_BINARY_DIR="${CMAKE_BINARY_DIR}" BAY_TEST_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-        if(room IN_LIST bay_threaded)
+        if(module IN_LIST bay_threaded)
             add_dependencies(threaded_tests ${target})
         endif()
-        if(room MATCHES "^(upstream|gateway|scenario)$" OR target STREQUAL "test_sdk_client_stdio")
+        if(module MATCHES "^(upstream|gateway|scenario)$" OR target STREQUAL "test_sdk_client_stdio")
             add_dependencies(${target} bad_server list_server sweep_hand)
         endif()
-        if(target MATCHES "^test_(sessions_keeper|front_front|front_forwarded)$") # over HTTP
-            target_link_libraries(${target} PRIVATE room_transport)
+        if(target MATCHES "^test_(sessions_persister|a2a_transport_router|front_front|front_forwarded)$") # over HTTP
+            target_link_libraries(${target} PRIVATE module_mcp_transport module_a2a_transport)
+        endif()
+        if(target STREQUAL "test_contract_counts")
+            target_link_options(${target} PRIVATE LINKER:--wrap=memcpy LINKER:--wrap=memmove LINKER:--wrap=json_parse)
         endif()
         if(target STREQUAL "test_net_tls_none") # what HTTP says without TLS
-            target_link_libraries(${target} PRIVATE room_http)
+            target_link_libraries(${target} PRIVATE module_http)
         endif()
         if(target STREQUAL "test_scenario_run_python")
             add_dependencies(${target} example_run_python)
@@ -69,27 +72,27 @@ if(CMOCKA)
         if(BAY_FUZZ)
             return()
         endif()
-        add_test(NAME ${room}/${short} COMMAND ${target} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+        add_test(NAME ${module}/${short} COMMAND ${target} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
         set(patience 120)
         if(short MATCHES "^(sweep_|chaos$)") # thousands of sessions, many seconds
             set(patience 400)
         endif()
-        set_tests_properties(${room}/${short} PROPERTIES TIMEOUT ${patience})
+        set_tests_properties(${module}/${short} PROPERTIES TIMEOUT ${patience})
     endfunction()
 
-    foreach(room base json wire net http schema rpc store auth call front mcp a2a transport sdk agents config upstream catalog
-            sessions downstream tasks gateway cli)
-        file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${room}/test_*.c)
+    foreach(module base json wire net http schema rpc store auth call front mcp a2a mcp_transport a2a_transport sdk agents config upstream catalog
+            sessions endpoint tasks gateway cli)
+        file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${module}/test_*.c)
         bay_leave_out(files)
         foreach(file ${files})
-            bay_test(${file} ${room} room_${room})
+            bay_test(${file} ${module} module_${module})
         endforeach()
     endforeach()
     foreach(kind contract scenario)
         file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${kind}/test_*.c)
         bay_leave_out(files)
         foreach(file ${files})
-            bay_test(${file} ${kind} room_cli room_gateway room_sdk)
+            bay_test(${file} ${kind} module_cli module_gateway module_sdk)
         endforeach()
     endforeach()
     # Scenarios start the programs themselves.
@@ -104,10 +107,10 @@ if(CMOCKA)
     endif()
 endif()
 
-add_test(NAME house/guide COMMAND ${CMAKE_SOURCE_DIR}/tools/check-guide ${CMAKE_SOURCE_DIR})
-add_test(NAME house/limits COMMAND ${CMAKE_SOURCE_DIR}/tools/check-limits ${CMAKE_SOURCE_DIR})
-add_test(NAME house/reference COMMAND ${CMAKE_SOURCE_DIR}/tools/reference --check)
-add_test(NAME house/symbols COMMAND ${CMAKE_SOURCE_DIR}/tools/check-symbols
+add_test(NAME project/guide COMMAND ${CMAKE_SOURCE_DIR}/tools/check-guide ${CMAKE_SOURCE_DIR})
+add_test(NAME project/limits COMMAND ${CMAKE_SOURCE_DIR}/tools/check-limits ${CMAKE_SOURCE_DIR})
+add_test(NAME project/reference COMMAND ${CMAKE_SOURCE_DIR}/tools/reference --check)
+add_test(NAME project/symbols COMMAND ${CMAKE_SOURCE_DIR}/tools/check-symbols
     $<TARGET_FILE:patchbay_shared> ${bay_archive})
 
 if(BAY_FUZZ)
@@ -121,7 +124,7 @@ if(BAY_FUZZ)
         endif()
         add_executable(${name} ${file})
         target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
-        bay_link_rooms(${name} ${file})
+        bay_link_modules(${name} ${file})
         if(HTTP_PARSER)
             target_link_libraries(${name} PRIVATE ${HTTP_PARSER})
         endif()

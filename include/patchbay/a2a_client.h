@@ -80,10 +80,14 @@ BAY_API void bay_caller_options_keys(bay_caller_options *options, const char *jw
 BAY_API void bay_caller_options_key_url(bay_caller_options *options, const char *url);
 /* A card without a signature that is good is refused, too. */
 BAY_API void bay_caller_options_require_signature(bay_caller_options *options);
-/* For https: who signs servers' certificates in place of the system's store (PEM files; NULL: the
- * system), and the client's own certificate and key, for agents whose card wants mutual TLS. */
+/* For https, of cards, keys and interfaces: who signs servers' certificates, in place of the
+ * system's store, and the caller's own certificate chain and key, for agents whose card wants
+ * mutual TLS. As bay_client_options_tls, with its errors. */
 BAY_API void bay_caller_options_tls(bay_caller_options *options, const char *ca_file,
                                     const char *certificate_file, const char *key_file);
+/* For tests only: accepts every certificate, also where the card and its keys come from. As
+ * bay_client_options_insecure. */
+BAY_API void bay_caller_options_insecure(bay_caller_options *options);
 /* An answer, or a stream's first event, takes at most `total_ms`; a stream that is silent for
  * `idle_ms` counts as cut. 0: the defaults, 600,000 and 90,000. */
 BAY_API void bay_caller_options_timeout(bay_caller_options *options, uint32_t total_ms,
@@ -226,7 +230,7 @@ BAY_API void bay_operation_on_event(bay_operation *operation, bay_on_event event
 typedef void (*bay_operation_done)(bay_operation *operation, bay_response *response,
                                    const bay_diag *diag, void *user);
 /* Takes the operation, also when it fails; `done` (which may be NULL) runs exactly once if it does
- * not. */
+ * not. BAY_STATE: it was started already, and goes on; or the caller is being closed. */
 BAY_API bay_err bay_operation_start(bay_operation *operation, bay_operation_done done, void *user,
                                     bay_diag *diag) BAY_MUST_CHECK;
 /* Stops listening; the task of the agent goes on. `done` runs with BAY_CANCELLED, at the next turn.

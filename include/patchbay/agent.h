@@ -181,8 +181,8 @@ BAY_API void bay_agent_tls(bay_agent *agent, const char *certificate_file, const
 /* ---- tasks: where they live, who hears of them --------------------------------------------------
  */
 
-/* ":memory:" (the default) or the path of an SQLite file, where tasks are safe before anybody is
- * told of them, and survive the process. */
+/* ":memory:" (the default) or the path of an SQLite file. A task is committed to it before any
+ * response, event or webhook mentions the task, and survives a crash of the process. */
 BAY_API void bay_agent_store(bay_agent *agent, const char *path);
 /* Messages whose handler ran when the process died are given to it again (bay_task_is_resumed);
  * without this such tasks have failed. */

@@ -110,9 +110,10 @@ BAY_API void bay_call_release_stream(bay_call *call, uint32_t retry_ms);
  * bay_answer_error. It runs where handlers of its kind run: on the pool for a blocking one.
  *
  * A deferred call may ask from its own thread, too; its `answered` always runs, and either that or
- * the thread ends the call, not both. Where the client is asked by rounds, the client's turn begins
- * with the question: bay_call_is_cancelled from then on, BAY_NO_ANSWER and BAY_CANCELLED, and what
- * the call still says reaches nobody, until the handler runs again.
+ * the thread ends the call, not both. For a client of 2026-07-28 the library answers the request
+ * with `input_required` as soon as the deferred call asks. From then on bay_call_is_cancelled
+ * returns true, `answered` gets BAY_NO_ANSWER with error BAY_CANCELLED, and replies, progress and
+ * log messages of this run are dropped. The handler runs again when the client retries.
  *
  * The state between two rounds travels with the client, sealed: encrypted, bound to caller, tool,
  * arguments and expiry, good for one use (see bay_server_key). */

@@ -56,6 +56,18 @@ BAY_API void bay_client_options_name(bay_client_options *options, const char *na
  */
 BAY_API void bay_client_options_header(bay_client_options *options, const char *name,
                                        const char *value);
+/* For https: who signs servers' certificates, in place of the system's store, and the client's own
+ * certificate chain and key, for servers that ask for one. PEM files, a key without a passphrase;
+ * NULL: as before, at first the system's store and no certificate. The connect reads them.
+ * Errors: of the connect, BAY_INVALID: a certificate without its key, or an empty name; BAY_TLS: a
+ * file that cannot be used, or a key that does not belong to the certificate; BAY_UNSUPPORTED: a
+ * library without TLS. BAY_TLS also where a server's certificate is not accepted: signed by nobody
+ * who is trusted, expired, or of another host. */
+BAY_API void bay_client_options_tls(bay_client_options *options, const char *ca_file,
+                                    const char *certificate_file, const char *key_file);
+/* For tests only: accepts every certificate. Whoever is on the way can read and change everything,
+ * credentials included: each connect to a URL logs a warning. With a CA file: BAY_INVALID. */
+BAY_API void bay_client_options_insecure(bay_client_options *options);
 /* For commands: NAME=VALUE, added to the environment of this program, all of which a command
  * inherits; and the folder it runs in. */
 BAY_API void bay_client_options_env(bay_client_options *options, const char *assignment);
@@ -255,7 +267,8 @@ BAY_API void bay_request_keep_task(bay_request *request);
  * bay_reply_json is the error object. Anything else: `reply` is NULL. A reply is the callee's. The
  * request is gone when this returns. */
 typedef void (*bay_done)(bay_request *request, bay_reply *reply, const bay_diag *diag, void *user);
-/* Takes the request, also when it fails; `done` runs exactly once if it does not. */
+/* Takes the request, also when it fails; `done` runs exactly once if it does not. BAY_STATE: it was
+ * started already, and goes on. */
 BAY_API bay_err bay_request_start(bay_request *request, bay_done done, void *user,
                                   bay_diag *diag) BAY_MUST_CHECK;
 /* The server is told; `done` runs with BAY_CANCELLED, at the next turn. May be called in any

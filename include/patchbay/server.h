@@ -229,8 +229,9 @@ BAY_API void bay_server_tls(bay_server *server, const char *certificate_file, co
 
 /* The secret (32 bytes) that seals what clients carry between two rounds, and whose a stored task
  * is. The newest seals, each opens: give the old one first, then the new one. Without any, one is
- * drawn at start for rounds, which do not survive a restart, and one for tasks is made once and kept
- * in the file of bay_server_store. A task whose key is not given any more belongs to nobody. */
+ * drawn at start for rounds, which do not survive a restart, and one for tasks is made once and
+ * kept in the file of bay_server_store. A task whose key is not given any more belongs to nobody.
+ */
 BAY_API void bay_server_key(bay_server *server, const void *key, size_t len);
 
 /* Where tasks live: ":memory:" (the default) or the path of an SQLite file, where they are safe

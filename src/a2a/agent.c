@@ -35,7 +35,7 @@ void agent_leave(a2a_agent *self)
 {
     if (self->depth == 1) {
         for (list_link *link; (link = list_pop(&self->work)) != NULL;) {
-            agent_settle(CONTAINER_OF(link, agent_task, in_work));
+            agent_flush(CONTAINER_OF(link, agent_task, in_work));
         }
     }
     self->depth--;
@@ -277,7 +277,7 @@ void a2a_agent_free(a2a_agent *self)
     for (list_link *link; (link = list_first(&self->all)) != NULL;) {
         agent_task_remove(CONTAINER_OF(link, agent_task, in_agent), &fault, false);
     }
-    agent_seen_fini(self);
+    agent_dedup_fini(self);
     agent_card_fini(&self->card);
     map_fini(&self->tasks);
     map_fini(&self->contexts);
@@ -311,7 +311,7 @@ static void wake_again(a2a_agent *self)
                                 self->limits.task_ttl_ms);
     }
     if (seen != NULL) {
-        agent_wake_at(self, CONTAINER_OF(seen, agent_seen, link)->expires_at_ms);
+        agent_wake_at(self, CONTAINER_OF(seen, agent_dedup_entry, link)->expires_at_ms);
     }
     if (self->retry_at_ms != 0) {
         agent_wake_at(self, self->retry_at_ms);
@@ -326,7 +326,7 @@ void a2a_agent_tick(a2a_agent *self)
     if (!self->is_terminal_sorted) {
         agent_sort_terminal(self);
     }
-    agent_seen_expire(self, now_ms);
+    agent_dedup_expire(self, now_ms);
     agent_task_evict(self, now_ms);
     retry_failed(self, now_ms);
     agent_leave(self);

@@ -1,6 +1,6 @@
 /* The engine of an agent: tasks, their states, history, artifacts, subscribers, paging, push
- * configurations. Sans I/O: calls come from faces, moves from the handler, rows go to a keeper,
- * deliveries to a courier; time is given.
+ * configurations. Sans I/O: calls come from endpoints, moves from the handler, rows go to a
+ * persistence, deliveries to a push_sender; time is given.
  *
  *   SUBMITTED ─► WORKING ⇄ INPUT_REQUIRED, AUTH_REQUIRED ─► COMPLETED, FAILED, CANCELED, REJECTED
  *
@@ -13,8 +13,8 @@
  * Threads: one. References of handlers to turns are counted (a2a_turn_ref); the task behind them
  * may be gone or canceled, and then moves answer BAY_STATE.
  *
- * Durability: with a keeper nothing that a client is told is told before the keeper has it. Events
- * of one task go out in order all the same. */
+ * Durability: with a persister nothing that a client is told is told before the persister has it.
+ * Events of one task go out in order all the same. */
 #ifndef A2A_AGENT_H
 #define A2A_AGENT_H
 
@@ -47,36 +47,37 @@ typedef struct a2a_agent_limits {
 extern const a2a_agent_limits a2a_agent_default_limits;
 
 /* Bytes of a task that stand beside its row: what was added to a long artifact, a large message. It
- * is named by its strand (which no other thing of the task ever has) and its number in that, from
+ * is named by its overflow (which no other thing of the task ever has) and its number in that, from
  * 0.
  */
-typedef struct a2a_piece {
-    uint64_t strand;
+typedef struct a2a_overflow_block {
+    uint64_t overflow;
     uint32_t number;
     bay_str bytes;
-} a2a_piece;
+} a2a_overflow_block;
 
-/* All that a keeper is given of a task at one time. */
+/* All that a persister is given of a task at one time. */
 typedef struct a2a_put {
     bay_str id;
-    bay_str row; /* the task as the engine writes it, but for what is in pieces */
-    /* What is new beside the row. It refers to no piece that is not here or was not kept before. */
-    const a2a_piece *pieces;
-    size_t piece_count;
-    /* Strands that the row does not know any more: all their pieces. */
+    bay_str row; /* the task as the engine writes it, but for what is in blocks */
+    /* What is new beside the row. It refers to no block that is not here or was not kept before. */
+    const a2a_overflow_block *blocks;
+    size_t block_count;
+    /* Overflows that the row does not know any more: all their blocks. */
     const uint64_t *gone;
     size_t gone_count;
     a2a_event *const *events; /* StreamResponses that brought it there, in order, for replay */
     size_t event_count;
     bool has_events; /* it has some, or had before */
-    bool has_pieces; /* the row knows some */
+    bool has_blocks; /* the row knows some */
 } a2a_put;
 
 /* A task as it was kept. */
 typedef struct a2a_kept_task {
     bay_str row;
-    const a2a_piece *pieces; /* by strand, then number; those that the row does not know go */
-    size_t piece_count;
+    const a2a_overflow_block
+        *blocks; /* by overflow, then number; those that the row does not know go */
+    size_t block_count;
     a2a_event *const *events; /* in order */
     size_t event_count;
 } a2a_kept_task;
@@ -84,18 +85,18 @@ typedef struct a2a_kept_task {
 /* Where tasks are kept. `kept` is said exactly once for each put that returned BAY_OK, in the order
  * of the puts, also inside it, and also after the agent is freed (which does nothing then). One put
  * of a task is under way at a time; what changes meanwhile goes with the next. */
-typedef struct a2a_keeper a2a_keeper;
-typedef struct a2a_keeper_ops {
-    /* Row and pieces come and go in one moment: whoever reads finds the pieces that the row knows,
-     * or another row. A put that fails leaves the row before it, with its pieces. Copies what it
+typedef struct a2a_persistence a2a_persistence;
+typedef struct a2a_persistence_ops {
+    /* Row and blocks come and go in one moment: whoever reads finds the blocks that the row knows,
+     * or another row. A put that fails leaves the row before it, with its blocks. Copies what it
      * needs. */
-    bay_err (*put)(a2a_keeper *self, const a2a_put *put, void (*kept)(void *user, bay_err err),
+    bay_err (*put)(a2a_persistence *self, const a2a_put *put, void (*kept)(void *user, bay_err err),
                    void *user);
-    /* With its pieces. */
-    void (*remove)(a2a_keeper *self, bay_str id);
-} a2a_keeper_ops;
-struct a2a_keeper {
-    const a2a_keeper_ops *ops;
+    /* With its blocks. */
+    void (*remove)(a2a_persistence *self, bay_str id);
+} a2a_persistence_ops;
+struct a2a_persistence {
+    const a2a_persistence_ops *ops;
 };
 
 typedef struct a2a_handler {
@@ -104,7 +105,7 @@ typedef struct a2a_handler {
     /* The client canceled the task: the handler should stop and end its turn. The task is CANCELED
      * already. */
     void (*canceled)(void *user, a2a_turn *turn);
-    /* Every event of a task with push configurations: for a courier. `config` in 1.0; `form` is
+    /* Every event of a task with push configurations: for a push_sender. `config` in 1.0; `form` is
      * that in which it was registered. NULL: none; then there is no push capability. */
     void (*push)(void *user, bay_str principal, json_val config, a2a_form form, a2a_event *event,
                  bay_str task);
@@ -117,8 +118,8 @@ typedef struct a2a_agent_options {
     a2a_agent_limits limits; /* zero: the default, each */
     const a2a_handler *handler;
     void *user;
-    a2a_keeper *keeper;    /* NULL: memory only */
-    const seal_ring *ring; /* seals who owns a task in its row; borrowed. NULL: as text */
+    a2a_persistence *persistence; /* NULL: memory only */
+    const seal_ring *ring;        /* seals who owns a task in its row; borrowed. NULL: as text */
     bay_str card;          /* 1.0, normal form: capabilities, skills, modes, required extensions */
     bay_str extended_card; /* "": none */
     uint64_t (*now)(void *user);          /* wall clock, ms */
@@ -139,7 +140,7 @@ bay_err a2a_agent_set_card(a2a_agent *self, bay_str card, bay_str extended_card)
 /* A task from its row, before any call. One whose turn was running is given to the handler again
  * (a2a_turn_is_resumed) when may_resume, else it has FAILED, and says so; either happens at the
  * next tick. Errors: BAY_SYNTAX (no row of ours, or of a later release, or one without all its
- * pieces), BAY_DUPLICATE, BAY_LIMIT (more tasks that have not ended than there may be; of those
+ * blocks), BAY_DUPLICATE, BAY_LIMIT (more tasks that have not ended than there may be; of those
  * that have ended the oldest go), BAY_NOMEM. */
 bay_err a2a_agent_restore(a2a_agent *self, const a2a_kept_task *kept,
                           bool may_resume) BAY_MUST_CHECK;
@@ -148,7 +149,7 @@ bay_err a2a_agent_restore(a2a_agent *self, const a2a_kept_task *kept,
  * task. Lives until the agent is called again. */
 bay_str a2a_agent_remembered(const a2a_agent *self, bay_str task, bay_str principal);
 
-/* ---- a turn, for the handler --------------------------------------------------------------- */
+/* ---- a turn, for the handler ----------------------------------------------------------------- */
 
 a2a_turn *a2a_turn_ref(a2a_turn *self);
 void a2a_turn_unref(a2a_turn *self);

@@ -5,8 +5,6 @@
 /* A chunk, checked and taken apart. Views into `memory` and the caller's document. */
 typedef struct chunk {
     arena memory;
-    json_doc doc;
-    buf normal;
     bay_str text;
     bay_str id;
     bay_str parts; /* without the brackets */
@@ -17,12 +15,11 @@ void agent_artifact_fini(agent_artifact *self)
 {
     mem_free(self->head);
     buf_fini(&self->parts);
-    agent_strand_unref(self->strand);
+    agent_overflow_unref(self->overflow);
 }
 
 static void chunk_fini(chunk *self)
 {
-    buf_fini(&self->normal);
     buf_fini(&self->head);
     arena_fini(&self->memory);
 }
@@ -32,16 +29,10 @@ static bay_err chunk_read(chunk *self, json_val artifact, const agent_task *task
 {
     size_t most = agent_task_most(task);
     arena_init(&self->memory, SIZE_MAX);
-    buf_init(&self->normal, most);
     buf_init(&self->head, most);
-    bool is_normal = task->is_restoring;
     bay_err err = BAY_OK;
-    if (!is_normal) {
-        err = a2a_normalise(A2A_TYPE_ARTIFACT, artifact, &self->normal, &is_normal, NULL);
-    }
-    if (err == BAY_OK && !is_normal) {
-        err = json_parse(&self->doc, buf_view(&self->normal), NULL, &self->memory, NULL);
-        artifact = json_root(&self->doc);
+    if (!task->is_restoring) {
+        err = a2a_normal_view(A2A_TYPE_ARTIFACT, artifact, most, &self->memory, &artifact, NULL);
     }
     if (err != BAY_OK) {
         return err == BAY_PROTOCOL ? BAY_INVALID : err;
@@ -127,7 +118,8 @@ static bay_err build(const chunk *from, size_t most, agent_artifact *out)
 }
 
 /* The event of the change just made. */
-static bay_err tell(agent_task *task, const chunk *from, bool append, bool is_last_chunk)
+static bay_err agent_artifact_tell(agent_task *task, const chunk *from, bool append,
+                                   bool is_last_chunk)
 {
     if (!agent_task_has_readers(task)) {
         task->dropped = task->revision;
@@ -164,7 +156,7 @@ static bay_err append_to(agent_task *task, agent_artifact *artifact, const chunk
     err = artifact->parts.err;
     task->revision++;
     if (err == BAY_OK) {
-        err = tell(task, from, true, is_last_chunk);
+        err = agent_artifact_tell(task, from, true, is_last_chunk);
     }
     if (err != BAY_OK) {
         task->revision--;
@@ -194,7 +186,7 @@ static bay_err replace(agent_task *task, agent_artifact *artifact, const chunk *
     err = agent_task_room(task, bytes_of(&made));
     task->revision++;
     if (err == BAY_OK) {
-        err = tell(task, from, false, is_last_chunk);
+        err = agent_artifact_tell(task, from, false, is_last_chunk);
     }
     if (err != BAY_OK) {
         task->revision--;

@@ -20,7 +20,7 @@ void agent_event_take(agent_task *self, agent_event *event)
 
 bay_err agent_event_add(agent_task *self, bay_str json, bool is_last)
 {
-    /* Only what the keeper still has to confirm can pile up so far. */
+    /* Only what the persister still has to confirm can pile up so far. */
     if (self->event_bytes > self->of->limits.task_bytes) {
         return BAY_LIMIT;
     }

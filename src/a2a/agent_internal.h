@@ -6,7 +6,7 @@
  *                      └─ configs  (webhooks)
  *
  * - Every change of a task takes the next number of its `revision`; an event's sequence is the
- *   revision that it brought about. `kept` is the revision that the keeper has. Nothing newer than
+ *   revision that it brought about. `kept` is the revision that the persister has. Nothing newer than
  *   that is told.
  * - Whatever calls in goes through agent_enter and agent_leave. Changes only mark their task; the
  *   outermost leave settles what was marked: puts, answers, events, deliveries, next turns. So an
@@ -22,46 +22,46 @@
 #include "base/map.h"
 
 enum {
-    AGENT_ID_BYTES = 256,         /* of a task's, context's, message's or configuration's id */
-    AGENT_PAGE_BYTES = 4 << 20,   /* of one page of ListTasks, but always one task */
-    AGENT_CURSOR_MS = 3600000,    /* how long a page token is good */
-    AGENT_RETRY_MS = 1000,        /* after a task could not be kept */
-    AGENT_LAST_WORDS = 64 << 10,  /* a full task may still end with */
-    AGENT_EXTENSIONS = 64,        /* required by a card */
-    AGENT_MODES = 256,            /* media types in a card, of all skills */
-    AGENT_RANDOM_BYTES = 1024,    /* drawn from the kernel at one time */
-    AGENT_BUFFER_KEPT = 64 << 10, /* of the buffer that answers are written into */
-    AGENT_ORDER_PER_MS = 1024,    /* changes that one millisecond can tell apart */
-    AGENT_TIME_BYTES = 24,        /* 2026-01-31T23:59:59.123Z */
-    AGENT_PIECE_BYTES = 2 << 10,  /* that were added and stand in the row, before they leave it */
-    AGENT_FIRST_BYTES = 4 << 10,  /* a task's first message that is shorter stays in the row */
-    AGENT_ROW_BYTES = 16 << 10,   /* of artifacts in the row: then smaller ones leave it, too … */
-    AGENT_PIECE_LEAST = 256,      /* … down to these */
-    AGENT_PUT_PIECES = 2048,      /* in one put; and strands that go with one */
+    AGENT_ID_BYTES = 256,       /* of a task's, context's, message's or configuration's id */
+    AGENT_PAGE_BYTES = 4 << 20, /* of one page of ListTasks, but always one task */
+    AGENT_CURSOR_MS = 3600000,  /* how long a page token is good */
+    AGENT_RETRY_MS = 1000,      /* after a task could not be kept */
+    AGENT_FINAL_STATUS_BYTES = 64 << 10, /* allowed above task_bytes for a terminal status */
+    AGENT_EXTENSIONS = 64,               /* required by a card */
+    AGENT_MODES = 256,                   /* media types in a card, of all skills */
+    AGENT_RANDOM_BYTES = 1024,           /* drawn from the kernel at one time */
+    AGENT_BUFFER_KEPT = 64 << 10,        /* of the buffer that answers are written into */
+    AGENT_ORDER_PER_MS = 1024,           /* changes that one millisecond can tell apart */
+    AGENT_TIME_BYTES = 24,               /* 2026-01-31T23:59:59.123Z */
+    AGENT_OVERFLOW_BYTES = 2 << 10, /* that were added and stand in the row, before they leave it */
+    AGENT_FIRST_BYTES = 4 << 10,    /* a task's first message that is shorter stays in the row */
+    AGENT_ROW_BYTES = 16 << 10, /* of artifacts in the row: then smaller ones leave it, too … */
+    AGENT_OVERFLOW_LEAST = 256, /* … down to these */
+    AGENT_PUT_BLOCKS = 2048,    /* in one put; and overflows that go with one */
 };
 
-/* What the keeper has apart from the task's row, in pieces: all but the newest of a long artifact,
- * or texts in one piece. It belongs to what it is of; when nobody has it any more, the next put
- * takes its pieces away. */
-typedef struct agent_strand {
-    list_link link;          /* of its task's strands, or of those that are gone */
+/* What the persister has apart from the task's row, in blocks: all but the newest of a long
+ * artifact, or texts in one block. It belongs to what it is of; when nobody has it any more, the
+ * next put takes its blocks away. */
+typedef struct agent_overflow {
+    list_link link;          /* of its task's overflows, or of those that are gone */
     struct agent_task *task; /* NULL: gone */
     uint32_t refs;
-    uint32_t pieces; /* with those of the put under way; 0: nothing of it is apart */
-    uint32_t kept_pieces;
+    uint32_t blocks; /* with those of the put under way; 0: nothing of it is apart */
+    uint32_t kept_blocks;
     bool is_going; /* with the put under way */
-    size_t cut;    /* bytes of an artifact's parts that are in pieces */
+    size_t cut;    /* bytes of an artifact's parts that are in blocks */
     size_t kept_cut;
     uint64_t number;
-} agent_strand;
+} agent_overflow;
 
 /* JSON that several have: a message in the history and in the status. */
 typedef struct agent_text {
     uint32_t refs : 31;
     uint32_t is_inside : 1; /* its task's memory */
     uint32_t len;
-    agent_strand *strand; /* NULL: none */
-    size_t place;         /* in the strand's piece; of a size that leaves no gap before `at` */
+    agent_overflow *overflow; /* NULL: none */
+    size_t place; /* in the overflow's block; of a size that leaves no gap before `at` */
     char at[];
 } agent_text;
 
@@ -69,8 +69,8 @@ typedef struct agent_artifact {
     bay_str id; /* decoded, behind `head` */
     char *head; /* its members but parts: "artifactId":… */
     size_t head_len;
-    buf parts;            /* elements with their commas */
-    agent_strand *strand; /* NULL: none */
+    buf parts;                /* elements with their commas */
+    agent_overflow *overflow; /* NULL: none */
     bool is_complete;
 } agent_artifact;
 
@@ -120,7 +120,7 @@ typedef struct agent_context {
 } agent_context;
 
 typedef struct agent_task {
-    a2a_agent *of; /* NULL: the agent is gone, only its keeper still speaks of it */
+    a2a_agent *of; /* NULL: the agent is gone, only its persister still speaks of it */
     agent_context *context;
     list_link in_agent;
     list_link in_context;
@@ -140,7 +140,7 @@ typedef struct agent_task {
     uint64_t kept;
     uint64_t putting; /* revision of the put that is under way; 0: none */
     uint64_t put;     /* revision of the last put that went well or is under way */
-    uint64_t pushed;  /* events up to here were given to the courier */
+    uint64_t pushed;  /* events up to here were given to the push sender */
     uint64_t dropped; /* events up to here cannot be replayed */
     agent_text *status;
     agent_text *memory;   /* the handler's own bytes; NULL: none */
@@ -164,9 +164,9 @@ typedef struct agent_task {
     list subscribers;
     a2a_turn *turn; /* the one that the handler has */
     list waiting;   /* turns */
-    list strands;
-    list gone; /* strands that nobody has, until the keeper knows */
-    uint64_t last_strand;
+    list overflows;
+    list gone; /* overflows that nobody has, until the persister knows */
+    uint64_t last_overflow;
     agent_text *answer; /* the message that was given instead of a task */
     uint32_t pass;      /* of a walk over replies or subscribers */
     a2a_event *snapshot;
@@ -212,11 +212,11 @@ typedef struct agent_reply {
     bool is_awaiting_task; /* nothing to read before its turn has opened it */
     bool has_told;         /* the caller has had something */
     /* To be recognised by when it comes again. */
-    struct agent_seen *seen;
+    struct agent_dedup_entry *seen;
 } agent_reply;
 
 /* A message that may come again. */
-typedef struct agent_seen {
+typedef struct agent_dedup_entry {
     list_link link;         /* of those that expire, the first to go first */
     uint64_t expires_at_ms; /* 0: while its call waits */
     uint64_t content;       /* hash; 0: any */
@@ -225,7 +225,7 @@ typedef struct agent_seen {
     bay_str task_id;
     bay_str key;
     char text[];
-} agent_seen;
+} agent_dedup_entry;
 
 struct a2a_turn {
     uint32_t refs;
@@ -233,8 +233,8 @@ struct a2a_turn {
     agent_task *task; /* NULL: gone, or never opened */
     list_link link;   /* of its task's waiting ones */
     list_link in_agent;
-    json_doc *request;    /* behind this struct, as the texts */
-    agent_strand *strand; /* of the request; NULL: none */
+    json_doc *request;        /* behind this struct, as the texts */
+    agent_overflow *overflow; /* of the request; NULL: none */
     json_val message;
     bay_str task_id;
     bay_str context_id;
@@ -271,14 +271,14 @@ struct a2a_agent {
     map tasks;    /* by id */
     map contexts; /* by agent_context.key */
     map owners;   /* by name */
-    map seen;     /* by agent_seen.key */
+    map seen;     /* by agent_dedup_entry.key */
     list all;     /* tasks */
     list turns;   /* that anybody has */
     list work;    /* tasks to be settled */
     list terminal;
     list failed;
     list events;   /* agent_event.in_agent, of all tasks, oldest first */
-    list expiring; /* agent_seen */
+    list expiring; /* agent_dedup_entry */
     size_t event_bytes;
     size_t bytes;
     uint32_t task_count;
@@ -338,8 +338,8 @@ bay_err agent_task_new(a2a_agent *of, bay_str id, uint64_t hash, bay_str princip
                        bay_str context_id, agent_naming naming, size_t room, agent_task **out);
 /* The open task of that id, if it is that principal's; NULL otherwise. */
 agent_task *agent_task_find(const a2a_agent *of, bay_str id, bay_str principal);
-/* Out of everything; freed when the keeper has nothing more to say of it. Whoever waits for it is
- * told `fault` (NULL: that it is gone). `is_for_good`: by the keeper, too. */
+/* Out of everything; freed when the persister has nothing more to say of it. Whoever waits for it
+ * is told `fault` (NULL: that it is gone). `is_for_good`: by the persistence, too. */
 void agent_task_remove(agent_task *self, const a2a_fault *fault, bool is_for_good);
 static inline void agent_task_pin(agent_task *self)
 {
@@ -394,7 +394,7 @@ size_t agent_order_seek(const agent_owner *self, uint64_t order);
 
 static inline bool agent_task_is_kept(const agent_task *self, uint64_t revision)
 {
-    return self->of->options.keeper == NULL || self->kept >= revision;
+    return self->of->options.persistence == NULL || self->kept >= revision;
 }
 /* Does anybody read events of it? */
 static inline bool agent_task_has_readers(const agent_task *self)
@@ -434,7 +434,7 @@ bool agent_read_time(bay_str text, uint64_t *out_ms);
 /* history_length < 0: all. */
 void agent_write_task(const agent_task *self, int64_t history_length, bool with_artifacts,
                       buf *out);
-/* As it stands in its row: without what is in pieces. */
+/* As it stands in its row: without what is in blocks. */
 void agent_write_kept_task(const agent_task *self, buf *out);
 void agent_write_status_event(const agent_task *self, bay_str metadata, buf *out);
 void agent_write_artifact_event(const agent_task *self, bay_str artifact, bool append,
@@ -474,7 +474,7 @@ void agent_reply_gone(a2a_agent *self, a2a_call *call);
 void agent_reply_drained(a2a_agent *self, a2a_call *call);
 
 /* Walks the replies that wait for it. */
-void agent_replies_settle(agent_task *task);
+void agent_replies_flush(agent_task *task);
 /* The turn is over: whoever waits for it has waited long enough. */
 void agent_replies_release(agent_task *task, const a2a_turn *turn);
 /* It will never begin. */
@@ -482,9 +482,9 @@ void agent_replies_fail_turn(agent_task *task, const a2a_turn *turn, const a2a_f
 /* What they would be told next cannot be kept. */
 void agent_replies_fail_unkept(agent_task *task, const a2a_fault *fault);
 
-/* ---- agent_settle.c */
+/* ---- agent_flush.c */
 
-void agent_settle(agent_task *self);
+void agent_flush(agent_task *self);
 /* Why a task could not be kept. */
 void agent_fault_of(a2a_fault *fault, bay_err err);
 
@@ -507,18 +507,18 @@ void agent_turn_cancel(a2a_turn *self);
 void agent_turn_forget(a2a_turn *self);
 void agent_turn_close(a2a_turn *self); /* the agent is gone */
 
-/* ---- agent_seen.c: messages that come again */
+/* ---- agent_dedup.c: messages that come again */
 
-agent_seen *agent_seen_find(a2a_agent *self, bay_str principal, bay_str message_id,
-                            uint64_t content);
-uint64_t agent_seen_content(json_val message);
-void agent_seen_add(a2a_agent *self, agent_reply *reply);
-void agent_seen_join(agent_reply *reply, agent_seen *seen);
-void agent_seen_restore(agent_task *task, bay_str message_id);
+agent_dedup_entry *agent_dedup_find(a2a_agent *self, bay_str principal, bay_str message_id,
+                                    uint64_t content);
+uint64_t agent_dedup_content(json_val message);
+void agent_dedup_add(a2a_agent *self, agent_reply *reply);
+void agent_dedup_join(agent_reply *reply, agent_dedup_entry *seen);
+void agent_dedup_restore(agent_task *task, bay_str message_id);
 /* Its call is ended: with an answer, or without one. */
-void agent_seen_leave(a2a_agent *self, agent_reply *reply, bool is_answered);
-void agent_seen_expire(a2a_agent *self, uint64_t now_ms);
-void agent_seen_fini(a2a_agent *self);
+void agent_dedup_leave(a2a_agent *self, agent_reply *reply, bool is_answered);
+void agent_dedup_expire(a2a_agent *self, uint64_t now_ms);
+void agent_dedup_fini(a2a_agent *self);
 
 /* ---- the methods */
 
@@ -542,62 +542,62 @@ bay_err agent_config_restore(agent_task *task, json_val config, a2a_form form);
 void agent_config_free(agent_config *self);
 void agent_push_events(agent_task *task);
 
-/* ---- agent_strand.c: what is kept apart from the row */
+/* ---- agent_overflow.c: what is kept apart from the row */
 
-/* A place of the whole text that came from a piece. */
+/* A place of the whole text that came from a block. */
 typedef struct agent_link {
     size_t at;
-    uint64_t strand;
+    uint64_t overflow;
     size_t place; /* of a text */
-    uint32_t pieces;
+    uint32_t blocks;
     size_t cut; /* of an artifact; 0: a text's */
 } agent_link;
 
-void agent_strand_unref(agent_strand *self); /* NULL is fine */
+void agent_overflow_unref(agent_overflow *self); /* NULL is fine */
 /* Is it in the row by name only? */
-static inline bool agent_strand_is_apart(const agent_strand *self)
+static inline bool agent_overflow_is_apart(const agent_overflow *self)
 {
-    return self != NULL && self->pieces > 0;
+    return self != NULL && self->blocks > 0;
 }
-bool agent_strands_are_apart(const agent_task *self); /* any of them */
-/* What goes with the next put: new pieces, strands that are gone. */
+bool agent_overflow_are_apart(const agent_task *self); /* any of them */
+/* What goes with the next put: new blocks, overflows that are gone. */
 typedef struct agent_cut {
-    a2a_piece *pieces;
+    a2a_overflow_block *blocks;
     size_t count;
     size_t cap;
     uint64_t *gone;
     size_t gone_count;
-    buf texts; /* of the pieces that are made for it */
+    buf texts; /* of the blocks that are made for it */
     bay_err err;
 } agent_cut;
 /* Without memory for it nothing new is cut, and the row is as long as that makes it. */
 void agent_cut_make(agent_task *self, agent_cut *out);
 void agent_cut_fini(agent_cut *self);
 /* The put that it went with is over. */
-void agent_cut_settle(agent_task *self, bool is_kept);
-void agent_strands_drop(agent_task *self); /* the task is gone */
-/* Takes up one that the keeper has; a reference for the caller. BAY_SYNTAX: another thing has it;
- * BAY_NOMEM. */
-bay_err agent_strand_restore(agent_task *self, const agent_link *from, agent_strand **out);
+void agent_cut_flush(agent_task *self, bool is_kept);
+void agent_overflow_drop(agent_task *self); /* the task is gone */
+/* Takes up one that the persister has; a reference for the caller. BAY_SYNTAX: another thing has
+ * it; BAY_NOMEM. */
+bay_err agent_overflow_restore(agent_task *self, const agent_link *from, agent_overflow **out);
 /* What nobody took up goes with the next put. */
-bay_err agent_strands_forget(agent_task *self, const a2a_piece *pieces, size_t count);
+bay_err agent_overflow_forget(agent_task *self, const a2a_overflow_block *blocks, size_t count);
 
-/* ---- agent_splice.c: a row with its pieces, made whole */
+/* ---- agent_row_join.c: a row with its blocks, made whole */
 
 /* Where it says what stands apart. */
 void agent_write_parts(const agent_artifact *artifact, buf *out); /* what is in the row */
-void agent_write_place(const agent_strand *strand, size_t place, uint32_t count, buf *out);
+void agent_write_place(const agent_overflow *overflow, size_t place, uint32_t count, buf *out);
 
-typedef struct agent_splice {
+typedef struct agent_row_join {
     buf text; /* empty: the row was whole */
     agent_link *links;
     size_t count;
     size_t cap;
-} agent_splice;
-/* BAY_SYNTAX: a piece is not there, or is not what the row says. */
-bay_err agent_splice_make(const a2a_kept_task *from, agent_splice *out);
-void agent_splice_fini(agent_splice *self);
-const agent_link *agent_splice_find(const agent_splice *self, const char *at); /* NULL: none */
+} agent_row_join;
+/* BAY_SYNTAX: a block is not there, or is not what the row says. */
+bay_err agent_row_join_make(const a2a_kept_task *from, agent_row_join *out);
+void agent_row_join_fini(agent_row_join *self);
+const agent_link *agent_row_join_find(const agent_row_join *self, const char *at); /* NULL: none */
 
 /* ---- agent_row.c */
 

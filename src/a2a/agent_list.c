@@ -144,7 +144,7 @@ static bool matches(const listing *self, const agent_task *task)
 }
 
 /* False: the page is full. */
-static bool take(listing *self, agent_task *task)
+static bool agent_list_take(listing *self, agent_task *task)
 {
     if (self->count == self->size) {
         self->has_more = true;
@@ -167,7 +167,7 @@ static void find_in_context(a2a_agent *agent, listing *self)
         agent_task *task = CONTAINER_OF(link, agent_task, in_context);
         if (matches(self, task)) {
             self->total++;
-            is_full = is_full || (task->order < self->before && !take(self, task));
+            is_full = is_full || (task->order < self->before && !agent_list_take(self, task));
         }
     }
 }
@@ -199,7 +199,7 @@ static void find_in_owner(a2a_agent *agent, listing *self)
     for (size_t i = agent_order_seek(owner, self->before);
          self->total > 0 && i > 0 && owner->entries[i - 1].order >= least; i--) {
         agent_task *task = owner->entries[i - 1].task;
-        if (task != NULL && matches(self, task) && !take(self, task)) {
+        if (task != NULL && matches(self, task) && !agent_list_take(self, task)) {
             return;
         }
     }
@@ -270,7 +270,7 @@ void agent_list(a2a_agent *self, a2a_call *call)
     agent_wait *waits = NULL;
     size_t count = 0;
     write_page(self, &asked, &out);
-    err = self->options.keeper != NULL ? unkept(&asked, &waits, &count) : BAY_OK;
+    err = self->options.persistence != NULL ? unkept(&asked, &waits, &count) : BAY_OK;
     if (err != BAY_OK) {
         agent_fail_err(call, err);
     } else if (count == 0) {

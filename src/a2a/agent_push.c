@@ -3,7 +3,7 @@
 #include "a2a/push.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "json/writer.h"
+#include "json/build.h"
 
 /* ---- one configuration */
 
@@ -94,22 +94,16 @@ bay_err agent_config_restore(agent_task *task, json_val value, a2a_form form)
 }
 
 /* The configuration as it is kept and shown: with its id and its task's. */
-static void write_config(const agent_task *task, json_val value, bay_str id, buf *out)
+static void write_config(const agent_task *task, json_val value, bay_str id, json_writer *out)
 {
-    buf_lit(out, "{\"id\":");
-    json_quote(out, id);
-    buf_lit(out, ",\"taskId\":");
-    json_quote(out, task->id);
-    json_iter it = json_iter_of(value);
-    while (json_next(&it)) {
-        if (!json_str_eq(it.key, STR("id")) && !json_str_eq(it.key, STR("taskId"))) {
-            buf_char(out, ',');
-            buf_str(out, json_raw(it.key));
-            buf_char(out, ':');
-            buf_str(out, json_raw(it.value));
-        }
-    }
-    buf_char(out, '}');
+    static const bay_str ours[] = {STR_INIT("id"), STR_INIT("taskId")};
+    json_open_object(out);
+    json_key(out, ours[0]);
+    json_put_str(out, id);
+    json_key(out, ours[1]);
+    json_put_str(out, task->id);
+    json_put_members(out, value, ours, ARRAY_LEN(ours));
+    json_close_object(out);
 }
 
 static bay_err check_url(const a2a_agent *agent, a2a_call *call, json_val value, a2a_fault *fault)
@@ -168,8 +162,8 @@ bay_err agent_config_add(agent_task *task, a2a_call *call, json_val value, agent
 {
     char made[37];
     bay_str id;
-    json_doc doc;
-    arena memory;
+    json_val config;
+    json_builder written;
     bay_err err = check_url(task->of, call, value, fault);
     if (err == BAY_OK) {
         err = choose_id(task, call, value, made, &id, fault);
@@ -177,27 +171,18 @@ bay_err agent_config_add(agent_task *task, a2a_call *call, json_val value, agent
     if (err != BAY_OK) {
         return err;
     }
-    arena_init(&memory, SIZE_MAX);
-    buf text = agent_buffer(task->of);
-    write_config(task, value, id, &text);
-    err = text.err;
+    write_config(task, value, id, json_builder_init_secret(&written, NULL, SIZE_MAX));
+    err = json_builder_view(&written, &config);
     if (err == BAY_OK) {
-        err = agent_task_room(task, text.len + sizeof(agent_config) + id.len);
+        err = agent_task_room(task, json_raw(config).len + sizeof(agent_config) + id.len);
     }
     if (err == BAY_OK) {
-        err = json_parse(&doc, buf_view(&text), NULL, &memory, NULL);
-    }
-    if (err == BAY_OK) {
-        err = config_new(json_root(&doc), id, a2a_form_of(call->version, call->binding), out);
+        err = config_new(config, id, a2a_form_of(call->version, call->binding), out);
     }
     if (err == BAY_OK) {
         join(task, *out);
     }
-    if (text.len > 0) {
-        mem_wipe(text.at, text.len);
-    }
-    agent_buffer_back(task->of, &text);
-    arena_fini(&memory);
+    json_builder_drop(&written);
     return err;
 }
 
@@ -229,7 +214,7 @@ static agent_task *task_of(a2a_agent *self, a2a_call *call)
 }
 
 /* Answers once the task is kept as it is now. */
-static void answer(a2a_call *call, agent_task *task, bay_str json)
+static void agent_push_answer(a2a_call *call, agent_task *task, bay_str json)
 {
     if (agent_task_is_kept(task, task->revision)) {
         a2a_call_result(call, json);
@@ -282,7 +267,7 @@ void agent_create_config(a2a_agent *self, a2a_call *call)
         return;
     }
     changed(task);
-    answer(call, task, config->config->text);
+    agent_push_answer(call, task, config->config->text);
 }
 
 void agent_get_config(a2a_agent *self, a2a_call *call)
@@ -304,7 +289,7 @@ void agent_get_config(a2a_agent *self, a2a_call *call)
     } else if (config == NULL) {
         agent_fail(call, A2A_E_TASK_NOT_FOUND, "the task has no such configuration");
     } else {
-        answer(call, task, config->config->text);
+        agent_push_answer(call, task, config->config->text);
     }
 }
 
@@ -325,7 +310,7 @@ void agent_list_configs(a2a_agent *self, a2a_call *call)
     }
     buf_lit(&out, "]}");
     if (out.err == BAY_OK) {
-        answer(call, task, buf_view(&out));
+        agent_push_answer(call, task, buf_view(&out));
     } else {
         agent_fail_err(call, out.err);
     }
@@ -353,7 +338,7 @@ void agent_delete_config(a2a_agent *self, a2a_call *call)
         leave(task, config);
         changed(task);
     }
-    answer(call, task, STR("{}"));
+    agent_push_answer(call, task, STR("{}"));
 }
 
 /* ---- deliveries */

@@ -1,4 +1,5 @@
-/* Calls that are not answered yet: results that wait for a turn or for the keeper, and streams. */
+/* Calls that are not answered yet: results that wait for a turn or for the persistence, and
+ * streams. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -95,7 +96,7 @@ static a2a_call *detach(agent_reply *self, bool is_answered)
         }
     }
     list_remove(&self->link);
-    agent_seen_leave(task->of, self, is_answered && !call->is_gone);
+    agent_dedup_leave(task->of, self, is_answered && !call->is_gone);
     a2a_event_unref(self->first);
     mem_free(self->held);
     call->user = NULL;
@@ -209,18 +210,18 @@ static bool is_due(const agent_reply *self)
            (a2a_state_is_interrupted(task->state) && self->turn->is_begun);
 }
 
-static void settle_one(agent_reply *self)
+static void flush_one(agent_reply *self)
 {
     if (self->held != NULL) {
         agent_reply_go_on(self);
     } else if (is_due(self)) {
         agent_reply_with_task(self);
     } else if (self->is_send && self->seen == NULL) {
-        agent_seen_add(self->task->of, self);
+        agent_dedup_add(self->task->of, self);
     }
 }
 
-void agent_replies_settle(agent_task *task)
+void agent_replies_flush(agent_task *task)
 {
     uint32_t pass = ++task->pass;
     list_link *link;
@@ -232,7 +233,7 @@ void agent_replies_settle(agent_task *task)
         reply->pass = pass;
         list_remove(link);
         list_push(&task->replies, link);
-        settle_one(reply);
+        flush_one(reply);
     }
 }
 
@@ -352,7 +353,7 @@ static bool stream_send(agent_reply *self, a2a_event *event)
         self->has_told = true;
         self->sent = sequence > self->sent ? sequence : self->sent;
         self->is_blocked = err == BAY_AGAIN;
-        agent_seen_leave(self->task->of, self, true);
+        agent_dedup_leave(self->task->of, self, true);
         if (is_last) {
             agent_stream_end(self);
         }
@@ -392,7 +393,7 @@ static bool stream_begin(agent_reply *self)
     }
     if (!task->is_open) {
         if (self->seen == NULL && self->is_send) {
-            agent_seen_add(task->of, self);
+            agent_dedup_add(task->of, self);
         }
         return false;
     }

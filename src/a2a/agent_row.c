@@ -1,12 +1,12 @@
-/* A task as its keeper has it: one JSON object, with all that another process needs to go on.
+/* A task as its persister has it: one JSON object, with all that another process needs to go on.
  *
  *   {"v":1, "revision":…, "order":…, "pushed":…, "principal":"…", "hasStreams":…, "task":{1.0
  * Task}, "memory":"base64", "complete":[artifactId…], "configs":[{"form":…, "config":{…}}…],
  *    "turns":[{"request":{…}, "traceparent":"…", "tracestate":"…", "extensions":"…", "isNew":…,
  * "isBegun":…}…]}
  *
- * With "v":2 some of it stands apart, in pieces (agent_strand.c), and the row says where
- * (agent_splice.c): made whole it is as with 1. What is short is written as 1. */
+ * With "v":2 some of it stands apart, in blocks (agent_overflow.c), and the row says where
+ * (agent_row_join.c): made whole it is as with 1. What is short is written as 1. */
 #include <stdlib.h>
 
 #include "a2a/agent_internal.h"
@@ -14,15 +14,15 @@
 #include "wire/base64.h"
 #include "json/writer.h"
 
-enum { ROW_WHOLE = 1, ROW_IN_PIECES = 2 };
+enum { ROW_WHOLE = 1, ROW_IN_BLOCKS = 2 };
 
 /* ---- writing */
 
 static void write_turn(const a2a_turn *turn, buf *out)
 {
     buf_lit(out, "{\"request\":");
-    if (agent_strand_is_apart(turn->strand)) {
-        agent_write_place(turn->strand, 0, 1, out);
+    if (agent_overflow_is_apart(turn->overflow)) {
+        agent_write_place(turn->overflow, 0, 1, out);
     } else {
         buf_str(out, turn->request->text);
     }
@@ -86,7 +86,7 @@ static void write_owner(const agent_task *self, buf *out)
 void agent_write_row(const agent_task *self, buf *out)
 {
     buf_printf(out, "{\"v\":%d,\"revision\":%llu,\"order\":%llu,\"pushed\":%llu,\"principal\":",
-               agent_strands_are_apart(self) ? ROW_IN_PIECES : ROW_WHOLE,
+               agent_overflow_are_apart(self) ? ROW_IN_BLOCKS : ROW_WHOLE,
                (unsigned long long)self->revision, (unsigned long long)self->order,
                (unsigned long long)self->pushed);
     write_owner(self, out);
@@ -95,8 +95,8 @@ void agent_write_row(const agent_task *self, buf *out)
     }
     if (self->memory != NULL) {
         buf_lit(out, ",\"memory\":\"");
-        if (agent_strand_is_apart(self->memory->strand)) {
-            agent_write_place(self->memory->strand, self->memory->place, 1, out);
+        if (agent_overflow_is_apart(self->memory->overflow)) {
+            agent_write_place(self->memory->overflow, self->memory->place, 1, out);
         } else {
             base64_encode(out, agent_text_view(self->memory), BASE64_STANDARD);
         }
@@ -129,7 +129,7 @@ void agent_write_row(const agent_task *self, buf *out)
 
 typedef struct row {
     const a2a_kept_task *from;
-    agent_splice whole;
+    agent_row_join whole;
     arena memory;
     json_doc doc;
     json_val root;
@@ -155,7 +155,7 @@ static bay_err row_read(row *self)
     const json_limits limits = {SIZE_MAX, json_default_limits.max_depth, UINT32_MAX};
     bay_str name;
     uint64_t version = 0;
-    bay_err err = agent_splice_make(self->from, &self->whole);
+    bay_err err = agent_row_join_make(self->from, &self->whole);
     if (err != BAY_OK) {
         return err;
     }
@@ -169,7 +169,7 @@ static bay_err row_read(row *self)
     self->task = json_get(self->root, STR("task"));
     json_val status = json_get(self->task, STR("status"));
     if (json_uint64(json_get(self->root, STR("v")), &version) != BAY_OK ||
-        version != (is_whole ? ROW_WHOLE : ROW_IN_PIECES) ||
+        version != (is_whole ? ROW_WHOLE : ROW_IN_BLOCKS) ||
         json_uint64(json_get(self->root, STR("revision")), &self->revision) != BAY_OK ||
         json_uint64(json_get(self->root, STR("order")), &self->order) != BAY_OK ||
         self->revision == 0 || self->order == 0) {
@@ -198,18 +198,18 @@ static bay_err row_read(row *self)
 
 /* ---- restoring */
 
-/* What came from a piece stays there; `at`: where it begins in the whole row. */
-static bay_err take_up(agent_task *task, const row *from, const char *at, agent_strand **to,
+/* What came from a block stays there; `at`: where it begins in the whole row. */
+static bay_err take_up(agent_task *task, const row *from, const char *at, agent_overflow **to,
                        size_t *out_place)
 {
-    const agent_link *link = agent_splice_find(&from->whole, at);
+    const agent_link *link = agent_row_join_find(&from->whole, at);
     if (link == NULL || *to != NULL) {
         return BAY_OK;
     }
     if (out_place != NULL) {
         *out_place = link->place;
     }
-    return (link->cut > 0) == (out_place == NULL) ? agent_strand_restore(task, link, to)
+    return (link->cut > 0) == (out_place == NULL) ? agent_overflow_restore(task, link, to)
                                                   : BAY_SYNTAX;
 }
 
@@ -219,7 +219,7 @@ static bay_err restore_text(agent_task *task, const row *from, bay_str json, age
     if (text == NULL) {
         return BAY_NOMEM;
     }
-    bay_err err = take_up(task, from, json.at, &text->strand, &text->place);
+    bay_err err = take_up(task, from, json.at, &text->overflow, &text->place);
     if (err != BAY_OK) {
         agent_text_unref(text);
         return err;
@@ -272,7 +272,7 @@ static bay_err restore_memory(agent_task *task, row *from)
         agent_task_count(task, bytes.len, 0);
     }
     if (err == BAY_OK) { /* behind the quote */
-        err = take_up(task, from, json_raw(value).at + 1, &task->memory->strand,
+        err = take_up(task, from, json_raw(value).at + 1, &task->memory->overflow,
                       &task->memory->place);
     }
     buf_fini(&bytes);
@@ -286,8 +286,9 @@ static bay_err take_up_artifact(agent_task *task, const row *from, bay_str parts
     if (artifact->parts.len != parts.len - 2) {
         return BAY_OK;
     }
-    bay_err err = take_up(task, from, parts.at + 1, &artifact->strand, NULL);
-    return err == BAY_OK && artifact->strand != NULL && artifact->strand->cut > artifact->parts.len
+    bay_err err = take_up(task, from, parts.at + 1, &artifact->overflow, NULL);
+    return err == BAY_OK && artifact->overflow != NULL &&
+                   artifact->overflow->cut > artifact->parts.len
                ? BAY_SYNTAX
                : err;
 }
@@ -366,7 +367,7 @@ static bay_err restore_turns(agent_task *task, row *from, bool may_resume)
             return err == BAY_TYPE ? BAY_SYNTAX : err;
         }
         size_t place = 0;
-        err = take_up(task, from, json_raw(json_get(it.value, STR("request"))).at, &turn->strand,
+        err = take_up(task, from, json_raw(json_get(it.value, STR("request"))).at, &turn->overflow,
                       &place);
         err = err == BAY_OK && place > 0 ? BAY_SYNTAX : err; /* it is alone there */
         turn->is_new = json_true(json_get(it.value, STR("isNew")));
@@ -401,7 +402,8 @@ static bay_err restore_events(agent_task *task, const a2a_kept_task *from)
     return BAY_OK;
 }
 
-/* What was kept may not have reached the courier any more: lately told events are told again. */
+/* What was kept may not have reached the push sender any more: lately told events are told again.
+ */
 static void restore_pushed(agent_task *task, const row *from)
 {
     a2a_agent *of = task->of;
@@ -426,7 +428,7 @@ static void restore_seen(agent_task *task, const row *from)
         bay_str id;
         if (json_str_eq(json_get(it.value, STR("role")), STR("ROLE_USER")) &&
             json_str(json_get(it.value, STR("messageId")), &memory, &id) == BAY_OK) {
-            agent_seen_restore(task, id);
+            agent_dedup_restore(task, id);
         }
     }
     arena_fini(&memory);
@@ -452,7 +454,7 @@ static bay_err restore_task(agent_task *task, row *from, bool may_resume)
         err = restore_turns(task, from, may_resume);
     }
     if (err == BAY_OK) {
-        err = agent_strands_forget(task, from->from->pieces, from->from->piece_count);
+        err = agent_overflow_forget(task, from->from->blocks, from->from->block_count);
     }
     task->revision = from->revision;
     if (err == BAY_OK) {
@@ -500,7 +502,7 @@ static bool find_place(a2a_agent *self, const row *from)
 
 static bay_err restore_row(a2a_agent *self, row *from, bool may_resume)
 {
-    a2a_keeper *keeper = self->options.keeper;
+    a2a_persistence *persistence = self->options.persistence;
     agent_task *task;
     if (map_get(&self->tasks, from->id) != NULL) {
         return BAY_DUPLICATE;
@@ -509,8 +511,8 @@ static bay_err restore_row(a2a_agent *self, row *from, bool may_resume)
         if (!a2a_state_is_terminal(from->state)) {
             return BAY_LIMIT;
         }
-        if (keeper != NULL) {
-            keeper->ops->remove(keeper, from->id);
+        if (persistence != NULL) {
+            persistence->ops->remove(persistence, from->id);
         }
         return BAY_OK;
     }
@@ -545,7 +547,7 @@ bay_err a2a_agent_restore(a2a_agent *self, const a2a_kept_task *kept, bool may_r
     if (err == BAY_OK) {
         err = restore_row(self, &from, may_resume);
     }
-    agent_splice_fini(&from.whole);
+    agent_row_join_fini(&from.whole);
     arena_fini(&from.memory);
     return err;
 }

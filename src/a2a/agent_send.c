@@ -171,7 +171,7 @@ static bay_err furnish(sending *self, agent_task *task, a2a_turn **out_turn)
     return err == BAY_OK ? agent_task_receive(task, self->message, self->has_ids) : err;
 }
 
-static void fail(sending *self, bay_err err)
+static void send_message_fail(sending *self, bay_err err)
 {
     if (err != BAY_PROTOCOL) {
         agent_fault_of(&self->fault, err);
@@ -197,7 +197,7 @@ static void send_new(a2a_agent *agent, sending *self)
         if (err == BAY_DUPLICATE) { /* another's: as if there were none, and none may be made */
             agent_fail(self->call, A2A_E_TASK_NOT_FOUND, "there is no such task");
         } else {
-            fail(self, err);
+            send_message_fail(self, err);
         }
         return;
     }
@@ -211,7 +211,7 @@ static void send_new(a2a_agent *agent, sending *self)
     }
     if (err != BAY_OK) {
         drop(task, turn);
-        fail(self, err);
+        send_message_fail(self, err);
         return;
     }
     agent_reply *reply = reply_to(self, task, turn);
@@ -260,7 +260,7 @@ static void send_to(a2a_agent *agent, sending *self, agent_task *task)
             agent_turn_forget(turn);
         }
         if (err != BAY_OK) {
-            fail(self, err);
+            send_message_fail(self, err);
         }
         return;
     }
@@ -287,8 +287,9 @@ static void send_to(a2a_agent *agent, sending *self, agent_task *task)
 
 static bool send_again(a2a_agent *agent, sending *self)
 {
-    agent_seen *seen = agent_seen_find(agent, principal_identity(self->call->principal),
-                                       self->message_id, agent_seen_content(self->message));
+    agent_dedup_entry *seen =
+        agent_dedup_find(agent, principal_identity(self->call->principal), self->message_id,
+                         agent_dedup_content(self->message));
     agent_task *task = seen != NULL ? map_get(&agent->tasks, seen->task_id) : NULL;
     if (task == NULL ||
         !str_eq(task->context->owner->name, principal_identity(self->call->principal))) {
@@ -296,7 +297,7 @@ static bool send_again(a2a_agent *agent, sending *self)
     }
     bool is_stream = self->call->method == A2A_SEND_STREAMING_MESSAGE;
     if (is_stream && task->subscriber_count >= agent->limits.subscribers) {
-        fail(self, BAY_BUSY);
+        send_message_fail(self, BAY_BUSY);
         return true;
     }
     agent_reply *reply = reply_to(self, task, task->turn);
@@ -312,7 +313,7 @@ static bool send_again(a2a_agent *agent, sending *self)
         agent_reply_fail_err(reply, BAY_NOMEM);
         return true;
     }
-    agent_seen_join(reply, seen);
+    agent_dedup_join(reply, seen);
     agent_reply_join(reply);
     return true;
 }
@@ -322,7 +323,7 @@ void agent_send(a2a_agent *self, a2a_call *call)
     sending request = {.call = call};
     bay_err err = sending_read(self, &request);
     if (err != BAY_OK) {
-        fail(&request, err);
+        send_message_fail(&request, err);
         return;
     }
     if (self->seen.len > 0 && send_again(self, &request)) {

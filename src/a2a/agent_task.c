@@ -51,7 +51,7 @@ agent_text *agent_text_ref(agent_text *self)
 void agent_text_unref(agent_text *self)
 {
     if (self != NULL && --self->refs == 0) {
-        agent_strand_unref(self->strand);
+        agent_overflow_unref(self->overflow);
         if (!self->is_inside) {
             mem_free(self);
         }
@@ -136,7 +136,7 @@ static bay_err make_place(a2a_agent *of)
 
 enum { TASK_KEY = sizeof("\"taskId\":") - 1, CONTEXT_KEY = sizeof("\"contextId\":") - 1 };
 
-/* One piece of memory: the struct, room for a text, the ids as they are told, for the caller to
+/* One block of memory: the struct, room for a text, the ids as they are told, for the caller to
  * write, and the id once more where it looks otherwise there (`other` bytes). */
 static agent_task *task_alloc(size_t room, size_t ids_len, size_t other)
 {
@@ -157,7 +157,7 @@ static agent_task *task_alloc(size_t room, size_t ids_len, size_t other)
     list_init(&self->replies);
     list_init(&self->subscribers);
     list_init(&self->waiting);
-    list_init(&self->strands);
+    list_init(&self->overflows);
     list_init(&self->gone);
     return self;
 }
@@ -287,7 +287,7 @@ static void drop_content(agent_task *self)
     agent_text_unref(self->status);
     agent_text_unref(self->memory);
     agent_text_unref(self->answer);
-    agent_strands_drop(self);
+    agent_overflow_drop(self);
     agent_event_forget_snapshot(self);
     if (self->history != self->first_texts) {
         mem_free(self->history);
@@ -312,7 +312,7 @@ void agent_task_remove(agent_task *self, const a2a_fault *fault, bool is_for_goo
         return;
     }
     a2a_agent *of = self->of;
-    a2a_keeper *keeper = of->options.keeper;
+    a2a_persistence *persistence = of->options.persistence;
     agent_task_pin(self);
     self->is_removed = true;
     self->is_open = false;
@@ -325,8 +325,8 @@ void agent_task_remove(agent_task *self, const a2a_fault *fault, bool is_for_goo
     tell_all(self, fault);
     list_remove(&self->in_work);
     drop_content(self);
-    if (is_for_good && keeper != NULL && self->put > 0) {
-        keeper->ops->remove(keeper, self->id);
+    if (is_for_good && persistence != NULL && self->put > 0) {
+        persistence->ops->remove(persistence, self->id);
     }
     agent_context_drop(of, self->context);
     self->context = NULL;
@@ -442,7 +442,7 @@ bay_err agent_task_receive(agent_task *self, json_val message, bool has_ids)
 /* A task that is full can still end with a few words. */
 static bay_err remember_status(agent_task *self, agent_text *text, a2a_state state)
 {
-    size_t spare = a2a_state_is_terminal(state) ? AGENT_LAST_WORDS : 0;
+    size_t spare = a2a_state_is_terminal(state) ? AGENT_FINAL_STATUS_BYTES : 0;
     return remember_within(self, text, self->of->limits.task_bytes + spare);
 }
 

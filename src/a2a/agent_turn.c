@@ -4,10 +4,10 @@
 
 /* ---- making */
 
-typedef struct piece {
+typedef struct block {
     bay_str *to;
     bay_str from;
-} piece;
+} block;
 
 bay_err agent_turn_new(a2a_agent *of, agent_task *task, json_val request,
                        const agent_turn_fields *fields, a2a_turn **out)
@@ -16,7 +16,7 @@ bay_err agent_turn_new(a2a_agent *of, agent_task *task, json_val request,
     if (json_is(request, JSON_MISSING)) {
         return BAY_TYPE;
     }
-    /* one piece of memory: the struct, the request, the texts */
+    /* one block of memory: the struct, the request, the texts */
     size_t request_bytes = json_clone_bytes(request);
     a2a_turn *self = mem_alloc(sizeof(*self) + request_bytes + task->id.len + context_id.len +
                                fields->traceparent.len + fields->tracestate.len +
@@ -26,19 +26,19 @@ bay_err agent_turn_new(a2a_agent *of, agent_task *task, json_val request,
     }
     *self = (a2a_turn){.request = json_clone_at(request, self + 1),
                        .principal = principal_ref(fields->principal)};
-    piece pieces[] = {{&self->task_id, task->id},
+    block blocks[] = {{&self->task_id, task->id},
                       {&self->context_id, context_id},
                       {&self->traceparent, fields->traceparent},
                       {&self->tracestate, fields->tracestate},
                       {&self->extensions, fields->extensions},
                       {&self->via, fields->via}};
     char *at = (char *)(self + 1) + request_bytes;
-    for (size_t i = 0; i < ARRAY_LEN(pieces); i++) {
-        if (pieces[i].from.len > 0) {
-            memcpy(at, pieces[i].from.at, pieces[i].from.len);
+    for (size_t i = 0; i < ARRAY_LEN(blocks); i++) {
+        if (blocks[i].from.len > 0) {
+            memcpy(at, blocks[i].from.at, blocks[i].from.len);
         }
-        *pieces[i].to = (bay_str){at, pieces[i].from.len};
-        at += pieces[i].from.len;
+        *blocks[i].to = (bay_str){at, blocks[i].from.len};
+        at += blocks[i].from.len;
     }
     self->message = json_get(json_root(self->request), STR("message"));
     self->refs = 1;
@@ -59,7 +59,7 @@ void a2a_turn_unref(a2a_turn *self)
 {
     if (self != NULL && --self->refs == 0) {
         list_remove(&self->in_agent);
-        agent_strand_unref(self->strand);
+        agent_overflow_unref(self->overflow);
         principal_unref(self->principal);
         mem_free(self);
     }
@@ -75,8 +75,8 @@ static void part(a2a_turn *self)
         return;
     }
     self->task = NULL;
-    agent_strand_unref(self->strand);
-    self->strand = NULL;
+    agent_overflow_unref(self->overflow);
+    self->overflow = NULL;
     if (list_holds(&self->link)) {
         list_remove(&self->link);
         task->waiting_count--;
@@ -145,7 +145,8 @@ void agent_turn_cancel(a2a_turn *self)
 /* Another process must not begin a turn anew that has ended. */
 static void note_end(agent_task *task)
 {
-    if (task->of->options.keeper == NULL || !task->is_open || a2a_state_is_terminal(task->state)) {
+    if (task->of->options.persistence == NULL || !task->is_open ||
+        a2a_state_is_terminal(task->state)) {
         return;
     }
     task->revision++;
@@ -294,7 +295,7 @@ static bay_err write_message(a2a_turn *self, const saying *what, bool with_task,
     return err;
 }
 
-static bay_err answer(a2a_turn *self, const saying *what)
+static bay_err agent_turn_answer(a2a_turn *self, const saying *what)
 {
     bay_err err = may_move(self);
     if (err != BAY_OK || self->task->is_open) {
@@ -312,12 +313,12 @@ static bay_err answer(a2a_turn *self, const saying *what)
 
 bay_err a2a_turn_reply(a2a_turn *self, json_val message)
 {
-    return answer(self, &(saying){.message = message});
+    return agent_turn_answer(self, &(saying){.message = message});
 }
 
 bay_err a2a_turn_reply_text(a2a_turn *self, bay_str text)
 {
-    return answer(self, &(saying){.text = {text.len > 0 ? text.at : "", text.len}});
+    return agent_turn_answer(self, &(saying){.text = {text.len > 0 ? text.at : "", text.len}});
 }
 
 static bay_err move_state(a2a_turn *self, a2a_state state, const saying *what, json_val metadata)

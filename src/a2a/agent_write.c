@@ -144,8 +144,8 @@ static void write_time_of(a2a_agent *self, uint64_t ms, buf *out)
 /* As it stands in the row (what is apart only by its place) or whole. */
 static void write_text(const agent_text *text, bool is_row, buf *out)
 {
-    if (is_row && agent_strand_is_apart(text->strand) && text->len >= AGENT_PIECE_BYTES) {
-        agent_write_place(text->strand, text->place, 1, out);
+    if (is_row && agent_overflow_is_apart(text->overflow) && text->len >= AGENT_OVERFLOW_BYTES) {
+        agent_write_place(text->overflow, text->place, 1, out);
     } else {
         buf_str(out, agent_text_view(text));
     }
@@ -186,13 +186,13 @@ static void write_artifacts(const agent_task *self, bool is_row, buf *out)
     buf_char(out, ']');
 }
 
-/* How many from `at` on stand in one piece, one behind the other; 0: that one stands in none. */
+/* How many from `at` on stand in one block, one behind the other; 0: that one stands in none. */
 static uint32_t places_of(const agent_task *self, uint32_t at)
 {
     const agent_text *first = self->history[at];
     uint32_t count = 0;
-    while (agent_strand_is_apart(first->strand) && at + count < self->history_count &&
-           self->history[at + count]->strand == first->strand &&
+    while (agent_overflow_is_apart(first->overflow) && at + count < self->history_count &&
+           self->history[at + count]->overflow == first->overflow &&
            self->history[at + count]->place == first->place + count) {
         count++;
     }
@@ -209,7 +209,7 @@ static void write_history(const agent_task *self, uint32_t count, bool is_row, b
             buf_char(out, ',');
         }
         if (apart > 0) {
-            agent_write_place(self->history[i]->strand, self->history[i]->place, apart, out);
+            agent_write_place(self->history[i]->overflow, self->history[i]->place, apart, out);
         } else {
             buf_str(out, agent_text_view(self->history[i]));
         }

@@ -2,6 +2,7 @@
  * that all forms end in. What a form's reader writes is text, and is read again: an older peer pays
  * for that, 1.0 passes with the check alone. */
 #include "a2a/dialect_walk.h"
+#include "json/build.h"
 
 /* Requests and results of package a2a.v1, by method; A2A_TYPE_NONE: it has none. */
 static const struct {
@@ -85,56 +86,22 @@ typedef struct reading {
     dialect_turn *turn; /* NULL in 1.0 */
 } reading;
 
-static bay_err keep_value(bay_str text, arena *memory, json_val *out)
-{
-    json_doc *doc = arena_alloc(memory, sizeof(*doc));
-    bay_str kept;
-    if (doc == NULL) {
-        return memory->is_full ? BAY_LIMIT : BAY_NOMEM;
-    }
-    bay_err err = arena_dup(memory, text, &kept);
-    if (err == BAY_OK) {
-        err = json_parse(doc, kept, NULL, memory, NULL);
-    }
-    if (err == BAY_OK) {
-        *out = json_root(doc);
-    }
-    return err;
-}
-
-/* `value` when it is normal, else its normal form. */
-static bay_err view_normal(a2a_type type, json_val value, arena *memory, json_val *out,
-                           a2a_fault *fault)
-{
-    buf made;
-    bool is_normal = false;
-    buf_init(&made, DIALECT_TEXT_BYTES);
-    bay_err err = a2a_normalise(type, value, &made, &is_normal, fault);
-    if (err == BAY_OK && is_normal) {
-        *out = value;
-    } else if (err == BAY_OK) {
-        err = keep_value(buf_view(&made), memory, out);
-    }
-    buf_fini(&made);
-    return err;
-}
-
 static bay_err translate(const reading *self, json_val value, arena *memory, json_val *out,
                          bool *out_is_last, a2a_fault *fault)
 {
     enum { USUAL_GROWTH = 256 };
-    buf made;
-    buf_init(&made, DIALECT_TEXT_BYTES);
-    dialect walk = {.form = self->form, .memory = memory, .fault = fault};
-    json_writer_init(&walk.to, &made);
-    if (buf_reserve(&made, json_raw(value).len + USUAL_GROWTH)) {
+    json_builder made;
+    json_writer *to = json_builder_init(&made, memory, DIALECT_TEXT_BYTES);
+    dialect walk = {.form = self->form, .memory = memory, .fault = fault, .to = *to};
+    if (buf_reserve(to->out, json_raw(value).len + USUAL_GROWTH)) {
         self->turn(&walk, value);
     }
-    bay_err err = walk.err != BAY_OK ? walk.err : made.err;
-    if (err == BAY_OK) {
-        err = keep_value(buf_view(&made), memory, out);
+    *to = walk.to;
+    if (walk.err != BAY_OK) {
+        json_builder_drop(&made);
+        return walk.err;
     }
-    buf_fini(&made);
+    bay_err err = json_builder_end(&made, out);
     if (err == BAY_OK) {
         *out_is_last = walk.is_last;
     }
@@ -148,7 +115,7 @@ static bay_err view_form(const reading *self, json_val value, arena *memory, jso
     bay_err err = BAY_OK;
     *out_is_last = false;
     if (self->theirs != A2A_TYPE_NONE) {
-        err = view_normal(self->theirs, value, memory, &value, fault);
+        err = a2a_normal_view(self->theirs, value, DIALECT_TEXT_BYTES, memory, &value, fault);
     }
     if (err == BAY_OK && self->turn != NULL) {
         err = translate(self, value, memory, &value, out_is_last, fault);
@@ -156,7 +123,7 @@ static bay_err view_form(const reading *self, json_val value, arena *memory, jso
     if (err != BAY_OK) {
         return err;
     }
-    err = view_normal(self->ours, value, memory, out, fault);
+    err = a2a_normal_view(self->ours, value, DIALECT_TEXT_BYTES, memory, out, fault);
     bool is_renamed = self->turn != NULL && self->form != A2A_FORM_0_3_PROTO;
     if (err == BAY_PROTOCOL && fault != NULL && is_renamed) {
         rename_fault(fault);
@@ -191,53 +158,70 @@ static bay_err refuse_method(a2a_fault *fault, a2a_method method)
                          BAY_STR(a2a_methods[method].name));
 }
 
-/* Params may be left out where nothing in them is due. */
-static bay_err read_none(const reading *self, buf *out, a2a_fault *fault)
+/* Params and results may be left out where nothing in them is due. */
+static json_val given_or_empty(json_val value)
 {
-    arena memory;
-    json_doc doc;
-    bool ignored;
-    arena_init(&memory, 1U << 12);
-    bay_err err = json_parse(&doc, STR("{}"), NULL, &memory, NULL);
-    if (err == BAY_OK) {
-        err = read_form(self, json_root(&doc), out, &ignored, fault);
-    }
-    arena_fini(&memory);
-    return err;
+    return json_is(value, JSON_MISSING) ? json_empty_object() : value;
+}
+
+static reading reading_of_params(a2a_form form, a2a_method method)
+{
+    bool is_old = form != A2A_FORM_1_0;
+    return (reading){.form = form,
+                     .theirs =
+                         form == A2A_FORM_0_3_PROTO ? proto_types[method].request : A2A_TYPE_NONE,
+                     .ours = (a2a_type)a2a_methods[method].request,
+                     .turn = is_old ? forms_of(form)->read_params[method] : NULL};
 }
 
 bay_err a2a_params_read(a2a_form form, a2a_method method, json_val params, buf *out,
                         a2a_fault *fault)
 {
-    bool is_old = form != A2A_FORM_1_0;
-    reading self = {.form = form,
-                    .theirs =
-                        form == A2A_FORM_0_3_PROTO ? proto_types[method].request : A2A_TYPE_NONE,
-                    .ours = (a2a_type)a2a_methods[method].request,
-                    .turn = is_old ? forms_of(form)->read_params[method] : NULL};
-    if (is_old && self.turn == NULL) {
-        return refuse_method(fault, method);
-    }
+    reading self = reading_of_params(form, method);
     bool ignored;
-    return json_is(params, JSON_MISSING) ? read_none(&self, out, fault)
-                                         : read_form(&self, params, out, &ignored, fault);
+    return form != A2A_FORM_1_0 && self.turn == NULL
+               ? refuse_method(fault, method)
+               : read_form(&self, given_or_empty(params), out, &ignored, fault);
+}
+
+bay_err a2a_params_view(a2a_form form, a2a_method method, json_val params, arena *memory,
+                        json_val *out, a2a_fault *fault)
+{
+    reading self = reading_of_params(form, method);
+    bool ignored;
+    return form != A2A_FORM_1_0 && self.turn == NULL
+               ? refuse_method(fault, method)
+               : view_form(&self, given_or_empty(params), memory, out, &ignored, fault);
+}
+
+static reading reading_of_result(a2a_form form, a2a_method method)
+{
+    bool is_old = form != A2A_FORM_1_0;
+    return (reading){.form = form,
+                     .theirs =
+                         form == A2A_FORM_0_3_PROTO ? proto_types[method].response : A2A_TYPE_NONE,
+                     .ours = (a2a_type)a2a_methods[method].response,
+                     .turn = is_old ? forms_of(form)->read_result[method] : NULL};
 }
 
 bay_err a2a_result_read(a2a_form form, a2a_method method, json_val result, buf *out,
                         a2a_fault *fault)
 {
-    bool is_old = form != A2A_FORM_1_0;
-    reading self = {.form = form,
-                    .theirs =
-                        form == A2A_FORM_0_3_PROTO ? proto_types[method].response : A2A_TYPE_NONE,
-                    .ours = (a2a_type)a2a_methods[method].response,
-                    .turn = is_old ? forms_of(form)->read_result[method] : NULL};
-    if (is_old && self.turn == NULL) {
-        return refuse_method(fault, method);
-    }
+    reading self = reading_of_result(form, method);
     bool ignored;
-    return json_is(result, JSON_MISSING) ? read_none(&self, out, fault)
-                                         : read_form(&self, result, out, &ignored, fault);
+    return form != A2A_FORM_1_0 && self.turn == NULL
+               ? refuse_method(fault, method)
+               : read_form(&self, given_or_empty(result), out, &ignored, fault);
+}
+
+bay_err a2a_result_view(a2a_form form, a2a_method method, json_val result, arena *memory,
+                        json_val *out, a2a_fault *fault)
+{
+    reading self = reading_of_result(form, method);
+    bool ignored;
+    return form != A2A_FORM_1_0 && self.turn == NULL
+               ? refuse_method(fault, method)
+               : view_form(&self, given_or_empty(result), memory, out, &ignored, fault);
 }
 
 static reading reading_of_event(a2a_form form)
@@ -274,6 +258,20 @@ bay_err a2a_event_read(a2a_form form, json_val event, buf *out, bool *out_is_las
     return err;
 }
 
+bay_err a2a_text_view(bay_str text, json_val known, arena *memory, json_val *out)
+{
+    if (!json_is(known, JSON_MISSING)) {
+        *out = known;
+        return BAY_OK;
+    }
+    json_doc *doc = arena_alloc(memory, sizeof(*doc));
+    bay_err err = doc != NULL ? json_parse(doc, text, NULL, memory, NULL) : BAY_NOMEM;
+    if (err == BAY_OK) {
+        *out = json_root(doc);
+    }
+    return err;
+}
+
 /* ---- writing -----------------------------------------------------------------------------------
  */
 
@@ -284,50 +282,102 @@ typedef struct writing {
     bay_str task_id;
 } writing;
 
+static bay_err write_to(const writing *self, json_val value, json_writer *to)
+{
+    arena memory;
+    arena_init(&memory, DIALECT_MEMORY_BYTES);
+    dialect walk = {.form = self->form,
+                    .memory = &memory,
+                    .is_last = self->is_last,
+                    .task_id = self->task_id,
+                    .to = *to};
+    self->turn(&walk, value);
+    *to = walk.to;
+    arena_fini(&memory);
+    return walk.err != BAY_OK ? walk.err : to->out->err;
+}
+
 static bay_err write_form(const writing *self, json_val value, buf *out)
 {
     if (self->form == A2A_FORM_1_0) {
         buf_str(out, json_raw(value));
         return out->err;
     }
-    arena memory;
-    arena_init(&memory, DIALECT_MEMORY_BYTES);
-    dialect walk = {
-        .form = self->form, .memory = &memory, .is_last = self->is_last, .task_id = self->task_id};
+    json_writer to;
     size_t before = out->len;
-    json_writer_init(&walk.to, out);
-    self->turn(&walk, value);
-    arena_fini(&memory);
-    bay_err err = walk.err != BAY_OK ? walk.err : out->err;
+    json_writer_init(&to, out);
+    bay_err err = write_to(self, value, &to);
     if (err != BAY_OK) {
         out->len = before;
     }
     return err;
 }
 
-bay_err a2a_params_write(a2a_form form, a2a_method method, json_val params, buf *out,
-                         a2a_fault *fault)
+/* `value` itself in 1.0, else one in `memory`. */
+static bay_err form_view(const writing *self, json_val value, arena *memory, json_val *out)
 {
-    writing self = {.form = form,
-                    .turn = form != A2A_FORM_1_0 ? forms_of(form)->write_params[method] : NULL};
-    if (form != A2A_FORM_1_0 && self.turn == NULL) {
+    json_builder made;
+    if (self->form == A2A_FORM_1_0) {
+        *out = value;
+        return BAY_OK;
+    }
+    bay_err err = write_to(self, value, json_builder_init(&made, memory, DIALECT_TEXT_BYTES));
+    if (err != BAY_OK) {
+        json_builder_drop(&made);
+        return err;
+    }
+    return json_builder_end(&made, out);
+}
+
+static bay_err writing_of_params(a2a_form form, a2a_method method, writing *out, a2a_fault *fault)
+{
+    *out = (writing){.form = form,
+                     .turn = form != A2A_FORM_1_0 ? forms_of(form)->write_params[method] : NULL};
+    if (form != A2A_FORM_1_0 && out->turn == NULL) {
         (void)a2a_fault_set(fault, A2A_E_UNSUPPORTED_OPERATION, "the agent's version has no %.*s",
                             BAY_STR(a2a_methods[method].name));
         return BAY_UNSUPPORTED;
     }
-    return write_form(&self, params, out);
+    return BAY_OK;
+}
+
+bay_err a2a_params_write(a2a_form form, a2a_method method, json_val params, buf *out,
+                         a2a_fault *fault)
+{
+    writing self;
+    bay_err err = writing_of_params(form, method, &self, fault);
+    return err == BAY_OK ? write_form(&self, params, out) : err;
+}
+
+bay_err a2a_params_in_form(a2a_form form, a2a_method method, json_val params, arena *memory,
+                           json_val *out, a2a_fault *fault)
+{
+    writing self;
+    bay_err err = writing_of_params(form, method, &self, fault);
+    return err == BAY_OK ? form_view(&self, params, memory, out) : err;
+}
+
+static writing writing_of_result(a2a_form form, a2a_method method, bay_str task_id)
+{
+    return (writing){.form = form,
+                     .turn = form != A2A_FORM_1_0 ? forms_of(form)->write_result[method] : NULL,
+                     .task_id = task_id};
 }
 
 bay_err dialect_result_write(a2a_form form, a2a_method method, json_val result, bay_str task_id,
                              buf *out)
 {
-    writing self = {.form = form,
-                    .turn = form != A2A_FORM_1_0 ? forms_of(form)->write_result[method] : NULL,
-                    .task_id = task_id};
-    if (form != A2A_FORM_1_0 && self.turn == NULL) {
-        return BAY_UNSUPPORTED;
-    }
-    return write_form(&self, result, out);
+    writing self = writing_of_result(form, method, task_id);
+    return form != A2A_FORM_1_0 && self.turn == NULL ? BAY_UNSUPPORTED
+                                                     : write_form(&self, result, out);
+}
+
+bay_err a2a_result_in_form(a2a_form form, a2a_method method, json_val result, arena *memory,
+                           json_val *out)
+{
+    writing self = writing_of_result(form, method, STR(""));
+    return form != A2A_FORM_1_0 && self.turn == NULL ? BAY_UNSUPPORTED
+                                                     : form_view(&self, result, memory, out);
 }
 
 bay_err a2a_result_write(a2a_form form, a2a_method method, json_val result, buf *out)
@@ -335,12 +385,23 @@ bay_err a2a_result_write(a2a_form form, a2a_method method, json_val result, buf 
     return dialect_result_write(form, method, result, STR(""), out);
 }
 
+static writing writing_of_event(a2a_form form, bool is_last)
+{
+    return (writing){.form = form,
+                     .turn = form != A2A_FORM_1_0 ? forms_of(form)->write_event : NULL,
+                     .is_last = is_last};
+}
+
 bay_err a2a_event_write(a2a_form form, json_val event, bool is_last, buf *out)
 {
-    writing self = {.form = form,
-                    .turn = form != A2A_FORM_1_0 ? forms_of(form)->write_event : NULL,
-                    .is_last = is_last};
+    writing self = writing_of_event(form, is_last);
     return write_form(&self, event, out);
+}
+
+bay_err a2a_event_in_form(a2a_form form, json_val event, bool is_last, arena *memory, json_val *out)
+{
+    writing self = writing_of_event(form, is_last);
+    return form_view(&self, event, memory, out);
 }
 
 /* 0.3 has one body for webhooks, whatever the binding they were registered by. */

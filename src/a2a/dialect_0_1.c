@@ -96,14 +96,14 @@ static uint64_t index_of(const dialect *self, json_val artifact)
     return self->place != NULL && self->place->name.at == NULL ? self->place->index : 0;
 }
 
-static void keep_artifact_id(dialect_keeper *keeper, json_val artifact)
+static void keep_artifact_id(dialect_metadata_writer *writer, json_val artifact)
 {
-    dialect *self = dialect_of(keeper);
+    dialect *self = dialect_of(writer);
     char digits[DIALECT_DIGITS];
     json_val id = json_get(artifact, STR("artifactId"));
     if (dialect_is_there(id) &&
         !json_str_eq(id, dialect_digits(index_of(self, artifact), digits))) {
-        dialect_keep(keeper, key_artifact_id);
+        dialect_keep(writer, key_artifact_id);
         json_put_val(&self->to, id);
     }
 }
@@ -223,12 +223,12 @@ static void write_status(dialect *self, json_val value)
     dialect_close_object(self);
 }
 
-static void keep_state(dialect_keeper *keeper, json_val ours)
+static void keep_state(dialect_metadata_writer *writer, json_val ours)
 {
     a2a_state state = state_of(ours);
     if (older_state(state) != state) {
-        dialect_keep(keeper, key_state);
-        json_put_str(&dialect_of(keeper)->to, a2a_state_names[state]);
+        dialect_keep(writer, key_state);
+        json_put_str(&dialect_of(writer)->to, a2a_state_names[state]);
     }
 }
 
@@ -335,16 +335,16 @@ static const bay_str task_rest[] = {STR_INIT("contextId"), STR_INIT("artifacts")
                                     STR_INIT("history")};
 enum { TASK_REST = sizeof(task_rest) / sizeof(task_rest[0]) };
 
-static void keep_task(dialect_keeper *keeper, json_val ours)
+static void keep_task(dialect_metadata_writer *writer, json_val ours)
 {
-    dialect *self = dialect_of(keeper);
-    dialect_keep(keeper, key_task);
+    dialect *self = dialect_of(writer);
+    dialect_keep(writer, key_task);
     json_open_object(&self->to);
     for (size_t i = 0; i < TASK_REST; i++) {
         dialect_copy(self, ours, task_rest[i], task_rest[i]);
     }
     dialect_close_object(self);
-    keep_state(keeper, ours);
+    keep_state(writer, ours);
 }
 
 static const dialect_row task_event_rows[] = {

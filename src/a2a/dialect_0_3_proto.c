@@ -149,9 +149,9 @@ static void keep_part(dialect *self, json_val part)
     dialect_close_object(self);
 }
 
-static void keep_parts(dialect_keeper *keeper, json_val ours)
+static void keep_parts(dialect_metadata_writer *writer, json_val ours)
 {
-    dialect *self = dialect_of(keeper);
+    dialect *self = dialect_of(writer);
     bool is_open = false;
     json_iter iter = json_iter_of(json_get(ours, STR("parts")));
     for (uint64_t i = 0; json_next(&iter); i++) {
@@ -160,7 +160,7 @@ static void keep_parts(dialect_keeper *keeper, json_val ours)
         }
         if (!is_open) {
             is_open = true;
-            dialect_keep(keeper, parts_key);
+            dialect_keep(writer, parts_key);
             json_open_object(&self->to);
         }
         char digits[DIALECT_DIGITS];

@@ -5,6 +5,7 @@
  * (stateTransitionHistory) is an extension in 1.0, so that it comes back.
  * Source: A2A 1.0.1 sections 4.4 and 8; 0.3.0 section 5.5; 0.1.0 section 5.5. */
 #include "a2a/dialect_walk.h"
+#include "json/build.h"
 
 static const bay_str history_extension = STR_INIT("urn:patchbay:state-transition-history");
 
@@ -585,31 +586,23 @@ void dialect_write_card(dialect *self, json_val card)
 /* Readers of package a2a.v1 refuse what they do not know: the table leaves just that. */
 void dialect_write_card_v1(dialect *self, json_val card)
 {
-    buf made;
-    buf known;
-    json_doc doc;
+    json_val known;
+    json_builder made;
     json_writer outer = self->to;
-    buf_init(&made, DIALECT_TEXT_BYTES);
-    buf_init(&known, DIALECT_TEXT_BYTES);
-    json_writer_init(&self->to, &made);
+    self->to = *json_builder_init(&made, self->memory, DIALECT_TEXT_BYTES);
     dialect_write_card(self, card);
+    made.writer = self->to;
     self->to = outer;
-    bay_err err = made.err;
-    bool is_normal = false;
+    bay_err err = json_builder_end(&made, &known);
     if (err == BAY_OK) {
-        err = json_parse(&doc, buf_view(&made), NULL, self->memory, NULL);
+        err = a2a_normal_view(A2A_TYPE_V1_AGENT_CARD, known, DIALECT_TEXT_BYTES, self->memory,
+                              &known, self->fault);
     }
     if (err == BAY_OK) {
-        err =
-            a2a_normalise(A2A_TYPE_V1_AGENT_CARD, json_root(&doc), &known, &is_normal, self->fault);
-    }
-    if (err == BAY_OK) {
-        json_put_raw(&self->to, buf_view(is_normal ? &made : &known));
+        json_put_val(&self->to, known);
     } else if (self->err == BAY_OK) {
         self->err = err;
     }
-    buf_fini(&known);
-    buf_fini(&made);
 }
 
 /* 1.0 with what 0.x reads beside it. */
@@ -645,36 +638,85 @@ static void write_both(dialect *self, json_val card)
     dialect_close_object(self);
 }
 
-bay_err a2a_card_read(json_val card, buf *out, a2a_version *out_version, a2a_fault *fault)
+static a2a_version version_told(json_val card, a2a_form *out_form)
 {
     bool is_new = dialect_is_there(json_get(card, STR("supportedInterfaces")));
-    a2a_version version = is_new ? A2A_1_0 : version_of_card(card);
-    bay_err err = a2a_result_read(is_new ? A2A_FORM_1_0 : A2A_FORM_0_3, A2A_GET_EXTENDED_CARD, card,
-                                  out, fault);
+    *out_form = is_new ? A2A_FORM_1_0 : A2A_FORM_0_3;
+    return is_new ? A2A_1_0 : version_of_card(card);
+}
+
+bay_err a2a_card_read(json_val card, buf *out, a2a_version *out_version, a2a_fault *fault)
+{
+    a2a_form form;
+    a2a_version version = version_told(card, &form);
+    bay_err err = a2a_result_read(form, A2A_GET_EXTENDED_CARD, card, out, fault);
     if (err == BAY_OK) {
         *out_version = version;
     }
     return err;
 }
 
+bay_err a2a_card_view(json_val card, arena *memory, json_val *out, a2a_version *out_version,
+                      a2a_fault *fault)
+{
+    a2a_form form;
+    a2a_version version = version_told(card, &form);
+    bay_err err = a2a_result_view(form, A2A_GET_EXTENDED_CARD, card, memory, out, fault);
+    if (err == BAY_OK) {
+        *out_version = version;
+    }
+    return err;
+}
+
+static bool is_as_it_is(a2a_card_form form, json_val card)
+{
+    return form == A2A_CARD_1_0 || (form == A2A_CARD_HYBRID && !has_older(card));
+}
+
+static bay_err write_older(a2a_card_form form, json_val card, json_writer *to)
+{
+    arena memory;
+    arena_init(&memory, DIALECT_MEMORY_BYTES);
+    dialect self = {.form = A2A_FORM_0_3, .memory = &memory, .to = *to};
+    if (form == A2A_CARD_HYBRID) {
+        write_both(&self, card);
+    } else {
+        dialect_write_card(&self, card);
+    }
+    *to = self.to;
+    arena_fini(&memory);
+    return self.err != BAY_OK ? self.err : to->out->err;
+}
+
 bay_err a2a_card_write(a2a_card_form form, json_val card, buf *out)
 {
-    if (form == A2A_CARD_1_0 || (form == A2A_CARD_HYBRID && !has_older(card))) {
+    if (is_as_it_is(form, card)) {
         buf_str(out, json_raw(card));
         return out->err;
     }
     if (!has_older(card)) {
         return BAY_VERSION;
     }
-    arena memory;
-    arena_init(&memory, DIALECT_MEMORY_BYTES);
-    dialect self = {.form = A2A_FORM_0_3, .memory = &memory};
-    json_writer_init(&self.to, out);
-    if (form == A2A_CARD_HYBRID) {
-        write_both(&self, card);
-    } else {
-        dialect_write_card(&self, card);
+    json_writer to;
+    json_writer_init(&to, out);
+    return write_older(form, card, &to);
+}
+
+bay_err a2a_card_in_form(a2a_card_form form, json_val card, size_t max_bytes, arena *memory,
+                         json_val *out)
+{
+    if (is_as_it_is(form, card)) {
+        *out = card;
+        return BAY_OK;
     }
-    arena_fini(&memory);
-    return self.err != BAY_OK ? self.err : out->err;
+    if (!has_older(card)) {
+        return BAY_VERSION;
+    }
+    json_builder made;
+    bay_err err = write_older(form, card, json_builder_init(&made, memory, max_bytes));
+    if (err != BAY_OK) {
+        json_builder_drop(&made);
+        return err;
+    }
+    return json_builder_end(&made, out);
 }

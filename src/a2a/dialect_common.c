@@ -143,12 +143,12 @@ static const dialect_kept data_kept[] = {
     {DIALECT_WRAPPED, STR_INIT("")},
 };
 
-static void keep_wrapping(dialect_keeper *keeper, json_val part)
+static void keep_wrapping(dialect_metadata_writer *writer, json_val part)
 {
     if (!json_is(json_get(part, STR("data")), JSON_OBJECT)) {
         static const bay_str flag = DIALECT_WRAPPED;
-        dialect_keep(keeper, flag);
-        json_put_bool(&dialect_of(keeper)->to, true);
+        dialect_keep(writer, flag);
+        json_put_bool(&dialect_of(writer)->to, true);
     }
 }
 

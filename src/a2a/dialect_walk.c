@@ -3,7 +3,7 @@
 
 static const bay_str metadata_name = STR_INIT("metadata");
 
-struct dialect_keeper {
+struct dialect_metadata_writer {
     dialect *self;
     const dialect_shape *shape;
     json_val metadata; /* ours, before */
@@ -153,16 +153,16 @@ static void read_metadata(dialect *self, const dialect_shape *shape, json_val me
     dialect_close_object(self);
 }
 
-void dialect_keep(dialect_keeper *keeper, bay_str key)
+void dialect_keep(dialect_metadata_writer *writer, bay_str key)
 {
-    dialect *self = keeper->self;
-    if (!keeper->is_open) {
-        keeper->is_open = true;
+    dialect *self = writer->self;
+    if (!writer->is_open) {
+        writer->is_open = true;
         json_key_word(&self->to, metadata_name);
         json_open_object(&self->to);
-        json_iter iter = json_iter_of(keeper->metadata);
+        json_iter iter = json_iter_of(writer->metadata);
         while (json_next(&iter)) {
-            if (kept_named(keeper->shape, iter.key) == NULL) {
+            if (kept_named(writer->shape, iter.key) == NULL) {
                 put_member(self, iter);
             }
         }
@@ -170,26 +170,26 @@ void dialect_keep(dialect_keeper *keeper, bay_str key)
     json_key_word(&self->to, key);
 }
 
-dialect *dialect_of(dialect_keeper *keeper)
+dialect *dialect_of(dialect_metadata_writer *writer)
 {
-    return keeper->self;
+    return writer->self;
 }
 
 static void write_metadata(dialect *self, const dialect_shape *shape, json_val ours)
 {
-    dialect_keeper keeper = {self, shape, json_get(ours, metadata_name), false};
+    dialect_metadata_writer writer = {self, shape, json_get(ours, metadata_name), false};
     for (size_t i = 0; i < shape->kept_count; i++) {
         json_val value =
             shape->kept[i].ours.len > 0 ? json_get(ours, shape->kept[i].ours) : JSON_NONE;
         if (dialect_is_there(value)) {
-            dialect_keep(&keeper, shape->kept[i].key);
+            dialect_keep(&writer, shape->kept[i].key);
             json_put_val(&self->to, value);
         }
     }
     if (shape->keep != NULL) {
-        shape->keep(&keeper, ours);
+        shape->keep(&writer, ours);
     }
-    if (keeper.is_open) {
+    if (writer.is_open) {
         dialect_close_object(self);
     } else {
         dialect_copy(self, ours, metadata_name, metadata_name);

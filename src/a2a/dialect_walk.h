@@ -50,7 +50,7 @@ typedef struct dialect_kept {
     bay_str ours; /* the member that it stands for; "": `keep` and a reader know */
 } dialect_kept;
 
-typedef struct dialect_keeper dialect_keeper;
+typedef struct dialect_metadata_writer dialect_metadata_writer;
 
 typedef struct dialect_shape {
     const dialect_row *rows;
@@ -58,7 +58,7 @@ typedef struct dialect_shape {
     /* What is kept in metadata; without any, metadata is a row like others. */
     const dialect_kept *kept;
     size_t kept_count;
-    void (*keep)(dialect_keeper *keeper, json_val ours); /* NULL: nothing else */
+    void (*keep)(dialect_metadata_writer *writer, json_val ours); /* NULL: nothing else */
 } dialect_shape;
 
 #define DIALECT_SHAPE(rows)                                                                        \
@@ -100,8 +100,8 @@ void dialect_each(dialect *self, json_val array, dialect_turn *turn);
     }
 
 /* Opens metadata when that was not done yet and writes the key; a value must follow. */
-void dialect_keep(dialect_keeper *keeper, bay_str key);
-dialect *dialect_of(dialect_keeper *keeper);
+void dialect_keep(dialect_metadata_writer *writer, bay_str key);
+dialect *dialect_of(dialect_metadata_writer *writer);
 
 /* BAY_PROTOCOL with the path: "PLACE.name: WHAT". `name` may be "". */
 void dialect_refuse(dialect *self, bay_str name, const char *what);
@@ -129,7 +129,7 @@ static inline bool dialect_is_there(json_val value)
     return !json_is(value, JSON_MISSING) && !json_is(value, JSON_NULL);
 }
 
-/* ---- the tables of the forms ---------------------------------------------------------------- */
+/* ---- the tables of the forms ----------------------------------------------------------------- */
 
 /* What a form makes of the things that are in others. */
 typedef struct dialect_forms {
@@ -151,7 +151,7 @@ extern const dialect_forms dialect_forms_0_3;
 extern const dialect_forms dialect_forms_0_3_proto;
 extern const dialect_forms dialect_forms_0_1;
 
-/* ---- shared by the forms -------------------------------------------------------------------- */
+/* ---- shared by the forms --------------------------------------------------------------------- */
 
 void dialect_nothing(dialect *self, json_val value); /* {} whatever it was */
 void dialect_null(dialect *self, json_val value);

@@ -84,41 +84,43 @@ bay_str a2a_event_json(const a2a_event *self)
     return self->json;
 }
 
+bay_err a2a_event_value(const a2a_event *self, arena *memory, json_val *out)
+{
+    return a2a_text_view(self->json, self->lent, memory, out);
+}
+
 size_t a2a_event_bytes(const a2a_event *self)
 {
     return self->bytes;
 }
 
 static bay_err event_write(const a2a_event *self, a2a_form form, bool is_protobuf, json_val value,
-                           buf *out)
+                           arena *memory, buf *out)
 {
     if (!is_protobuf) {
         return a2a_event_write(form, value, self->is_last, out);
     }
     int type = form == A2A_FORM_1_0 ? A2A_TYPE_STREAM_RESPONSE : A2A_TYPE_V1_STREAM_RESPONSE;
-    bay_err err = a2a_to_protobuf((a2a_type)type, value, out, NULL);
+    bay_err err = a2a_event_in_form(form, value, self->is_last, memory, &value);
+    err = err == BAY_OK ? a2a_to_protobuf((a2a_type)type, value, out, NULL) : err;
     return err == BAY_PROTOCOL ? BAY_INTERNAL : err; /* normal form always fits */
 }
 
-/* Reads `source` and writes it in that form. */
-static bay_err event_render(a2a_event *self, bay_str source, a2a_form form, bool is_protobuf)
+static bay_err event_render(a2a_event *self, a2a_form form, bool is_protobuf)
 {
+    bay_str source = self->json;
     if (source.len > (SIZE_MAX - EVENT_INDEX_SPARE) / EVENT_INDEX_GROWTH) {
         return BAY_LIMIT;
     }
     arena memory;
     buf made;
-    json_doc doc;
     arena_init(&memory, source.len * EVENT_INDEX_GROWTH + EVENT_INDEX_SPARE);
     buf_init(&made, source.len * EVENT_RENDERED_GROWTH + EVENT_RENDERED_SPARE);
-    json_val value = source.at == self->json.at ? self->lent : JSON_NONE;
+    json_val value;
     bay_err err = buf_reserve(&made, source.len + EVENT_USUAL_GROWTH) ? BAY_OK : made.err;
-    if (err == BAY_OK && json_is(value, JSON_MISSING)) {
-        err = json_parse(&doc, source, NULL, &memory, NULL);
-        value = json_root(&doc);
-    }
+    err = err == BAY_OK ? a2a_event_value(self, &memory, &value) : err;
     if (err == BAY_OK) {
-        err = event_write(self, form, is_protobuf, value, &made);
+        err = event_write(self, form, is_protobuf, value, &memory, &made);
     }
     if (err == BAY_OK) {
         err = made.err;
@@ -143,11 +145,8 @@ bay_err a2a_event_in(a2a_event *self, a2a_form form, bool is_protobuf, bay_str *
         return BAY_INVALID;
     }
     bay_err err = BAY_OK;
-    if (self->rendered[form][0].at == NULL) {
-        err = event_render(self, self->json, form, false);
-    }
-    if (err == BAY_OK && is_protobuf && self->rendered[form][1].at == NULL) {
-        err = event_render(self, self->rendered[form][0], form, true);
+    if (self->rendered[form][is_protobuf].at == NULL) {
+        err = event_render(self, form, is_protobuf);
     }
     if (err == BAY_OK) {
         *out = self->rendered[form][is_protobuf];

@@ -20,6 +20,8 @@ void a2a_event_lend(a2a_event *self, json_val value);
 uint64_t a2a_event_sequence(const a2a_event *self);
 bool a2a_event_is_last(const a2a_event *self);
 bay_str a2a_event_json(const a2a_event *self);
+/* … as a value, which lives as long as `memory` and what was lent. */
+bay_err a2a_event_value(const a2a_event *self, arena *memory, json_val *out) BAY_MUST_CHECK;
 size_t a2a_event_bytes(const a2a_event *self); /* of memory, with all forms made so far */
 
 /* The event in that form: JSON, or protobuf for the two forms that have it. Lives as long as the

@@ -3,51 +3,26 @@
 #include "a2a/inbound_internal.h"
 
 #include "rpc/message.h"
+#include "json/build.h"
 
-enum { ANSWER_BYTES = 256 << 20 }; /* of one result that is translated */
+enum {
+    PARAMS_BYTES = 192 << 20, /* of params that are written anew */
+    ANSWER_BYTES = 256 << 20, /* of one result that is translated */
+};
 
 /* ---- params ------------------------------------------------------------------------------------
  */
 
-bay_err a2a_inbound_parse(bay_str text, arena *memory, json_val *out)
-{
-    json_doc *doc = arena_alloc(memory, sizeof(*doc));
-    if (doc == NULL) {
-        return BAY_NOMEM;
-    }
-    bay_err err = json_parse(doc, text, NULL, memory, NULL);
-    if (err == BAY_OK) {
-        *out = json_root(doc);
-    }
-    return err;
-}
-
 bay_err a2a_inbound_params(a2a_inbound *self, json_val params, arena *memory, a2a_fault *fault)
 {
-    buf made;
-    bool is_normal = false;
     bay_err err = BAY_OK;
-    if (json_is(params, JSON_MISSING)) {
-        err = a2a_inbound_parse(STR("{}"), memory, &params);
-        if (err != BAY_OK) {
-            return err;
-        }
-    }
-    buf_init(&made, ANSWER_BYTES);
     if (self->form == A2A_FORM_1_0) {
-        err = a2a_normalise((a2a_type)a2a_methods[self->method].request, params, &made, &is_normal,
-                            fault);
+        a2a_type type = (a2a_type)a2a_methods[self->method].request;
+        params = json_is(params, JSON_MISSING) ? json_empty_object() : params;
+        err = a2a_normal_view(type, params, PARAMS_BYTES, memory, &params, fault);
     } else {
-        err = a2a_params_read(self->form, self->method, params, &made, fault);
+        err = a2a_params_view(self->form, self->method, params, memory, &params, fault);
     }
-    if (err == BAY_OK && !is_normal) {
-        bay_str text;
-        err = arena_dup(memory, buf_view(&made), &text);
-        if (err == BAY_OK) {
-            err = a2a_inbound_parse(text, memory, &params);
-        }
-    }
-    buf_fini(&made);
     if (err != BAY_OK) {
         return err;
     }
@@ -219,12 +194,12 @@ static bay_str task_of_request(const a2a_inbound *request, arena *memory)
     return request->form == A2A_FORM_0_1 && json_str(task, memory, &id) == BAY_OK ? id : STR("");
 }
 
-static bay_err write_translated(const a2a_inbound *request, bay_str result, buf *out)
+static bay_err write_translated(const a2a_inbound *request, bay_str result, json_val value,
+                                buf *out)
 {
     arena memory;
-    json_val value;
     arena_init(&memory, ANSWER_BYTES);
-    bay_err err = a2a_inbound_parse(result, &memory, &value);
+    bay_err err = a2a_text_view(result, value, &memory, &value);
     if (err == BAY_OK) {
         err = dialect_result_write(request->form, request->method, value,
                                    task_of_request(request, &memory), out);
@@ -233,7 +208,7 @@ static bay_err write_translated(const a2a_inbound *request, bay_str result, buf 
     return err;
 }
 
-bay_err a2a_write_result(const a2a_inbound *request, bay_str result, buf *out)
+bay_err a2a_write_result(const a2a_inbound *request, bay_str result, json_val value, buf *out)
 {
     bool is_rpc = request->binding == A2A_JSONRPC;
     size_t before = out->len;
@@ -246,7 +221,7 @@ bay_err a2a_write_result(const a2a_inbound *request, bay_str result, buf *out)
     if (request->form == A2A_FORM_1_0) {
         buf_str(out, result);
     } else {
-        err = write_translated(request, result, out);
+        err = write_translated(request, result, value, out);
     }
     if (is_rpc) {
         buf_char(out, '}');

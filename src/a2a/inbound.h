@@ -1,5 +1,5 @@
-/* Requests as they arrive, and answers as they leave, for the two JSON bindings: what a face does
- * with an HTTP exchange, without HTTP. (gRPC: transport/a2a_grpc.)
+/* Requests as they arrive, and answers as they leave, for the two JSON bindings: what an endpoint
+ * does with an HTTP exchange, without HTTP. (gRPC: a2a_transport/grpc.)
  *
  * One address serves all versions: the version is the header A2A-Version, else the query, else 0.3;
  * JSON-RPC's method family must agree with it; REST knows by the path (`/v1/…` is 0.3). */
@@ -40,8 +40,10 @@ bay_err a2a_rest_read(bay_str verb, bay_str path, bay_str query, bay_str body, b
                       arena *memory, a2a_inbound *out, bay_str *out_allow,
                       a2a_fault *fault) BAY_MUST_CHECK;
 
-/* Bodies of answers, appended: JSON-RPC wraps, REST does not. `result`: 1.0. */
-bay_err a2a_write_result(const a2a_inbound *request, bay_str result, buf *out) BAY_MUST_CHECK;
+/* Bodies of answers, appended: JSON-RPC wraps, REST does not. `result`: 1.0; `value`: the same, if
+ * it is known, for older forms. */
+bay_err a2a_write_result(const a2a_inbound *request, bay_str result, json_val value,
+                         buf *out) BAY_MUST_CHECK;
 /* *out_status: HTTP status (JSON-RPC: 200, but for what the transport refuses). */
 void a2a_write_fault(const a2a_inbound *request, const a2a_fault *fault, buf *out, int *out_status);
 /* The data of one SSE event, from the shared rendering of the event in the request's form. */

@@ -5,9 +5,6 @@
 #include "a2a/dialect_walk.h"
 #include "a2a/inbound.h"
 
-/* Indexes text that lies in the arena, or is static. */
-bay_err a2a_inbound_parse(bay_str text, arena *memory, json_val *out) BAY_MUST_CHECK;
-
 /* From the request's form and method: `params` in normal form, and the tenant in it. */
 bay_err a2a_inbound_params(a2a_inbound *self, json_val params, arena *memory,
                            a2a_fault *fault) BAY_MUST_CHECK;

@@ -5,7 +5,7 @@
 #include "a2a/inbound_internal.h"
 
 #include "wire/uri.h"
-#include "json/writer.h"
+#include "json/build.h"
 
 enum {
     SEGMENTS = 6,             /* of the longest path, with tenant or version */
@@ -70,7 +70,7 @@ typedef struct place {
     bool is_old;
 } place;
 
-/* The pieces between slashes; 0: too many, or the path does not begin with one. */
+/* The blocks between slashes; 0: too many, or the path does not begin with one. */
 static size_t split(bay_str path, bay_str out[SEGMENTS])
 {
     size_t count = 0;
@@ -162,12 +162,12 @@ typedef struct making {
     a2a_method method;
     bay_str query;
     json_val body; /* missing: none */
-    json_writer to;
+    json_writer *to;
     a2a_fault *fault;
     bay_err err;
 } making;
 
-static void fail(making *self, bay_err err)
+static void inbound_rest_fail(making *self, bay_err err)
 {
     self->err = self->err != BAY_OK ? self->err : err;
 }
@@ -184,10 +184,11 @@ static void put_decoded(making *self, bay_str prefix, bay_str a, bay_str infix, 
     }
     err = err != BAY_OK ? err : text.err;
     if (err == BAY_OK) {
-        json_put_str(&self->to, buf_view(&text));
+        json_put_str(self->to, buf_view(&text));
     } else {
-        json_put_null(&self->to);
-        fail(self, err == BAY_NOMEM ? err
+        json_put_null(self->to);
+        inbound_rest_fail(self, err == BAY_NOMEM
+                                    ? err
                                     : a2a_fault_set(self->fault, A2A_E_INVALID_PARAMS,
                                                     "the path has a part that cannot be decoded"));
     }
@@ -196,7 +197,7 @@ static void put_decoded(making *self, bay_str prefix, bay_str a, bay_str infix, 
 
 static void put_segment(making *self, bay_str name, bay_str segment)
 {
-    json_key(&self->to, name);
+    json_key(self->to, name);
     put_decoded(self, STR(""), segment, STR(""), STR(""));
 }
 
@@ -255,18 +256,18 @@ static void put_parameter(making *self, bay_str pair)
     buf_init(&value, SEGMENT_BYTES);
     bay_err err = decode_value(str_from(pair, sign + 1), &value);
     if (err == BAY_OK) {
-        json_key(&self->to, parameters[i].name);
+        json_key(self->to, parameters[i].name);
         bay_str text = buf_view(&value);
         if (parameters[i].is_literal && is_literal(text)) {
-            json_put_raw(&self->to, text);
+            json_put_raw(self->to, text);
         } else {
-            json_put_str(&self->to, text);
+            json_put_str(self->to, text);
         }
     } else {
-        fail(self, err == BAY_NOMEM
-                       ? err
-                       : a2a_fault_set(self->fault, A2A_E_INVALID_PARAMS, "%.*s: cannot be decoded",
-                                       BAY_STR(parameters[i].name)));
+        inbound_rest_fail(self, err == BAY_NOMEM ? err
+                                                 : a2a_fault_set(self->fault, A2A_E_INVALID_PARAMS,
+                                                                 "%.*s: cannot be decoded",
+                                                                 BAY_STR(parameters[i].name)));
     }
     buf_fini(&value);
 }
@@ -276,8 +277,9 @@ static void put_query(making *self)
     bay_str left = self->query;
     for (size_t i = 0; left.len > 0; i++) {
         if (i == QUERY_PARAMETERS) {
-            fail(self, a2a_fault_set(self->fault, A2A_E_INVALID_PARAMS,
-                                     "the query has more than %d parameters", QUERY_PARAMETERS));
+            inbound_rest_fail(self, a2a_fault_set(self->fault, A2A_E_INVALID_PARAMS,
+                                                  "the query has more than %d parameters",
+                                                  QUERY_PARAMETERS));
             return;
         }
         size_t len = str_find(left, '&');
@@ -294,13 +296,13 @@ static void put_body(making *self)
     switch (self->method) {
     case A2A_SEND_MESSAGE:
     case A2A_SEND_STREAMING_MESSAGE:
-        json_put_members(&self->to, self->body, from_path + 3, has_tenant);
+        json_put_members(self->to, self->body, from_path + 3, has_tenant);
         break;
     case A2A_CANCEL_TASK:
-        json_put_members(&self->to, self->body, from_path, 3U + has_tenant);
+        json_put_members(self->to, self->body, from_path, 3U + has_tenant);
         break;
     case A2A_CREATE_PUSH_CONFIG:
-        json_put_members(&self->to, self->body, from_path + 1, 2U + has_tenant);
+        json_put_members(self->to, self->body, from_path + 1, 2U + has_tenant);
         break;
     default:
         break;
@@ -335,22 +337,22 @@ static void make_old_config(making *self)
     for (size_t i = 0; is_whole && i < 2; i++) {
         json_val id = json_get(self->body, names[i]);
         if (dialect_is_there(id)) {
-            json_key(&self->to, names[i]);
-            json_put_val(&self->to, id);
+            json_key(self->to, names[i]);
+            json_put_val(self->to, id);
         }
     }
-    json_key_lit(&self->to, "config");
-    json_put_val(&self->to, is_whole ? whole : self->body);
+    json_key_lit(self->to, "config");
+    json_put_val(self->to, is_whole ? whole : self->body);
 }
 
 static void make_old_params(making *self)
 {
     const place *at = self->at;
     if (at->task.len == 0) {
-        json_put_members(&self->to, self->body, NULL, 0);
+        json_put_members(self->to, self->body, NULL, 0);
         return;
     }
-    json_key(&self->to, at->resource == CONFIGS ? STR("parent") : STR("name"));
+    json_key(self->to, at->resource == CONFIGS ? STR("parent") : STR("name"));
     put_decoded(self, STR("tasks/"), at->task,
                 at->resource == CONFIG ? STR("/pushNotificationConfigs/") : STR(""), at->config);
     if (self->method == A2A_CREATE_PUSH_CONFIG) {
@@ -406,29 +408,21 @@ static bay_err read_params(a2a_inbound *out, making *self, arena *memory)
     if (is_whole) {
         return a2a_inbound_params(out, self->body, memory, self->fault);
     }
-    buf made;
-    bay_str text;
+    json_builder made;
     json_val params;
-    buf_init(&made, PARAMS_BYTES);
-    json_writer_init(&self->to, &made);
-    json_open_object(&self->to);
+    self->to = json_builder_init(&made, memory, PARAMS_BYTES);
+    json_open_object(self->to);
     if (self->at->is_old) {
         make_old_params(self);
     } else {
         make_params(self);
     }
-    bay_err err = self->err != BAY_OK ? self->err : made.err;
-    if (err == BAY_OK) { /* else a key may stand without its value */
-        json_close_object(&self->to);
-        err = made.err;
+    if (self->err != BAY_OK) { /* a key may stand without its value */
+        json_builder_drop(&made);
+        return self->err;
     }
-    if (err == BAY_OK) {
-        err = arena_dup(memory, buf_view(&made), &text);
-    }
-    buf_fini(&made);
-    if (err == BAY_OK) {
-        err = a2a_inbound_parse(text, memory, &params);
-    }
+    json_close_object(self->to);
+    bay_err err = json_builder_end(&made, &params);
     return err == BAY_OK ? a2a_inbound_params(out, params, memory, self->fault) : err;
 }
 

@@ -2,14 +2,15 @@
  * already, as most messages are, is found out without a byte being written; anything else is walked
  * a second time, and written.
  *
- * Normal form, beyond types.h: one line. Ends of lines between tokens are dropped, in free values
- * as well, so that what was printed prettily fits into an event of a stream; other white space
- * stays. */
+ * Normal form, beyond types.h: one line. Of free values those that have ends of lines, which stand
+ * between tokens, are put together anew without any white space, so that what was printed prettily
+ * fits into an event of a stream; all others stay as they are. */
 #include "a2a/scalar.h"
 #include "a2a/table.h"
+#include "json/build.h"
 
 typedef struct normaliser {
-    buf *out; /* NULL: only looking */
+    json_writer *to; /* NULL: only looking */
     a2a_fault *fault;
     arena memory; /* for strings with escapes where their text matters */
     uint32_t depth;
@@ -23,29 +24,33 @@ typedef enum outcome { UNSET, DEFAULT, SET } outcome;
 static bay_err take_message(normaliser *self, a2a_type type, json_val value,
                             const a2a_place *place);
 
-static void put(normaliser *self, bay_str text)
+static void put_val(normaliser *self, json_val value)
 {
-    if (self->out != NULL) {
-        buf_str(self->out, text);
+    if (self->to != NULL) {
+        json_put_val(self->to, value);
     }
 }
 
-static void put_raw(normaliser *self, json_val value)
+static void open_object(normaliser *self)
 {
-    if (self->out != NULL) {
-        buf_str(self->out, json_raw(value));
+    self->depth++;
+    if (self->to != NULL) {
+        json_open_object(self->to);
     }
 }
 
-static size_t mark(const normaliser *self)
+static void close_object(normaliser *self)
 {
-    return self->out != NULL ? self->out->len : 0;
+    self->depth--;
+    if (self->to != NULL) {
+        json_close_object(self->to);
+    }
 }
 
-static void back_to(normaliser *self, size_t mark)
+static void put_name(normaliser *self, const a2a_field *field)
 {
-    if (self->out != NULL) {
-        self->out->len = mark;
+    if (self->to != NULL) {
+        json_key_word(self->to, field->json);
     }
 }
 
@@ -81,7 +86,7 @@ static bay_err take_string(normaliser *self, json_val value, const a2a_place *pl
             return a2a_place_fault(place, self->fault, A2A_TOO_LONG);
         }
     }
-    put(self, raw);
+    put_val(self, value);
     *out = raw.len == 2 ? DEFAULT : SET;
     return BAY_OK;
 }
@@ -102,10 +107,10 @@ static bay_err take_bytes(normaliser *self, json_val value, const a2a_place *pla
         return a2a_place_fault(place, self->fault, A2A_TOO_LONG);
     }
     self->is_normal &= form == A2A_BASE64_NORMAL && json_raw(value).len == text.len + 2;
-    if (self->out != NULL) {
-        buf_char(self->out, '"');
-        a2a_base64_put(self->out, text);
-        buf_char(self->out, '"');
+    if (self->to != NULL) {
+        size_t opened = json_open_word(self->to);
+        a2a_base64_put(self->to->out, text);
+        json_close_word(self->to, opened);
     }
     *out = bytes == 0 ? DEFAULT : SET;
     return BAY_OK;
@@ -117,7 +122,7 @@ static bay_err take_bool(normaliser *self, json_val value, const a2a_place *plac
     if (kind != JSON_TRUE && kind != JSON_FALSE) {
         return a2a_place_fault(place, self->fault, "must be true or false");
     }
-    put_raw(self, value);
+    put_val(self, value);
     *out = kind == JSON_FALSE ? DEFAULT : SET;
     return BAY_OK;
 }
@@ -147,8 +152,8 @@ static bay_err take_int32(normaliser *self, json_val value, const a2a_place *pla
                                                 : "must be a whole number");
     }
     self->is_normal &= is_plain_integer(value, number);
-    if (self->out != NULL) {
-        buf_int(self->out, number);
+    if (self->to != NULL) {
+        json_put_int(self->to, number);
     }
     *out = number == 0 ? DEFAULT : SET;
     return BAY_OK;
@@ -163,10 +168,8 @@ static bay_err take_enum(normaliser *self, a2a_kind kind, json_val value, const 
     }
     bay_str text;
     self->is_normal &= json_str_plain(value, &text);
-    if (self->out != NULL) {
-        buf_char(self->out, '"');
-        buf_str(self->out, a2a_enum_name(kind, (uint64_t)number));
-        buf_char(self->out, '"');
+    if (self->to != NULL) {
+        json_put_word(self->to, a2a_enum_name(kind, (uint64_t)number));
     }
     *out = number == 0 ? DEFAULT : SET;
     return BAY_OK;
@@ -186,10 +189,8 @@ static bay_err take_time(normaliser *self, json_val value, const a2a_place *plac
     }
     self->is_normal &= a2a_time_is_normal(text) && json_raw(value).len == text.len + 2;
     char normal[A2A_TIME_BYTES];
-    if (self->out != NULL && a2a_time_write(seconds, nanos, normal)) {
-        buf_char(self->out, '"');
-        buf_append(self->out, normal, sizeof(normal));
-        buf_char(self->out, '"');
+    if (self->to != NULL && a2a_time_write(seconds, nanos, normal)) {
+        json_put_word(self->to, (bay_str){normal, sizeof(normal)});
     }
     return BAY_OK;
 }
@@ -220,25 +221,44 @@ static bool is_deeper(json_val value, uint32_t levels)
     }
 }
 
-/* Any value, byte for byte, but for ends of lines: in strings there are none. */
+static bool has_any(bay_str text, char c)
+{
+    return text.len > 0 && memchr(text.at, c, text.len) != NULL;
+}
+
+/* Without ends of lines, which stand between tokens only: what has any is put together anew. */
+static void put_free(json_writer *to, json_val value)
+{
+    bay_str raw = json_raw(value);
+    if (!has_any(raw, '\n') && !has_any(raw, '\r')) {
+        json_put_val(to, value);
+    } else if (json_is(value, JSON_OBJECT)) {
+        json_open_object(to);
+        for (json_iter it = json_iter_of(value); json_next(&it);) {
+            json_key_val(to, it.key);
+            put_free(to, it.value);
+        }
+        json_close_object(to);
+    } else {
+        json_open_array(to);
+        for (json_iter it = json_iter_of(value); json_next(&it);) {
+            put_free(to, it.value);
+        }
+        json_close_array(to);
+    }
+}
+
+/* Any value, byte for byte, where it is one line. */
 static bay_err take_free(normaliser *self, json_val value, const a2a_place *place)
 {
     if (is_deeper(value, A2A_DEPTH - self->depth)) {
         return a2a_place_fault(place, self->fault, A2A_TOO_DEEP);
     }
-    bay_str raw = json_raw(value);
-    if (!self->has_line_ends || self->out == NULL) {
-        put(self, raw);
-        return BAY_OK;
+    if (self->to != NULL && self->has_line_ends) {
+        put_free(self->to, value);
+    } else {
+        put_val(self, value);
     }
-    size_t start = 0;
-    for (size_t i = 0; i < raw.len; i++) {
-        if (raw.at[i] == '\n' || raw.at[i] == '\r') {
-            buf_append(self->out, raw.at + start, i - start);
-            start = i + 1;
-        }
-    }
-    buf_append(self->out, raw.at + start, raw.len - start);
     return BAY_OK;
 }
 
@@ -283,20 +303,23 @@ static bay_err take_array(normaliser *self, const a2a_field *field, json_val val
     if (a2a_is_too_many(field, json_count(value), place)) {
         return a2a_place_fault(place, self->fault, A2A_TOO_MANY);
     }
-    put(self, STR("["));
     self->depth++;
+    if (self->to != NULL) {
+        json_open_array(self->to);
+    }
     a2a_place here = {.outer = place};
     json_iter iter = json_iter_of(value);
     for (; json_next(&iter); here.index++) {
         outcome ignored;
-        put(self, here.index > 0 ? STR(",") : STR(""));
         bay_err err = take_value(self, field, iter.value, &here, &ignored);
         if (err != BAY_OK) {
             return err;
         }
     }
     self->depth--;
-    put(self, STR("]"));
+    if (self->to != NULL) {
+        json_close_array(self->to);
+    }
     *out = here.index == 0 ? DEFAULT : SET;
     return BAY_OK;
 }
@@ -312,42 +335,60 @@ static bay_err take_map(normaliser *self, const a2a_field *field, json_val value
         return err == BAY_DUPLICATE ? a2a_place_fault(place, self->fault, "has a member twice")
                                     : err;
     }
-    put(self, STR("{"));
-    self->depth++;
-    bool is_first = true;
+    open_object(self);
     json_iter iter = json_iter_of(value);
-    for (; json_next(&iter); is_first = false) {
+    while (json_next(&iter)) {
         bay_str key = json_raw(iter.key);
         a2a_place here = {.outer = place, .key = {key.at + 1, key.len - 2}};
         if (!json_str_is_whole(iter.key)) {
             return a2a_place_fault(&here, self->fault, A2A_NOT_UNICODE);
         }
-        put(self, is_first ? STR("") : STR(","));
-        put(self, key);
-        put(self, STR(":"));
+        if (self->to != NULL) {
+            json_key_val(self->to, iter.key);
+        }
         outcome ignored;
         err = take_value(self, field, iter.value, &here, &ignored);
         if (err != BAY_OK) {
             return err;
         }
     }
-    self->depth--;
-    put(self, STR("}"));
-    *out = is_first ? DEFAULT : SET;
+    close_object(self);
+    *out = json_count(value) == 0 ? DEFAULT : SET;
     return BAY_OK;
 }
 
-static void put_name(normaliser *self, const a2a_field *field, bool is_first)
+static bay_err take_any(normaliser *self, const a2a_field *field, json_val value,
+                        const a2a_place *place, outcome *out)
 {
-    if (self->out != NULL) {
-        buf_str(self->out, is_first ? STR("\"") : STR(",\""));
-        buf_str(self->out, field->json);
-        buf_lit(self->out, "\":");
+    return (field->flags & A2A_FIELD_MAP) != 0        ? take_map(self, field, value, place, out)
+           : (field->flags & A2A_FIELD_REPEATED) != 0 ? take_array(self, field, value, place, out)
+                                                      : take_value(self, field, value, place, out);
+}
+
+/* Is it a default that is left out? Found out without a write; messages are never defaults. */
+static bool is_left_out(normaliser *self, const a2a_field *field, json_val value,
+                        const a2a_place *place)
+{
+    outcome what = SET;
+    json_writer *to = self->to;
+    bool is_one = (field->flags & (A2A_FIELD_REPEATED | A2A_FIELD_MAP)) == 0;
+    if (!a2a_field_drops_default(field)) {
+        return false;
     }
+    if (!is_one) {
+        return json_count(value) == 0;
+    }
+    if (field->kind >= A2A_KIND_STRUCT) {
+        return false;
+    }
+    self->to = NULL;
+    bay_err err = take_value(self, field, value, place, &what);
+    self->to = to;
+    return err == BAY_OK && what == DEFAULT;
 }
 
 /* A member whose name is known, with its value, or nothing where that means the same. */
-static bay_err take_member(normaliser *self, const a2a_field *field, json_val value, bool is_first,
+static bay_err take_member(normaliser *self, const a2a_field *field, json_val value,
                            const a2a_place *place, outcome *out)
 {
     bool is_one = (field->flags & (A2A_FIELD_REPEATED | A2A_FIELD_MAP)) == 0;
@@ -355,12 +396,12 @@ static bay_err take_member(normaliser *self, const a2a_field *field, json_val va
         *out = UNSET;
         return BAY_OK;
     }
-    size_t start = mark(self);
-    put_name(self, field, is_first);
-    bay_err err = is_one ? take_value(self, field, value, place, out)
-                  : (field->flags & A2A_FIELD_MAP) != 0
-                      ? take_map(self, field, value, place, out)
-                      : take_array(self, field, value, place, out);
+    if (self->to != NULL && is_left_out(self, field, value, place)) {
+        *out = UNSET;
+        return BAY_OK;
+    }
+    put_name(self, field);
+    bay_err err = take_any(self, field, value, place, out);
     if (err != BAY_OK || *out == SET) {
         return err;
     }
@@ -369,7 +410,6 @@ static bay_err take_member(normaliser *self, const a2a_field *field, json_val va
     }
     if (a2a_field_drops_default(field)) {
         *out = UNSET;
-        back_to(self, start);
     }
     return BAY_OK;
 }
@@ -378,23 +418,19 @@ static bay_err take_member(normaliser *self, const a2a_field *field, json_val va
 static bay_err take_bare_list(normaliser *self, a2a_type type, json_val value,
                               const a2a_place *place)
 {
-    const a2a_field *list = &a2a_fields_of(type).at[0];
+    const a2a_field *list = a2a_fields_of(type).at;
     outcome what;
+    bay_err err = BAY_OK;
     self->is_normal = false;
-    put(self, STR("{"));
-    self->depth++;
-    size_t start = mark(self);
-    put_name(self, list, true);
-    bay_err err = take_array(self, list, value, place, &what);
-    if (err != BAY_OK) {
-        return err;
+    open_object(self);
+    if (json_count(value) > 0) {
+        put_name(self, list);
+        err = take_array(self, list, value, place, &what);
     }
-    if (what != SET) {
-        back_to(self, start);
+    if (err == BAY_OK) {
+        close_object(self);
     }
-    self->depth--;
-    put(self, STR("}"));
-    return BAY_OK;
+    return err;
 }
 
 static bay_err take_message(normaliser *self, a2a_type type, json_val value, const a2a_place *place)
@@ -409,8 +445,7 @@ static bay_err take_message(normaliser *self, a2a_type type, json_val value, con
     uint32_t given = 0;
     uint32_t set = 0;
     uint32_t expected = 0;
-    put(self, STR("{"));
-    self->depth++;
+    open_object(self);
     json_iter iter = json_iter_of(value);
     while (json_next(&iter)) {
         bool is_json;
@@ -426,7 +461,7 @@ static bay_err take_message(normaliser *self, a2a_type type, json_val value, con
         given |= 1U << i;
         expected = i + 1;
         outcome what;
-        bay_err err = take_member(self, &fields.at[i], iter.value, set == 0, &here, &what);
+        bay_err err = take_member(self, &fields.at[i], iter.value, &here, &what);
         if (err != BAY_OK) {
             return err;
         }
@@ -439,39 +474,48 @@ static bay_err take_message(normaliser *self, a2a_type type, json_val value, con
         return err;
     }
     self->is_normal &= defaults == 0;
-    for (uint32_t i = 0; self->out != NULL && defaults >> i != 0; i++) {
+    for (uint32_t i = 0; self->to != NULL && defaults >> i != 0; i++) {
         if ((defaults >> i & 1) != 0) {
-            put_name(self, &fields.at[i], set == 0);
-            a2a_put_default(self->out, &fields.at[i]);
-            set |= 1U << i;
+            put_name(self, &fields.at[i]);
+            a2a_put_default(self->to, &fields.at[i]);
         }
     }
-    self->depth--;
-    put(self, STR("}"));
+    close_object(self);
     return BAY_OK;
 }
 
-static bool has_any(bay_str text, char c)
+/* Looks only; what is not normal is written by write_normal. */
+static bay_err normalise_look(normaliser *self, a2a_type type, json_val value, a2a_fault *fault)
 {
-    return text.len > 0 && memchr(text.at, c, text.len) != NULL;
+    bay_str raw = json_raw(value);
+    bool has_line_ends = has_any(raw, '\n') || has_any(raw, '\r');
+    *self =
+        (normaliser){.fault = fault, .is_normal = !has_line_ends, .has_line_ends = has_line_ends};
+    arena_init(&self->memory, a2a_json_limits.max_bytes * 2);
+    const a2a_place outermost = {.outer = NULL};
+    return take_message(self, type, value, &outermost);
+}
+
+static bay_err write_normal(normaliser *self, a2a_type type, json_val value, json_writer *to)
+{
+    const a2a_place outermost = {.outer = NULL};
+    self->to = to;
+    self->depth = 0;
+    bay_err err = take_message(self, type, value, &outermost);
+    return err == BAY_OK ? to->out->err : err;
 }
 
 bay_err a2a_normalise(a2a_type type, json_val value, buf *out, bool *out_is_normal,
                       a2a_fault *fault)
 {
-    bay_str raw = json_raw(value);
-    bool has_line_ends = has_any(raw, '\n') || has_any(raw, '\r');
-    normaliser self = {.fault = fault, .is_normal = !has_line_ends, .has_line_ends = has_line_ends};
-    arena_init(&self.memory, a2a_json_limits.max_bytes * 2);
-    const a2a_place outermost = {.outer = NULL};
-    bay_err err = take_message(&self, type, value, &outermost);
+    normaliser self;
+    bay_err err = normalise_look(&self, type, value, fault);
     bool is_normal = self.is_normal;
     if (err == BAY_OK && !is_normal) {
+        json_writer to;
         size_t start = out->len;
-        self.out = out;
-        self.depth = 0;
-        err = take_message(&self, type, value, &outermost);
-        err = err == BAY_OK ? out->err : err;
+        json_writer_init(&to, out);
+        err = write_normal(&self, type, value, &to);
         if (err != BAY_OK) {
             out->len = start;
         }
@@ -479,6 +523,29 @@ bay_err a2a_normalise(a2a_type type, json_val value, buf *out, bool *out_is_norm
     arena_fini(&self.memory);
     if (err == BAY_OK) {
         *out_is_normal = is_normal;
+    }
+    return err;
+}
+
+bay_err a2a_normal_view(a2a_type type, json_val value, size_t max_bytes, arena *memory,
+                        json_val *out, a2a_fault *fault)
+{
+    normaliser self;
+    bay_err err = normalise_look(&self, type, value, fault);
+    if (err == BAY_OK && !self.is_normal) {
+        json_builder made;
+        json_val normal;
+        err = write_normal(&self, type, value, json_builder_init(&made, memory, max_bytes));
+        if (err == BAY_OK) {
+            err = json_builder_end(&made, &normal);
+        } else {
+            json_builder_drop(&made);
+        }
+        value = err == BAY_OK ? normal : value;
+    }
+    arena_fini(&self.memory);
+    if (err == BAY_OK) {
+        *out = value;
     }
     return err;
 }

@@ -8,7 +8,6 @@
 
 enum {
     URL_BYTES = 16 * 1024, /* of a request, with its query */
-    PARAMS_BYTES = 192 << 20,
 };
 
 /* ---- interfaces --------------------------------------------------------------------------------
@@ -120,7 +119,7 @@ static bay_str method_name(a2a_version version, a2a_method method)
     return version == A2A_1_0 ? row->name : version == A2A_0_1 ? row->name_0_1 : row->name_0_3;
 }
 
-static bay_err refuse(a2a_fault *fault, const a2a_interface *to, a2a_method method)
+static bay_err outbound_refuse(a2a_fault *fault, const a2a_interface *to, a2a_method method)
 {
     (void)a2a_fault_set(fault, A2A_E_UNSUPPORTED_OPERATION,
                         "the agent speaks %.*s, which has no %.*s",
@@ -133,17 +132,12 @@ static bay_err write_rpc(const a2a_interface *to, a2a_method method, json_val pa
 {
     bay_str name = method_name(to->version, method);
     if (name.len == 0) {
-        return refuse(fault, to, method);
+        return outbound_refuse(fault, to, method);
     }
-    buf inside;
-    buf_init(&inside, PARAMS_BYTES);
-    bay_err err = params_in_form(to, method, params, &inside, fault);
-    if (err == BAY_OK) {
-        rpc_write_request(out, rpc_id, name, buf_view(&inside));
-        err = out->err;
-    }
-    buf_fini(&inside);
-    return err;
+    rpc_open_request(out, rpc_id, name);
+    bay_err err = params_in_form(to, method, params, out, fault);
+    buf_char(out, '}');
+    return err == BAY_OK ? out->err : err;
 }
 
 /* ---- REST --------------------------------------------------------------------------------------
@@ -263,19 +257,14 @@ static bay_err put_rest_body(const a2a_interface *to, a2a_method method, json_va
         json_close_object(&writer);
         return out->err;
     }
-    bay_err err = params_in_form(to, method, params, out, fault);
-    if (err != BAY_OK || !is_old || is_second_try || method != A2A_CREATE_PUSH_CONFIG) {
-        return err;
+    if (!is_old || is_second_try || method != A2A_CREATE_PUSH_CONFIG) {
+        return params_in_form(to, method, params, out, fault);
     }
-    bay_str whole;
-    json_doc doc;
-    err = arena_dup(memory, buf_view(out), &whole);
+    json_val whole;
+    a2a_form form = a2a_form_of(to->version, to->binding);
+    bay_err err = a2a_params_in_form(form, method, params, memory, &whole, fault);
     if (err == BAY_OK) {
-        err = json_parse(&doc, whole, NULL, memory, NULL);
-    }
-    if (err == BAY_OK) {
-        buf_clear(out);
-        buf_str(out, json_raw(json_get(json_root(&doc), STR("config"))));
+        buf_str(out, json_raw(json_get(whole, STR("config"))));
         err = out->err;
     }
     return err;
@@ -328,7 +317,7 @@ static void put_fields(const a2a_interface *to, a2a_method method, a2a_outbound 
 }
 
 /* Moves what was written into the arena. */
-static bay_err settle(buf *from, arena *memory, bay_str *out)
+static bay_err outbound_settle(buf *from, arena *memory, bay_str *out)
 {
     return from->err != BAY_OK ? from->err : arena_dup(memory, buf_view(from), out);
 }
@@ -353,7 +342,7 @@ static bay_err write_old_card_request(const a2a_interface *to, arena *memory, bu
     }
     out->verb = STR("GET");
     put_fields(to, A2A_GET_EXTENDED_CARD, out);
-    return err == BAY_OK ? settle(url, memory, &out->url) : err;
+    return err == BAY_OK ? outbound_settle(url, memory, &out->url) : err;
 }
 
 static bay_err write_rest(const a2a_interface *to, a2a_method method, json_val params,
@@ -361,7 +350,7 @@ static bay_err write_rest(const a2a_interface *to, a2a_method method, json_val p
                           a2a_fault *fault)
 {
     if (to->version != A2A_1_0 && a2a_methods[method].name_0_3.len == 0) {
-        return refuse(fault, to, method);
+        return outbound_refuse(fault, to, method);
     }
     buf_str(url, base_of(to->url));
     bay_err err = put_path(to, method, params, memory, url);
@@ -374,35 +363,30 @@ static bay_err write_rest(const a2a_interface *to, a2a_method method, json_val p
         err = put_rest_body(to, method, params, is_second_try, memory, body, fault);
     }
     put_fields(to, method, out);
-    return err == BAY_OK ? settle(url, memory, &out->url) : err;
+    return err == BAY_OK ? outbound_settle(url, memory, &out->url) : err;
 }
 
 bay_err a2a_request_write(const a2a_interface *to, a2a_method method, json_val params,
-                          bay_str rpc_id, bool is_second_try, arena *memory, a2a_outbound *out,
-                          a2a_fault *fault)
+                          bay_str rpc_id, bool is_second_try, arena *memory, buf *body,
+                          a2a_outbound *out, a2a_fault *fault)
 {
     buf url;
-    buf body;
     buf_init(&url, URL_BYTES);
-    buf_init(&body, PARAMS_BYTES);
     a2a_outbound made = {.verb = STR("POST"), .url = to->url, .body = STR("")};
     bay_err err;
     if (to->binding == A2A_HTTP_JSON) {
-        err = write_rest(to, method, params, is_second_try, memory, &url, &body, &made, fault);
+        err = write_rest(to, method, params, is_second_try, memory, &url, body, &made, fault);
     } else if (to->version == A2A_0_2 && method == A2A_GET_EXTENDED_CARD) {
         err = write_old_card_request(to, memory, &url, &made, fault);
     } else {
         made.has_body = true;
         put_fields(to, method, &made);
-        err = write_rpc(to, method, params, rpc_id, &body, fault);
-    }
-    if (err == BAY_OK && made.has_body) {
-        err = settle(&body, memory, &made.body);
+        err = write_rpc(to, method, params, rpc_id, body, fault);
     }
     if (err == BAY_OK) {
+        made.body = made.has_body ? buf_view(body) : made.body;
         *out = made;
     }
-    buf_fini(&body);
     buf_fini(&url);
     return err;
 }

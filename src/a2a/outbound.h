@@ -1,5 +1,5 @@
 /* Requests as we send them to an agent, and its answers read, for the two JSON bindings: what a
- * link does with HTTP, without HTTP. (gRPC: transport/a2a_grpc_link.) */
+ * link does with HTTP, without HTTP. (gRPC: a2a_transport/grpc_link.) */
 #ifndef A2A_OUTBOUND_H
 #define A2A_OUTBOUND_H
 
@@ -22,7 +22,7 @@ bay_err a2a_interfaces_of(json_val card, arena *memory, a2a_interface *out, size
 
 enum { A2A_OUTBOUND_FIELDS = 8 };
 
-/* One HTTP request. Views into `memory`. */
+/* One HTTP request. Views into `memory`, the body into a buffer of its writer's. */
 typedef struct a2a_outbound {
     bay_str verb;
     bay_str url;
@@ -32,18 +32,19 @@ typedef struct a2a_outbound {
     size_t field_count;
 } a2a_outbound;
 
-/* `params`: 1.0. `rpc_id`: raw JSON, for JSON-RPC. `is_second_try`: a REST subscribe by GET, after
+/* The body is written into `body`, which is empty. `params`: 1.0. `rpc_id`: raw JSON, for JSON-RPC. `is_second_try`: a REST subscribe by GET, after
  * POST was answered 405. Errors: BAY_UNSUPPORTED with `fault` (the form has no such method),
  * BAY_NOMEM, BAY_LIMIT. */
 bay_err a2a_request_write(const a2a_interface *to, a2a_method method, json_val params,
-                          bay_str rpc_id, bool is_second_try, arena *memory, a2a_outbound *out,
-                          a2a_fault *fault) BAY_MUST_CHECK;
+                          bay_str rpc_id, bool is_second_try, arena *memory, buf *body,
+                          a2a_outbound *out, a2a_fault *fault) BAY_MUST_CHECK;
 
-/* A whole answer (also one that came instead of a stream): appends the 1.0 result. An error of the
- * agent is BAY_REMOTE with `fault`, what is no answer at all BAY_PROTOCOL
+/* A whole answer (also one that came instead of a stream): the 1.0 result, which lies in `body` where
+ * nothing of it had to change, else in `memory`; it lives as long as both. An error of the agent is BAY_REMOTE with `fault`, what is no answer at all BAY_PROTOCOL
  * (A2A_E_INVALID_AGENT_RESPONSE). */
 bay_err a2a_response_read(const a2a_interface *from, a2a_method method, int status, bay_str body,
-                          bay_str rpc_id, buf *out, a2a_fault *fault) BAY_MUST_CHECK;
+                          bay_str rpc_id, arena *memory, json_val *out,
+                          a2a_fault *fault) BAY_MUST_CHECK;
 /* The data of one SSE event: the 1.0 StreamResponse, which lies in `data` where nothing of it had
  * to change, else in `memory`; it lives as long as both. `name`: the event's name. */
 bay_err a2a_stream_read(const a2a_interface *from, bay_str name, bay_str data, bay_str rpc_id,

@@ -4,8 +4,6 @@
 
 #include "a2a/dialect_walk.h"
 
-enum { INDEX_BYTES = 512 << 20 };
-
 /* ---- errors ------------------------------------------------------------------------------------
  */
 
@@ -133,20 +131,16 @@ static bay_err judged(bay_err err, a2a_fault *fault)
                          what[0] != '\0' ? ": " : "", what);
 }
 
-static bay_err read_result(const a2a_interface *from, a2a_method method, json_val result, buf *out,
-                           a2a_fault *fault)
+static bay_err read_result(const a2a_interface *from, a2a_method method, json_val result,
+                           arena *memory, json_val *out, a2a_fault *fault)
 {
     a2a_form form = a2a_form_of(from->version, from->binding);
     bool is_last;
     if (from->version == A2A_0_2 && method == A2A_GET_EXTENDED_CARD) {
         form = A2A_FORM_0_3;
     }
-    size_t before = out->len;
-    bay_err err = is_stream(method) ? a2a_event_read(form, result, out, &is_last, fault)
-                                    : a2a_result_read(form, method, result, out, fault);
-    if (err != BAY_OK) {
-        out->len = before;
-    }
+    bay_err err = is_stream(method) ? a2a_event_view(form, result, memory, out, &is_last, fault)
+                                    : a2a_result_view(form, method, result, memory, out, fault);
     return judged(err, fault);
 }
 
@@ -206,10 +200,10 @@ static bool is_bare(const a2a_interface *from, a2a_method method)
 }
 
 static bay_err read_root(const a2a_interface *from, a2a_method method, int status, json_val root,
-                         bay_str rpc_id, arena *memory, buf *out, a2a_fault *fault)
+                         bay_str rpc_id, arena *memory, json_val *out, a2a_fault *fault)
 {
     if (is_bare(from, method)) {
-        return status >= 200 && status < 300 ? read_result(from, method, root, out, fault)
+        return status >= 200 && status < 300 ? read_result(from, method, root, memory, out, fault)
                                              : rest_error(from, status, root, memory, fault);
     }
     envelope answer;
@@ -223,30 +217,30 @@ static bay_err read_root(const a2a_interface *from, a2a_method method, int statu
     }
     /* nothing is what older versions say, and servers of 1.0 that serve both */
     bool is_nothing = is_deletion && !dialect_is_there(answer.result);
-    return read_result(from, method, is_nothing ? JSON_NONE : answer.result, out, fault);
+    return read_result(from, method, is_nothing ? JSON_NONE : answer.result, memory, out, fault);
 }
 
 bay_err a2a_response_read(const a2a_interface *from, a2a_method method, int status, bay_str body,
-                          bay_str rpc_id, buf *out, a2a_fault *fault)
+                          bay_str rpc_id, arena *memory, json_val *out, a2a_fault *fault)
 {
     bool is_good = status >= 200 && status < 300;
-    arena memory;
-    json_doc doc;
-    arena_init(&memory, INDEX_BYTES);
+    json_doc *doc = arena_alloc(memory, sizeof(*doc));
+    if (doc == NULL) {
+        return BAY_NOMEM;
+    }
     bay_err err;
     if (body.len == 0 && is_good && is_bare(from, method) && method == A2A_DELETE_PUSH_CONFIG) {
-        err = read_result(from, method, JSON_NONE, out, fault); /* 204 */
+        err = read_result(from, method, JSON_NONE, memory, out, fault); /* 204 */
     } else {
-        err = json_parse(&doc, body, &a2a_json_limits, &memory, NULL);
+        err = json_parse(doc, body, &a2a_json_limits, memory, NULL);
         if (err == BAY_OK) {
-            err = read_root(from, method, status, json_root(&doc), rpc_id, &memory, out, fault);
+            err = read_root(from, method, status, json_root(doc), rpc_id, memory, out, fault);
         } else if (err != BAY_NOMEM && !is_good) {
-            err = remote(fault, error_of_status(status), JSON_NONE, &memory);
+            err = remote(fault, error_of_status(status), JSON_NONE, memory);
         } else if (err != BAY_NOMEM) {
             err = no_answer(fault, body.len == 0 ? "is empty" : "is not valid JSON");
         }
     }
-    arena_fini(&memory);
     return err;
 }
 

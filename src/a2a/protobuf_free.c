@@ -6,9 +6,8 @@
 #include <math.h>
 
 #include "base/map.h"
-#include "json/writer.h"
 
-/* ---- maps ---------------------------------------------------------------------------------- */
+/* ---- maps ------------------------------------------------------------------------------------ */
 
 typedef struct entry {
     bay_str key;
@@ -112,7 +111,6 @@ bay_err protobuf_read_map(protobuf_reader *self, a2a_kind kind, a2a_type type,
     map by_key;
     bay_err err = find_last(self, of, place, &by_key);
     err = err == BAY_OK ? protobuf_open(self, '{', place) : err;
-    bool is_first = true;
     protobuf_record record;
     bay_str rest = of->from;
     while (err == BAY_OK && protobuf_next(&rest, &record) == PROTOBUF_RECORD) {
@@ -124,10 +122,7 @@ bay_err protobuf_read_map(protobuf_reader *self, a2a_kind kind, a2a_type type,
         if (err != BAY_OK || !is_last(self, of, &by_key, it.key, record.bytes, rest, place)) {
             continue;
         }
-        buf_str(self->out, is_first ? STR("") : STR(","));
-        is_first = false;
-        err = protobuf_put_string(self, it.key, place);
-        buf_char(self->out, ':');
+        err = protobuf_put_key(self, it.key, place);
         a2a_place here = {.outer = place, .key = it.key};
         /* inside a Struct the path ends: nobody needs to know where in free data */
         err = err == BAY_OK ? read_map_value(self, kind, type, &it.value,
@@ -143,7 +138,7 @@ bay_err protobuf_read_map(protobuf_reader *self, a2a_kind kind, a2a_type type,
     return err;
 }
 
-/* ---- free values --------------------------------------------------------------------------- */
+/* ---- free values ----------------------------------------------------------------------------- */
 
 bay_err protobuf_read_struct(protobuf_reader *self, bay_str bytes, const a2a_place *place)
 {
@@ -165,15 +160,12 @@ bay_err protobuf_read_struct(protobuf_reader *self, bay_str bytes, const a2a_pla
 static bay_err read_list(protobuf_reader *self, bay_str bytes, const a2a_place *place)
 {
     bay_err err = protobuf_open(self, '[', place);
-    bool is_first = true;
     protobuf_record record;
     protobuf_step step = PROTOBUF_END;
     while (err == BAY_OK && (step = protobuf_next(&bytes, &record)) == PROTOBUF_RECORD) {
         if (record.number != 1) {
             continue;
         }
-        buf_str(self->out, is_first ? STR("") : STR(","));
-        is_first = false;
         err = record.wire == PROTOBUF_BYTES ? protobuf_read_value(self, record.bytes, place)
                                             : protobuf_broken(self, place);
     }
@@ -195,12 +187,10 @@ static bay_err put_number(protobuf_reader *self, uint64_t bits, const a2a_place 
     }
     bool is_minus_zero = number == 0 && signbit(number);
     if (fabs(number) < 0x1p53 && number == (double)(int64_t)number && !is_minus_zero) {
-        buf_int(self->out, (int64_t)number); /* most are, and this is ten times quicker */
+        json_put_int(self->to, (int64_t)number); /* most are, and this is ten times quicker */
         return BAY_OK;
     }
-    json_writer writer;
-    json_writer_init(&writer, self->out);
-    json_put_double(&writer, number);
+    json_put_double(self->to, number);
     return BAY_OK;
 }
 
@@ -248,13 +238,13 @@ bay_err protobuf_read_value(protobuf_reader *self, bay_str bytes, const a2a_plac
     case VALUE_STRING:
         return protobuf_put_string(self, what.last.bytes, place);
     case VALUE_BOOL:
-        buf_str(self->out, what.last.value != 0 ? STR("true") : STR("false"));
+        json_put_bool(self->to, what.last.value != 0);
         return BAY_OK;
     case VALUE_STRUCT:
     case VALUE_LIST:
         break;
     default: /* also a Value that is none: what else could it be */
-        buf_lit(self->out, "null");
+        json_put_null(self->to);
         return BAY_OK;
     }
     buf scratch;

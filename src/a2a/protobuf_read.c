@@ -10,9 +10,9 @@
 
 #include "a2a/scalar.h"
 #include "wire/base64.h"
-#include "json/writer.h"
+#include "json/build.h"
 
-/* Pieces inside of pieces are copied again at each level; nobody writes such, so all copies
+/* Blocks inside of blocks are copied again at each level; nobody writes such, so all copies
  * together may be this many times as long as the message. */
 enum { MERGED_TIMES = 4 };
 
@@ -27,14 +27,22 @@ bay_err protobuf_open(protobuf_reader *self, char bracket, const a2a_place *plac
         return a2a_place_fault(place, self->fault, A2A_TOO_DEEP);
     }
     self->depth++;
-    buf_char(self->out, bracket);
+    if (bracket == '{') {
+        json_open_object(self->to);
+    } else {
+        json_open_array(self->to);
+    }
     return BAY_OK;
 }
 
 void protobuf_close(protobuf_reader *self, char bracket)
 {
     self->depth--;
-    buf_char(self->out, bracket);
+    if (bracket == '}') {
+        json_close_object(self->to);
+    } else {
+        json_close_array(self->to);
+    }
 }
 
 /* The `count` records of that number in `from`, behind each other, in `scratch`. */
@@ -60,7 +68,7 @@ bay_err protobuf_whole(protobuf_reader *self, const protobuf_slot *what, const a
     }
     *out = gather(what->from, what->last.number, what->count, scratch);
     self->mergeable -= scratch->len;
-    return scratch->err == BAY_LIMIT ? a2a_place_fault(place, self->fault, "is in too many pieces")
+    return scratch->err == BAY_LIMIT ? a2a_place_fault(place, self->fault, "is in too many blocks")
                                      : scratch->err;
 }
 
@@ -69,7 +77,16 @@ bay_err protobuf_put_string(protobuf_reader *self, bay_str text, const a2a_place
     if (!json_is_utf8(text)) {
         return a2a_place_fault(place, self->fault, A2A_NOT_UNICODE);
     }
-    json_quote(self->out, text);
+    json_put_str(self->to, text);
+    return BAY_OK;
+}
+
+bay_err protobuf_put_key(protobuf_reader *self, bay_str text, const a2a_place *place)
+{
+    if (!json_is_utf8(text)) {
+        return a2a_place_fault(place, self->fault, A2A_NOT_UNICODE);
+    }
+    json_key(self->to, text);
     return BAY_OK;
 }
 
@@ -99,13 +116,11 @@ static bay_err read_time(protobuf_reader *self, bay_str bytes, const a2a_place *
     if (!a2a_time_write(seconds, nanos, text)) {
         return a2a_place_fault(place, self->fault, A2A_NO_TIME);
     }
-    buf_char(self->out, '"');
-    buf_append(self->out, text, sizeof(text));
-    buf_char(self->out, '"');
+    json_put_word(self->to, (bay_str){text, sizeof(text)});
     return BAY_OK;
 }
 
-/* ---- messages ------------------------------------------------------------------------------ */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 static protobuf_wire wire_of(const a2a_field *field)
 {
@@ -157,9 +172,9 @@ static bay_err read_text(protobuf_reader *self, const a2a_field *field, bay_str 
     if (field->kind == A2A_KIND_STRING) {
         return protobuf_put_string(self, bytes, place);
     }
-    buf_char(self->out, '"');
-    base64_encode(self->out, bytes, BASE64_STANDARD);
-    buf_char(self->out, '"');
+    size_t opened = json_open_word(self->to);
+    base64_encode(self->to->out, bytes, BASE64_STANDARD);
+    json_close_word(self->to, opened);
     return BAY_OK;
 }
 
@@ -169,10 +184,10 @@ static bay_err read_scalar(protobuf_reader *self, const a2a_field *field,
     bay_str name;
     switch ((a2a_kind)field->kind) {
     case A2A_KIND_BOOL:
-        buf_str(self->out, record->value != 0 ? STR("true") : STR("false"));
+        json_put_bool(self->to, record->value != 0);
         return BAY_OK;
     case A2A_KIND_INT32: /* what is too long for it is cut, as protobuf says */
-        buf_int(self->out, (int32_t)record->value);
+        json_put_int(self->to, (int32_t)record->value);
         return BAY_OK;
     case A2A_KIND_STATE:
     case A2A_KIND_STATE_0_3:
@@ -181,9 +196,7 @@ static bay_err read_scalar(protobuf_reader *self, const a2a_field *field,
         if (name.len == 0) {
             return a2a_place_fault(place, self->fault, A2A_NO_SUCH);
         }
-        buf_char(self->out, '"');
-        buf_str(self->out, name);
-        buf_char(self->out, '"');
+        json_put_word(self->to, name);
         return BAY_OK;
     default:
         return read_text(self, field, record->bytes, place);
@@ -222,7 +235,6 @@ static bay_err read_array(protobuf_reader *self, const a2a_field *field, const p
         if (record.number != field->number) {
             continue;
         }
-        buf_str(self->out, here.index > 0 ? STR(",") : STR(""));
         err = read_one(self, field, record.bytes, &here);
         here.index++;
     }
@@ -264,28 +276,19 @@ static bool is_default(const a2a_field *field, const protobuf_slot *what)
            (field->kind == A2A_KIND_INT32 ? (int32_t)what->last.value == 0 : what->last.value == 0);
 }
 
-static void put_name(protobuf_reader *self, const a2a_field *field, bool is_first)
-{
-    buf_str(self->out, is_first ? STR("\"") : STR(",\""));
-    buf_str(self->out, field->json);
-    buf_lit(self->out, "\":");
-}
-
 static bay_err read_fields(protobuf_reader *self, const a2a_fields *fields,
                            const protobuf_slot *slots, uint32_t set, uint32_t defaults,
                            const a2a_place *place)
 {
-    bool is_first = true;
     for (uint32_t i = 0; i < fields->count; i++) {
         const a2a_field *field = &fields->at[i];
         a2a_place here = {.outer = place, .field = field};
         if (((set | defaults) >> i & 1) == 0) {
             continue;
         }
-        put_name(self, field, is_first);
-        is_first = false;
+        json_key_word(self->to, field->json);
         if ((set >> i & 1) == 0) {
-            a2a_put_default(self->out, field);
+            a2a_put_default(self->to, field);
             continue;
         }
         bay_err err = read_field(self, field, &slots[i], &here);
@@ -293,7 +296,7 @@ static bay_err read_fields(protobuf_reader *self, const a2a_fields *fields,
             return err;
         }
     }
-    return self->out->err;
+    return self->to->out->err;
 }
 
 bay_err protobuf_read_message(protobuf_reader *self, a2a_type type, bay_str bytes,
@@ -325,16 +328,35 @@ bay_err protobuf_read_message(protobuf_reader *self, a2a_type type, bay_str byte
     return err;
 }
 
-bay_err a2a_from_protobuf(a2a_type type, bay_str bytes, buf *out, a2a_fault *fault)
+static bay_err read_into(json_writer *to, a2a_type type, bay_str bytes, a2a_fault *fault)
 {
     size_t mergeable = bytes.len < SIZE_MAX / MERGED_TIMES ? bytes.len * MERGED_TIMES : SIZE_MAX;
-    protobuf_reader self = {.out = out, .fault = fault, .mergeable = mergeable};
+    protobuf_reader self = {.to = to, .fault = fault, .mergeable = mergeable};
     const a2a_place outermost = {.outer = NULL};
-    size_t start = out->len;
     bay_err err = protobuf_read_message(&self, type, bytes, &outermost);
-    err = err == BAY_OK ? out->err : err;
+    return err == BAY_OK ? to->out->err : err;
+}
+
+bay_err a2a_from_protobuf(a2a_type type, bay_str bytes, buf *out, a2a_fault *fault)
+{
+    json_writer to;
+    size_t start = out->len;
+    json_writer_init(&to, out);
+    bay_err err = read_into(&to, type, bytes, fault);
     if (err != BAY_OK) {
         out->len = start;
     }
     return err;
+}
+
+bay_err a2a_protobuf_view(a2a_type type, bay_str bytes, size_t max_bytes, arena *memory,
+                          json_val *out, a2a_fault *fault)
+{
+    json_builder made;
+    bay_err err = read_into(json_builder_init(&made, memory, max_bytes), type, bytes, fault);
+    if (err != BAY_OK) {
+        json_builder_drop(&made);
+        return err;
+    }
+    return json_builder_end(&made, out);
 }

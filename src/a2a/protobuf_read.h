@@ -5,9 +5,10 @@
 
 #include "a2a/protobuf.h"
 #include "a2a/table.h"
+#include "json/writer.h"
 
 typedef struct protobuf_reader {
-    buf *out;
+    json_writer *to;
     a2a_fault *fault;
     uint32_t depth;   /* of arrays and objects that are open */
     size_t mergeable; /* bytes that may still be put behind each other */
@@ -35,6 +36,8 @@ bay_err protobuf_whole(protobuf_reader *self, const protobuf_slot *what, const a
                        buf *scratch, bay_str *out) BAY_MUST_CHECK;
 bay_err protobuf_put_string(protobuf_reader *self, bay_str text,
                             const a2a_place *place) BAY_MUST_CHECK;
+bay_err protobuf_put_key(protobuf_reader *self, bay_str text,
+                         const a2a_place *place) BAY_MUST_CHECK;
 
 bay_err protobuf_read_message(protobuf_reader *self, a2a_type type, bay_str bytes,
                               const a2a_place *place) BAY_MUST_CHECK;

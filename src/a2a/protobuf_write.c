@@ -129,7 +129,7 @@ static bay_err text_of(writer *self, json_val value, const a2a_place *place, bay
                              : err;
 }
 
-/* ---- free values --------------------------------------------------------------------------- */
+/* ---- free values ----------------------------------------------------------------------------- */
 
 static bay_err write_entries(writer *self, json_val value, const a2a_place *place)
 {
@@ -222,7 +222,7 @@ static bay_err write_value(writer *self, json_val value, const a2a_place *place)
     return err == BAY_OK ? close_level(self, &inner) : err;
 }
 
-/* ---- fields -------------------------------------------------------------------------------- */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
 static bay_err write_bytes(writer *self, const a2a_field *field, json_val value,
                            const a2a_place *place, bool is_dropped)

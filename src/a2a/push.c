@@ -75,9 +75,9 @@ struct a2a_push {
     uint64_t wake_ms; /* what `wake` was told last; 0: nothing */
 };
 
-/* --- configurations -------------------------------------------------------------------------- */
+/* --- configurations --------------------------------------------------------------------------- */
 
-static bay_err refuse(a2a_fault *fault, const char *why)
+static bay_err push_refuse(a2a_fault *fault, const char *why)
 {
     return a2a_fault_set(fault, A2A_E_INVALID_PARAMS, "%s", why);
 }
@@ -131,21 +131,21 @@ static bay_err read_config(json_val config, arena *memory, push_config *out, a2a
         bay_err err = member(members[i].in, members[i].name, memory, members[i].to);
         if (err != BAY_OK) {
             return err == BAY_NOMEM ? err
-                                    : refuse(fault, "a push configuration of the wrong shape");
+                                    : push_refuse(fault, "a push configuration of the wrong shape");
         }
     }
     if (!is_webhook_url(out->url)) {
-        return refuse(fault, "url: no http or https URL of a webhook, or one with a password");
+        return push_refuse(fault, "url: no http or https URL of a webhook, or one with a password");
     }
     if (!is_field_value(out->token, A2A_PUSH_CREDENTIAL_BYTES)) {
-        return refuse(fault, "token: cannot stand in a header field");
+        return push_refuse(fault, "token: cannot stand in a header field");
     }
     if (!chars_are(out->scheme, CHAR_TOKEN) || out->scheme.len > 64 ||
         (out->scheme.len == 0 && out->credentials.len > 0)) {
-        return refuse(fault, "authentication.scheme: no authentication scheme");
+        return push_refuse(fault, "authentication.scheme: no authentication scheme");
     }
     if (!is_field_value(out->credentials, A2A_PUSH_CREDENTIAL_BYTES)) {
-        return refuse(fault, "authentication.credentials: cannot stand in a header field");
+        return push_refuse(fault, "authentication.credentials: cannot stand in a header field");
     }
     return BAY_OK;
 }
@@ -160,7 +160,7 @@ bay_err a2a_push_config_check(json_val config, a2a_fault *fault)
     return err;
 }
 
-/* --- deliveries ------------------------------------------------------------------------------ */
+/* --- deliveries ------------------------------------------------------------------------------- */
 
 static bay_str put_text(push_item *self, bay_str text)
 {
@@ -233,7 +233,7 @@ static void hook_free(a2a_push *self, push_hook *hook)
     mem_free(hook);
 }
 
-/* --- what is next ---------------------------------------------------------------------------- */
+/* --- what is next ----------------------------------------------------------------------------- */
 
 static void send_ready(a2a_push *self)
 {
@@ -349,7 +349,7 @@ void a2a_push_tick(a2a_push *self, uint64_t now_ms)
     ask_for_wake(self);
 }
 
-/* --- taking in ------------------------------------------------------------------------------- */
+/* --- taking in -------------------------------------------------------------------------------- */
 
 static bay_err hook_of(a2a_push *self, const a2a_delivery *delivery, push_hook **out)
 {
@@ -380,7 +380,7 @@ static bay_err hook_of(a2a_push *self, const a2a_delivery *delivery, push_hook *
     return err;
 }
 
-static bay_err give_up(a2a_push *self, const a2a_delivery *delivery, const char *why)
+static bay_err push_give_up(a2a_push *self, const a2a_delivery *delivery, const char *why)
 {
     self->ops->dead(self->user, delivery, why);
     return BAY_LIMIT;
@@ -440,7 +440,7 @@ static bay_err enqueue(a2a_push *self, push_item *item, push_origin origin)
     push_hook *hook = NULL;
     bay_err err = find_room(self, item, &hook, &why);
     if (err == BAY_LIMIT && origin != PUSH_ACCEPTED) {
-        return give_up(self, &item->delivery, why);
+        return push_give_up(self, &item->delivery, why);
     }
     if (err != BAY_OK) {
         return err;
@@ -463,7 +463,7 @@ static bay_err enqueue(a2a_push *self, push_item *item, push_origin origin)
 static bay_err enqueue_copy(a2a_push *self, const a2a_delivery *delivery, push_origin origin)
 {
     if (delivery->body.len > self->limits.body_bytes) {
-        return give_up(self, delivery, "the notification is too large");
+        return push_give_up(self, delivery, "the notification is too large");
     }
     push_item *item = item_new(delivery);
     bay_err err = item != NULL ? enqueue(self, item, origin) : BAY_NOMEM;
@@ -509,7 +509,8 @@ static void add_fields(a2a_delivery *delivery, const push_config *config, a2a_fo
     }
 }
 
-static bay_err write_body(a2a_form form, a2a_event *event, bay_str task, buf *out)
+/* `known`: the task, where it has been read. */
+static bay_err write_body(a2a_form form, a2a_event *event, bay_str task, json_val known, buf *out)
 {
     bay_str json = a2a_event_json(event);
     if (form == A2A_FORM_1_0) {
@@ -517,17 +518,15 @@ static bay_err write_body(a2a_form form, a2a_event *event, bay_str task, buf *ou
         return out->err;
     }
     arena memory;
-    json_doc event_doc;
-    json_doc task_doc;
+    json_val value;
     json_val task_value = JSON_NONE;
     arena_init(&memory, (json.len + task.len) * SCRATCH_GROWTH + SCRATCH_SPARE);
-    bay_err err = json_parse(&event_doc, json, &a2a_json_limits, &memory, NULL);
+    bay_err err = a2a_event_value(event, &memory, &value);
     if (err == BAY_OK && task.len > 0) {
-        err = json_parse(&task_doc, task, &a2a_json_limits, &memory, NULL);
-        task_value = err == BAY_OK ? json_root(&task_doc) : JSON_NONE;
+        err = a2a_text_view(task, known, &memory, &task_value);
     }
     if (err == BAY_OK) {
-        err = a2a_push_write(form, json_root(&event_doc), task_value, out);
+        err = a2a_push_write(form, value, task_value, out);
     }
     arena_fini(&memory);
     return err == BAY_OK || err == BAY_NOMEM || err == BAY_LIMIT ? err : BAY_INVALID;
@@ -535,7 +534,8 @@ static bay_err write_body(a2a_form form, a2a_event *event, bay_str task, buf *ou
 
 /* What is sent is in `login` and `body` and in the configuration. BAY_LIMIT: it is too large. */
 static bay_err write_delivery(const push_config *config, a2a_form form, a2a_event *event,
-                              bay_str task, buf *login, buf *body, a2a_delivery *out)
+                              bay_str task, json_val known, buf *login, buf *body,
+                              a2a_delivery *out)
 {
     *out = (a2a_delivery){.url = config->url, .task_id = config->task_id, .config_id = config->id};
     if (config->credentials.len > 0) {
@@ -544,7 +544,7 @@ static bay_err write_delivery(const push_config *config, a2a_form form, a2a_even
         buf_str(login, config->credentials);
     }
     add_fields(out, config, form, buf_view(login));
-    bay_err err = login->err != BAY_OK ? login->err : write_body(form, event, task, body);
+    bay_err err = login->err != BAY_OK ? login->err : write_body(form, event, task, known, body);
     out->body = buf_view(body);
     return err;
 }
@@ -554,7 +554,7 @@ static bay_err write_delivery(const push_config *config, a2a_form form, a2a_even
 typedef bay_err (*push_taker)(void *user, const a2a_delivery *delivery, bay_err err);
 
 static bay_err deliver_to(json_val config, a2a_form form, a2a_event *event, bay_str task,
-                          size_t body_bytes, push_taker take, void *user)
+                          json_val known, size_t body_bytes, push_taker take, void *user)
 {
     arena memory;
     push_config read;
@@ -566,7 +566,7 @@ static bay_err deliver_to(json_val config, a2a_form form, a2a_event *event, bay_
     buf_init(&body, body_bytes);
     bay_err err = read_config(config, &memory, &read, NULL);
     if (err == BAY_OK) {
-        err = write_delivery(&read, form, event, task, &login, &body, &delivery);
+        err = write_delivery(&read, form, event, task, known, &login, &body, &delivery);
         err = err == BAY_OK || err == BAY_LIMIT ? take(user, &delivery, err) : err;
     }
     buf_fini(&login);
@@ -578,7 +578,7 @@ static bay_err deliver_to(json_val config, a2a_form form, a2a_event *event, bay_
 static bay_err take_new(void *user, const a2a_delivery *delivery, bay_err err)
 {
     return err == BAY_OK ? enqueue_copy(user, delivery, PUSH_NEW)
-                         : give_up(user, delivery, "the notification is too large");
+                         : push_give_up(user, delivery, "the notification is too large");
 }
 
 static bay_err take_item(void *user, const a2a_delivery *delivery, bay_err err)
@@ -596,13 +596,14 @@ bay_err a2a_push_add(a2a_push *self, json_val config, a2a_form form, a2a_event *
                      uint64_t now_ms)
 {
     (void)now_ms; /* what is new is due now */
-    return deliver_to(config, form, event, task, self->limits.body_bytes, take_new, self);
+    return deliver_to(config, form, event, task, JSON_NONE, self->limits.body_bytes, take_new,
+                      self);
 }
 
-bay_err a2a_push_prepare(json_val config, a2a_form form, a2a_event *event, bay_str task,
+bay_err a2a_push_prepare(json_val config, a2a_form form, a2a_event *event, json_val task,
                          size_t body_bytes, a2a_push_item **out)
 {
-    return deliver_to(config, form, event, task, body_bytes, take_item, out);
+    return deliver_to(config, form, event, json_raw(task), task, body_bytes, take_item, out);
 }
 
 bay_err a2a_push_restore(a2a_push *self, const a2a_delivery *kept, uint64_t now_ms)
@@ -618,7 +619,7 @@ void a2a_push_hold(a2a_push *self, bool is_held)
     send_ready(self);
 }
 
-/* --- making ---------------------------------------------------------------------------------- */
+/* --- making ----------------------------------------------------------------------------------- */
 
 bay_err a2a_push_new(const a2a_push_limits *limits, const a2a_push_ops *ops, void *user,
                      a2a_push **out)

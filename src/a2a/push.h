@@ -81,7 +81,7 @@ bay_err a2a_push_add(a2a_push *self, json_val config, a2a_form form, a2a_event *
 typedef struct a2a_push_item a2a_push_item;
 /* Owns: the caller, until a2a_push_item_free or a2a_push_accept. Errors: as a2a_push_add, BAY_LIMIT
  * for a body of more than `body_bytes`; nobody else is told. Threads: any. */
-bay_err a2a_push_prepare(json_val config, a2a_form form, a2a_event *event, bay_str task,
+bay_err a2a_push_prepare(json_val config, a2a_form form, a2a_event *event, json_val task,
                          size_t body_bytes, a2a_push_item **out) BAY_MUST_CHECK;
 const a2a_delivery *a2a_push_item_delivery(const a2a_push_item *self);
 void a2a_push_item_free(a2a_push_item *self); /* NULL is fine */

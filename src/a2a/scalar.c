@@ -79,7 +79,7 @@ bay_err a2a_int32_read(json_val value, int32_t *out)
     return BAY_OK;
 }
 
-/* ---- times --------------------------------------------------------------------------------- */
+/* ---- times ----------------------------------------------------------------------------------- */
 
 /* `count` digits at the front of *text, which is moved behind them; -1 when they are not there. */
 static int take_digits(bay_str *text, size_t count)
@@ -98,7 +98,7 @@ static int take_digits(bay_str *text, size_t count)
     return number;
 }
 
-static bool take(bay_str *text, char c)
+static bool scalar_take(bay_str *text, char c)
 {
     bool is_there = text->len > 0 && (text->at[0] == c || (text->at[0] == (c | 0x20) && c >= 'A'));
     *text = str_from(*text, is_there);
@@ -120,11 +120,11 @@ static bool take_date(bay_str *text, int64_t *out_days)
 {
     static const int days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     int year = take_digits(text, 4);
-    if (year < 1 || !take(text, '-')) {
+    if (year < 1 || !scalar_take(text, '-')) {
         return false;
     }
     int month = take_digits(text, 2);
-    if (month < 1 || month > 12 || !take(text, '-')) {
+    if (month < 1 || month > 12 || !scalar_take(text, '-')) {
         return false;
     }
     int day = take_digits(text, 2);
@@ -139,11 +139,11 @@ static bool take_date(bay_str *text, int64_t *out_days)
 static bool take_clock(bay_str *text, int *out_seconds)
 {
     int hour = take_digits(text, 2);
-    if (hour < 0 || hour > 23 || !take(text, ':')) {
+    if (hour < 0 || hour > 23 || !scalar_take(text, ':')) {
         return false;
     }
     int minute = take_digits(text, 2);
-    if (minute < 0 || minute > 59 || !take(text, ':')) {
+    if (minute < 0 || minute > 59 || !scalar_take(text, ':')) {
         return false;
     }
     int second = take_digits(text, 2); /* no leap seconds: protobuf's time has none */
@@ -154,7 +154,7 @@ static bool take_clock(bay_str *text, int *out_seconds)
 static bool take_fraction(bay_str *text, int32_t *out_nanos)
 {
     *out_nanos = 0;
-    if (!take(text, '.')) {
+    if (!scalar_take(text, '.')) {
         return true;
     }
     int32_t unit = 100000000;
@@ -171,12 +171,12 @@ static bool take_fraction(bay_str *text, int32_t *out_nanos)
 static bool take_offset(bay_str *text, int *out_seconds)
 {
     *out_seconds = 0;
-    if (take(text, 'Z')) {
+    if (scalar_take(text, 'Z')) {
         return true;
     }
-    int sign = take(text, '+') ? 1 : take(text, '-') ? -1 : 0;
+    int sign = scalar_take(text, '+') ? 1 : scalar_take(text, '-') ? -1 : 0;
     int hours = sign != 0 ? take_digits(text, 2) : -1;
-    if (hours < 0 || hours > 23 || !take(text, ':')) {
+    if (hours < 0 || hours > 23 || !scalar_take(text, ':')) {
         return false;
     }
     int minutes = take_digits(text, 2);
@@ -194,7 +194,7 @@ bool a2a_time_read(bay_str text, int64_t *out_seconds, int32_t *out_nanos)
     int clock;
     int32_t nanos;
     int offset;
-    if (!take_date(&text, &days) || !take(&text, 'T') || !take_clock(&text, &clock) ||
+    if (!take_date(&text, &days) || !scalar_take(&text, 'T') || !take_clock(&text, &clock) ||
         !take_fraction(&text, &nanos) || !take_offset(&text, &offset) || text.len > 0) {
         return false;
     }
@@ -246,7 +246,7 @@ bool a2a_time_write(int64_t seconds, int32_t nanos, char out[A2A_TIME_BYTES])
     return true;
 }
 
-/* ---- bytes --------------------------------------------------------------------------------- */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 /* The value of a digit, and bits for those that only one alphabet has. */
 enum { STANDARD_ONLY = 0x40, URL_ONLY = 0x80, NO_DIGIT = 0xff };

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "wire/chars.h"
 
-/* --- reading --------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 typedef struct reader {
     a2a_security *self;
@@ -26,7 +26,7 @@ static bay_err too_many(const reader *on, const char *what)
 }
 
 /* A copy that outlives the card. */
-static bay_err keep(const reader *on, json_val value, bay_str *out)
+static bay_err security_keep(const reader *on, json_val value, bay_str *out)
 {
     bay_str text = {"", 0};
     bay_err err = json_str(value, &on->self->memory, &text);
@@ -51,7 +51,7 @@ static bay_err lower_copy(const reader *on, bay_str *text)
 static bay_err read_api_key(const reader *on, json_val value, scheme *out)
 {
     json_val where = json_get(value, STR("location"));
-    bay_err err = keep(on, json_get(value, STR("name")), &out->field);
+    bay_err err = security_keep(on, json_get(value, STR("name")), &out->field);
     if (err != BAY_OK) {
         return err == BAY_TYPE ? invalid(on, "an API key without a name", out->name) : err;
     }
@@ -73,7 +73,7 @@ static bay_err read_api_key(const reader *on, json_val value, scheme *out)
 
 static bay_err read_http(const reader *on, json_val value, scheme *out)
 {
-    bay_err err = keep(on, json_get(value, STR("scheme")), &out->field);
+    bay_err err = security_keep(on, json_get(value, STR("scheme")), &out->field);
     if (err == BAY_TYPE ||
         (err == BAY_OK && (out->field.len == 0 || !chars_are(out->field, CHAR_TOKEN)))) {
         return invalid(on, "HTTP authentication without a scheme", out->name);
@@ -89,7 +89,7 @@ static bay_err read_scheme(const reader *on, json_val key, json_val value, schem
         STR_INIT("mtlsSecurityScheme"),
     };
     *out = (scheme){.kind = A2A_SCHEME_API_KEY};
-    bay_err err = keep(on, key, &out->name);
+    bay_err err = security_keep(on, key, &out->name);
     if (err != BAY_OK) {
         return err;
     }
@@ -150,7 +150,7 @@ static bay_err read_scopes(const reader *on, json_val value, needed *out)
     }
     json_iter it = json_iter_of(count > 0 ? list : JSON_NONE);
     for (size_t i = 0; json_next(&it); i++) {
-        bay_err err = keep(on, it.value, &scopes[i]);
+        bay_err err = security_keep(on, it.value, &scopes[i]);
         if (err == BAY_OK && (scopes[i].len == 0 || memchr(scopes[i].at, '"', scopes[i].len) ||
                               memchr(scopes[i].at, '\\', scopes[i].len))) {
             err = BAY_TYPE;
@@ -251,7 +251,7 @@ static bay_err read_skills(const reader *on, json_val card)
         bay_err err =
             read_requirement(on, json_get(it.value, STR("securityRequirements")), &skill->needs);
         if (err == BAY_OK && skill->needs.count > 0) {
-            err = keep(on, json_get(it.value, STR("id")), &skill->id);
+            err = security_keep(on, json_get(it.value, STR("id")), &skill->id);
             self->skill_count++;
         }
         if (err != BAY_OK) {

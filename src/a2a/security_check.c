@@ -28,7 +28,7 @@ typedef struct check {
 
 static const bay_str nothing = {NULL, 0};
 
-/* --- credentials ----------------------------------------------------------------------------- */
+/* --- credentials ------------------------------------------------------------------------------ */
 
 /* The value of the one `name=value` in a list; two of that name are none: `*out_twice`. */
 static bay_str find_pair(bay_str list, char separator, bay_str name, bool *out_twice)
@@ -147,7 +147,7 @@ static bay_err credential_of(const check *on, const scheme *by, bay_str *out)
     }
 }
 
-/* --- alternatives ---------------------------------------------------------------------------- */
+/* --- alternatives ----------------------------------------------------------------------------- */
 
 static bay_err look_at(check *on, size_t at)
 {
@@ -234,7 +234,7 @@ static bay_err choose(check *on, const requirement *needs, const alternative **o
     return BAY_OK;
 }
 
-/* --- answers --------------------------------------------------------------------------------- */
+/* --- answers ---------------------------------------------------------------------------------- */
 
 /* True: every scheme of the alternative names the same subject of the same issuer. */
 static bool is_one_subject(const check *on, const alternative *one, const principal_parts *first)

@@ -1,6 +1,6 @@
 /* Between those who carry A2A and those who answer: a call is one request of a peer, read, in 1.0,
- * whatever it came in. Faces (transport/a2a_face) make calls; an agent (a2a/agent.h), a gateway's
- * relay or a bridge is the service behind it.
+ * whatever it came in. Endpoints (a2a_transport/router) make calls; an agent (a2a/agent.h), a
+ * gateway's relay or a bridge is the service behind it.
  *
  * A carrier gives a call to a service by a2a_service_call, which asks the door first (call/call.h);
  * a call that waits there, or that the door refuses, never reaches the service.
@@ -47,6 +47,8 @@ struct a2a_call {
     bay_str traceparent;    /* W3C, checked; "" */
     uint64_t last_event_id; /* of a client that comes back to a stream; 0: none */
     arena *memory;          /* lives as long as the views */
+    /* While `result` runs: what it says, read already; JSON_NONE: its text is all there is. */
+    json_val answer;
     bool takes_result;    /* a stream that may as well be one result, where there are no streams */
     bool is_gone;         /* the peer has left: nothing reaches it any more */
     a2a_service *service; /* set by a2a_service_call, as is: */
@@ -79,8 +81,14 @@ static inline void a2a_call_result(a2a_call *self, bay_str json)
     a2a_call_over(self, CALL_RESULT);
     self->ops->result(self, json);
 }
-/* One event of a stream; the face keeps a reference while it needs it. BAY_OK; BAY_AGAIN: taken,
- * stop until `drained`; BAY_CLOSED: the peer is gone, end the call. */
+/* The same by whoever has the value: its text is json_raw. */
+static inline void a2a_call_result_val(a2a_call *self, json_val value)
+{
+    self->answer = value;
+    a2a_call_result(self, json_raw(value));
+}
+/* One event of a stream; the endpoint keeps a reference while it needs it. BAY_OK; BAY_AGAIN:
+ * taken, stop until `drained`; BAY_CLOSED: the peer is gone, end the call. */
 static inline bay_err a2a_call_event(a2a_call *self, a2a_event *event)
 {
     return self->ops->event(self, event);

@@ -5,6 +5,7 @@
 #define A2A_TABLE_H
 
 #include "a2a/types.h"
+#include "json/writer.h"
 
 typedef enum a2a_kind {
     A2A_KIND_STRING,
@@ -89,7 +90,7 @@ __attribute__((cold, noinline)) bay_err a2a_place_fault(const a2a_place *self, a
  * fault. *out_defaults: fields to be written with their default all the same. */
 bay_err a2a_check_presence(const a2a_fields *fields, uint32_t set, const a2a_place *place,
                            a2a_fault *fault, uint32_t *out_defaults) BAY_MUST_CHECK;
-void a2a_put_default(buf *out, const a2a_field *field);
+void a2a_put_default(json_writer *to, const a2a_field *field);
 
 /* Are these too many parts? `place`: theirs. What is itself one of a list is no chunk, and no
  * message that is sent: it stands in a task. */

@@ -185,24 +185,44 @@ bay_err a2a_check_presence(const a2a_fields *self, uint32_t set, const a2a_place
     return BAY_OK;
 }
 
-void a2a_put_default(buf *out, const a2a_field *field)
+void a2a_put_default(json_writer *to, const a2a_field *field)
 {
-    static const bay_str defaults[] = {
-        [A2A_KIND_STRING] = STR_INIT("\"\""),
-        [A2A_KIND_BYTES] = STR_INIT("\"\""),
-        [A2A_KIND_BOOL] = STR_INIT("false"),
-        [A2A_KIND_INT32] = STR_INIT("0"),
-        [A2A_KIND_STATE] = STR_INIT("\"TASK_STATE_UNSPECIFIED\""),
-        [A2A_KIND_STATE_0_3] = STR_INIT("\"TASK_STATE_UNSPECIFIED\""),
-        [A2A_KIND_ROLE] = STR_INIT("\"ROLE_UNSPECIFIED\""),
-        [A2A_KIND_STRUCT] = STR_INIT("{}"),
-        [A2A_KIND_VALUE] = STR_INIT("null"),
-        [A2A_KIND_TIMESTAMP] = STR_INIT("\"1970-01-01T00:00:00.000Z\""),
-        [A2A_KIND_MESSAGE] = STR_INIT("{}"),
-    };
-    buf_str(out, (field->flags & A2A_FIELD_REPEATED) != 0 ? STR("[]")
-                 : (field->flags & A2A_FIELD_MAP) != 0    ? STR("{}")
-                                                          : defaults[field->kind]);
+    if ((field->flags & A2A_FIELD_REPEATED) != 0) {
+        json_open_array(to);
+        json_close_array(to);
+        return;
+    }
+    a2a_kind kind = (field->flags & A2A_FIELD_MAP) != 0 ? A2A_KIND_STRUCT : (a2a_kind)field->kind;
+    switch (kind) {
+    case A2A_KIND_STRING:
+    case A2A_KIND_BYTES:
+        json_put_word(to, STR(""));
+        break;
+    case A2A_KIND_BOOL:
+        json_put_bool(to, false);
+        break;
+    case A2A_KIND_INT32:
+        json_put_int(to, 0);
+        break;
+    case A2A_KIND_STATE:
+    case A2A_KIND_STATE_0_3:
+        json_put_word(to, STR("TASK_STATE_UNSPECIFIED"));
+        break;
+    case A2A_KIND_ROLE:
+        json_put_word(to, STR("ROLE_UNSPECIFIED"));
+        break;
+    case A2A_KIND_VALUE:
+        json_put_null(to);
+        break;
+    case A2A_KIND_TIMESTAMP:
+        json_put_word(to, STR("1970-01-01T00:00:00.000Z"));
+        break;
+    case A2A_KIND_STRUCT:
+    case A2A_KIND_MESSAGE:
+        json_open_object(to);
+        json_close_object(to);
+        break;
+    }
 }
 
 /* A peer's key, short and whole. */

@@ -48,12 +48,20 @@ extern const json_limits a2a_json_limits; /* of every document of a peer */
 bay_err a2a_normalise(a2a_type type, json_val value, buf *out, bool *out_is_normal,
                       a2a_fault *fault) BAY_MUST_CHECK;
 
+/* … `value` itself where it is in normal form already, else one in `memory`, of at most so many
+ * bytes; it lives as long as both. */
+bay_err a2a_normal_view(a2a_type type, json_val value, size_t max_bytes, arena *memory,
+                        json_val *out, a2a_fault *fault) BAY_MUST_CHECK;
+
 /* Protobuf to normal JSON, appended. Unknown fields are skipped; wrong wire types, truncation,
  * varints of more than 64 bits, groups, invalid UTF-8, numbers that JSON has not and more than
  * A2A_DEPTH levels are faults (A2A_E_INVALID_PARAMS). A singular message that is there several
  * times is merged; of scalars, oneofs and keys of maps the last one counts. Required fields are
  * checked as above. Errors: as a2a_normalise. Source: protocol buffers encoding; a2a.proto. */
 bay_err a2a_from_protobuf(a2a_type type, bay_str bytes, buf *out, a2a_fault *fault) BAY_MUST_CHECK;
+/* … as a value in `memory`, of at most so many bytes. */
+bay_err a2a_protobuf_view(a2a_type type, bay_str bytes, size_t max_bytes, arena *memory,
+                          json_val *out, a2a_fault *fault) BAY_MUST_CHECK;
 
 /* JSON, normal or as a2a_normalise takes it, to protobuf, appended. What is required is not asked.
  * Numbers of free-form values become doubles, as a Struct has them: beyond 2^53 a whole number is

@@ -1,6 +1,6 @@
 #include "agents/agents.h"
 
-#include "agents/crossing.h"
+#include "agents/loop_call.h"
 
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "call/target.h"
 #include "front/http_reply.h"
 
-enum { RETIRE_STEP_MS = 50, INDEX_BYTES = 4 << 20, MOST_PARKED = 1000 };
+enum { RETIRE_STEP_MS = 50, INDEX_BYTES = 4 << 20, MOST_CARD_WAITS = 1000 };
 
 #define PREFIX "/a2a/"
 
@@ -23,66 +23,66 @@ typedef struct agent {
     bay_str name;
     agents_entry entry;
     agents_remote *remote;
-    agents_made *made;
+    agents_tool_agent *made;
     agents_skills *skills; /* of a remote one; NULL: nobody has asked */
     agents_watch watch;
     call_target *target;
-    list parked; /* exchanges that wait for its card */
+    list card_waits; /* exchanges that wait for its card */
     uint64_t retired_until_ms;
 } agent;
 
 /* An exchange that asked for a card which is not there yet. */
-typedef struct parked {
+typedef struct card_wait {
     const http_owner_ops *owner; /* first */
     list_link link;
     agents *of;
     http_exchange *exchange;
     bay_str rest; /* of its path: which card */
-} parked;
+} card_wait;
 
 struct agents {
     agents_options options;
-    a2a_face *face;
+    a2a_http_router *router;
     agent **items;
     size_t count;
-    size_t parked_count;
+    size_t card_wait_count;
     list retired;
     loop_timer retire;
-    relay_port *port;
-    relay_port **peers; /* of all loops; NULL: there is this one alone */
+    loop_mailbox *port;
+    loop_mailbox **peers; /* of all loops; NULL: there is this one alone */
     size_t peer_count;
-    crossings crossings;
-    agents_intake intake;
+    agents_loop_calls loop_calls;
+    agents_webhook_receiver receiver;
 };
 
 /* ---- one agent ------------------------------------------------------------------------------- */
 
 /* Where the tasks of a made agent are: one loop, whichever a call arrives on. */
-static relay_port *home_of(const agent *self)
+static loop_mailbox *home_of(const agent *self)
 {
     const agents *of = self->of;
     return of->peer_count > 0 ? of->peers[str_hash(self->name, 1) % of->peer_count] : of->port;
 }
 
 /* On this very loop. */
-static a2a_service *own_service(void *face, bay_str name);
+static a2a_service *own_service(void *home, bay_str name);
 
 static void elsewhere_call(a2a_service *service, a2a_call *call)
 {
     agent *self = CONTAINER_OF(service, agent, elsewhere);
-    crossing_begin(&self->of->crossings, home_of(self), self->name, own_service, call);
+    agents_loop_call_begin(&self->of->loop_calls, home_of(self), self->name, own_service, call);
 }
 
 static void elsewhere_gone(a2a_service *service, a2a_call *call)
 {
     (void)service;
-    crossing_gone(call);
+    agents_loop_call_gone(call);
 }
 
 static void elsewhere_drained(a2a_service *service, a2a_call *call)
 {
     (void)service;
-    crossing_drained(call);
+    agents_loop_call_drained(call);
 }
 
 static a2a_service *service_of(agent *self)
@@ -90,22 +90,26 @@ static a2a_service *service_of(agent *self)
     if (self->remote != NULL) {
         return agents_remote_service(self->remote);
     }
-    return home_of(self) == self->of->port ? agents_made_service(self->made) : &self->elsewhere;
+    return home_of(self) == self->of->port ? agents_tool_agent_service(self->made)
+                                           : &self->elsewhere;
 }
 
 static agents_card *card_of(const agent *self)
 {
-    return self->remote != NULL ? agents_remote_card(self->remote) : agents_made_card(self->made);
+    return self->remote != NULL ? agents_remote_card(self->remote)
+                                : agents_tool_agent_card(self->made);
 }
 
 static bool learn(const agent *self)
 {
-    return self->remote != NULL ? agents_remote_learn(self->remote) : agents_made_learn(self->made);
+    return self->remote != NULL ? agents_remote_learn(self->remote)
+                                : agents_tool_agent_learn(self->made);
 }
 
 static size_t calls_of(const agent *self)
 {
-    return self->remote != NULL ? agents_remote_calls(self->remote) : agents_made_calls(self->made);
+    return self->remote != NULL ? agents_remote_calls(self->remote)
+                                : agents_tool_agent_calls(self->made);
 }
 
 static void reply_json(http_exchange *exchange, int status, bay_str body)
@@ -122,28 +126,28 @@ static void reply_no_card(http_exchange *exchange)
     reply_json(exchange, 502, STR("{\"error\":\"the agent's card cannot be had just now\"}"));
 }
 
-static void forget(parked *self)
+static void agents_forget(card_wait *self)
 {
     list_remove(&self->link);
-    self->of->parked_count--;
+    self->of->card_wait_count--;
     http_exchange_set_user(self->exchange, NULL);
     mem_free(self);
 }
 
-static void show(agent *self, a2a_face_agent *out);
+static void show(agent *self, a2a_http_agent *out);
 
 static void told(void *user)
 {
     agent *self = user;
     list_link *at;
-    while ((at = list_first(&self->parked)) != NULL) {
-        parked *waiting = CONTAINER_OF(at, parked, link);
+    while ((at = list_first(&self->card_waits)) != NULL) {
+        card_wait *waiting = CONTAINER_OF(at, card_wait, link);
         http_exchange *exchange = waiting->exchange;
         bay_str rest = waiting->rest;
-        a2a_face_agent shown;
-        forget(waiting);
+        a2a_http_agent shown;
+        agents_forget(waiting);
         show(self, &shown);
-        if (card_of(self) == NULL || !a2a_face_serve_card(exchange, &shown, rest)) {
+        if (card_of(self) == NULL || !a2a_http_router_serve_card(exchange, &shown, rest)) {
             reply_no_card(exchange);
         }
     }
@@ -153,15 +157,15 @@ static void agent_free(agent *self)
 {
     agents_remote_unwatch(&self->watch);
     list_link *at;
-    while ((at = list_first(&self->parked)) != NULL) {
-        parked *waiting = CONTAINER_OF(at, parked, link);
+    while ((at = list_first(&self->card_waits)) != NULL) {
+        card_wait *waiting = CONTAINER_OF(at, card_wait, link);
         http_exchange *exchange = waiting->exchange;
-        forget(waiting);
+        agents_forget(waiting);
         reply_no_card(exchange);
     }
     agents_skills_free(self->skills);
     agents_remote_free(self->remote);
-    agents_made_free(self->made);
+    agents_tool_agent_free(self->made);
     call_target_unref(self->target);
     self->entry.release(self->entry.hold);
     mem_free(self);
@@ -173,7 +177,7 @@ static bay_err set_door(agent *self)
     a2a_service *all[] = {
         &self->elsewhere,
         self->remote != NULL ? agents_remote_service(self->remote)
-                             : agents_made_service(self->made),
+                             : agents_tool_agent_service(self->made),
     };
     bay_err err = call_target_new(self->name, 0, &self->target);
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
@@ -196,11 +200,11 @@ static bay_err agent_new(agents *of, const agents_entry *entry, agent **out, bay
     self->watch = (agents_watch){.told = told, .user = self};
     self->elsewhere =
         (a2a_service){.call = elsewhere_call, .gone = elsewhere_gone, .drained = elsewhere_drained};
-    list_init(&self->parked);
+    list_init(&self->card_waits);
     bay_err err;
     if (entry->settings->tools != NULL) {
-        err = agents_made_new(of->options.loop, &of->options.tools, entry->settings, entry->public,
-                              &self->made, diag);
+        err = agents_tool_agent_new(of->options.loop, &of->options.tools, entry->settings,
+                                    entry->public, &self->made, diag);
     } else {
         err = agents_remote_new(of->options.loop, entry->settings, entry->public,
                                 of->options.aliases, &self->remote, diag);
@@ -222,10 +226,10 @@ static bay_err agent_new(agents *of, const agents_entry *entry, agent **out, bay
         agents_remote_set_owners(self->remote, owned, of->options.ring);
     }
     if (self->remote != NULL) {
-        agents_remote_set_intake(self->remote, &of->intake);
+        agents_remote_set_webhook_receiver(self->remote, &of->receiver);
         agents_remote_watch(self->remote, &self->watch);
     } else {
-        agents_made_watch(self->made, &self->watch);
+        agents_tool_agent_watch(self->made, &self->watch);
     }
     *out = self;
     return BAY_OK;
@@ -241,17 +245,17 @@ static agent *find(const agents *self, bay_str name)
     return NULL;
 }
 
-static a2a_service *own_service(void *face, bay_str name)
+static a2a_service *own_service(void *home, bay_str name)
 {
-    const agent *found = find(face, name);
-    return found != NULL && found->made != NULL ? agents_made_service(found->made) : NULL;
+    const agent *found = find(home, name);
+    return found != NULL && found->made != NULL ? agents_tool_agent_service(found->made) : NULL;
 }
 
 /* ---- what the front hands over --------------------------------------------------------------- */
 
-static void show(agent *self, a2a_face_agent *out)
+static void show(agent *self, a2a_http_agent *out)
 {
-    *out = (a2a_face_agent){
+    *out = (a2a_http_agent){
         .service = service_of(self),
         .is_hybrid_default = self->entry.public->is_hybrid_default,
         .card_max_age_s = self->entry.public->card_max_age_s,
@@ -262,7 +266,7 @@ static void show(agent *self, a2a_face_agent *out)
     }
 }
 
-static bool agent_of_tenant(void *user, bay_str tenant, a2a_face_agent *out)
+static bool agent_of_tenant(void *user, bay_str tenant, a2a_http_agent *out)
 {
     agents *self = user;
     agent *found = find(self, tenant);
@@ -275,32 +279,32 @@ static bool agent_of_tenant(void *user, bay_str tenant, a2a_face_agent *out)
     return found != NULL;
 }
 
-static void parked_closed(void *user, http_exchange *exchange, bool is_complete)
+static void card_wait_closed(void *user, http_exchange *exchange, bool is_complete)
 {
     (void)exchange;
     (void)is_complete;
-    forget(user);
+    agents_forget(user);
 }
 
-static void parked_drained(void *user, http_exchange *exchange)
+static void card_wait_drained(void *user, http_exchange *exchange)
 {
     (void)user;
     (void)exchange;
 }
 
-static const http_owner_ops parked_owner = {parked_closed, parked_drained};
+static const http_owner_ops card_wait_owner = {card_wait_closed, card_wait_drained};
 
 /* The card is on its way; the exchange waits for it. */
 static void park(agents *self, agent *for_whom, http_exchange *exchange, bay_str rest)
 {
-    parked *made = self->parked_count < MOST_PARKED ? mem_zalloc(sizeof(*made)) : NULL;
+    card_wait *made = self->card_wait_count < MOST_CARD_WAITS ? mem_zalloc(sizeof(*made)) : NULL;
     if (made == NULL) {
         reply_no_card(exchange);
         return;
     }
-    *made = (parked){.owner = &parked_owner, .of = self, .exchange = exchange, .rest = rest};
-    list_push(&for_whom->parked, &made->link);
-    self->parked_count++;
+    *made = (card_wait){.owner = &card_wait_owner, .of = self, .exchange = exchange, .rest = rest};
+    list_push(&for_whom->card_waits, &made->link);
+    self->card_wait_count++;
     http_exchange_set_user(exchange, made);
 }
 
@@ -397,9 +401,9 @@ bool agents_serve_keys(agents *self, http_exchange *exchange)
     return true;
 }
 
-static agents_intake *intake_of(void *face)
+static agents_webhook_receiver *receiver_of(void *home)
 {
-    return &((agents *)face)->intake;
+    return &((agents *)home)->receiver;
 }
 
 bool agents_serve_webhook(agents *self, http_exchange *exchange, bay_str name, bay_str sealed)
@@ -409,9 +413,9 @@ bool agents_serve_webhook(agents *self, http_exchange *exchange, bay_str name, b
         return false;
     }
     if (found->remote != NULL) {
-        agents_intake_take(&self->intake, intake_of, found->remote, sealed, exchange);
+        agents_webhook_receiver_take(&self->receiver, receiver_of, found->remote, sealed, exchange);
     } else {
-        a2a_face_serve_nothing(exchange);
+        a2a_http_router_serve_nothing(exchange);
     }
     return true;
 }
@@ -431,9 +435,9 @@ bool agents_serve_card(agents *self, http_exchange *exchange, bay_str name, bay_
         }
         return true;
     }
-    a2a_face_agent shown;
+    a2a_http_agent shown;
     show(found, &shown);
-    return a2a_face_serve_card(exchange, &shown, rest);
+    return a2a_http_router_serve_card(exchange, &shown, rest);
 }
 
 bool agents_serve(agents *self, http_exchange *exchange, bay_str name, bay_str rest,
@@ -443,21 +447,21 @@ bool agents_serve(agents *self, http_exchange *exchange, bay_str name, bay_str r
     if (found == NULL) {
         return false;
     }
-    a2a_face_agent shown;
+    a2a_http_agent shown;
     show(found, &shown);
-    a2a_face_serve(self->face, exchange, &shown, rest, principal);
+    a2a_http_router_serve(self->router, exchange, &shown, rest, principal);
     return true;
 }
 
 bool agents_serve_grpc(agents *self, http_exchange *exchange, const auth_principal *principal)
 {
-    return self->count > 0 && a2a_face_serve_grpc(self->face, exchange, principal);
+    return self->count > 0 && a2a_http_router_serve_grpc(self->router, exchange, principal);
 }
 
 void agents_refuse(agents *self, http_exchange *exchange, bay_str rest,
                    const front_refusal *refusal)
 {
-    a2a_face_refuse(self->face, exchange, rest, refusal);
+    a2a_http_router_refuse(self->router, exchange, rest, refusal);
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -499,19 +503,19 @@ bay_err agents_new(const agents_options *options, agents **out)
     self->options = *options;
     list_init(&self->retired);
     loop_timer_init(&self->retire, retire_step, self);
-    a2a_face_options face = {
+    a2a_http_router_options router = {
         .keep_alive_ms = options->keep_alive_ms,
         .inbound = {.is_lenient = options->is_lenient},
         .agent = agent_of_tenant,
         .user = self,
     };
-    bay_err err = relay_port_new(options->loop, self, &self->port);
-    crossings_init(&self->crossings, self->port);
-    self->intake = (agents_intake){.loop = options->loop,
-                                   .port = self->port,
-                                   .ring = options->ring,
-                                   .aliases = options->aliases};
-    err = err == BAY_OK ? a2a_face_new(options->loop, &face, &self->face) : err;
+    bay_err err = loop_mailbox_new(options->loop, self, &self->port);
+    agents_loop_calls_init(&self->loop_calls, self->port);
+    self->receiver = (agents_webhook_receiver){.loop = options->loop,
+                                               .port = self->port,
+                                               .ring = options->ring,
+                                               .aliases = options->aliases};
+    err = err == BAY_OK ? a2a_http_router_new(options->loop, &router, &self->router) : err;
     if (err != BAY_OK) {
         agents_free(self);
         return err;
@@ -523,7 +527,7 @@ bay_err agents_new(const agents_options *options, agents **out)
 static void forget_peers(agents *self)
 {
     for (size_t i = 0; i < self->peer_count; i++) {
-        relay_port_unref(self->peers[i]);
+        loop_mailbox_unref(self->peers[i]);
     }
     mem_free(self->peers);
     self->peers = NULL;
@@ -536,12 +540,12 @@ void agents_free(agents *self)
         return;
     }
     loop_timer_stop(self->options.loop, &self->retire);
-    if (self->face != NULL) {
-        a2a_face_free(self->face);
+    if (self->router != NULL) {
+        a2a_http_router_free(self->router);
     }
-    crossings_end(&self->crossings);
+    agents_loop_calls_end(&self->loop_calls);
     if (self->port != NULL) {
-        relay_port_close(self->port);
+        loop_mailbox_close(self->port);
     }
     LIST_EACH(at, &self->retired)
     {
@@ -553,7 +557,7 @@ void agents_free(agents *self)
         agent_free(self->items[i]);
     }
     if (self->port != NULL) {
-        relay_port_unref(self->port);
+        loop_mailbox_unref(self->port);
     }
     forget_peers(self);
     mem_free(self->items);
@@ -563,31 +567,33 @@ void agents_free(agents *self)
 bay_err agents_set_peers(agents *self, agents *const *all, size_t count)
 {
     forget_peers(self);
-    self->peers = mem_array(count, sizeof(relay_port *));
+    self->peers = mem_array(count, sizeof(loop_mailbox *));
     if (self->peers == NULL) {
         return BAY_NOMEM;
     }
     for (size_t i = 0; i < count; i++) {
-        self->peers[i] = relay_port_ref(all[i]->port);
+        self->peers[i] = loop_mailbox_ref(all[i]->port);
     }
     self->peer_count = count;
     return BAY_OK;
 }
 
-void agents_set_post(agents *self, agents_post *post)
+void agents_set_push_queue(agents *self, agents_push_queue *post)
 {
-    self->intake.post = post;
+    self->receiver.post = post;
 }
 
 /* Once for all loops: when the one where it lives has agents that are elsewhere. */
-static bay_err open_post(agents *self, const agents_entry *entries, size_t count, bay_diag *diag)
+static bay_err open_push_queue(agents *self, const agents_entry *entries, size_t count,
+                               bay_diag *diag)
 {
-    agents_post *post = self->intake.post;
+    agents_push_queue *post = self->receiver.post;
     for (size_t i = 0; i < count; i++) {
         const agents_public *public = entries[i].public;
         if (post != NULL && entries[i].settings->tools == NULL &&
-            agents_post_is_home(post, self->options.loop)) {
-            return agents_post_open(post, public->webhook_rules, public->webhook_rule_count, diag);
+            agents_push_queue_is_home(post, self->options.loop)) {
+            return agents_push_queue_open(post, public->webhook_rules, public->webhook_rule_count,
+                                          diag);
         }
     }
     return BAY_OK;
@@ -605,7 +611,7 @@ static bool stays(agent *const *items, size_t count, const agent *candidate)
 
 bay_err agents_set(agents *self, const agents_entry *entries, size_t count, bay_diag *diag)
 {
-    bay_err first = open_post(self, entries, count, diag);
+    bay_err first = open_push_queue(self, entries, count, diag);
     agent **items = mem_array(count + 1, sizeof(agent *));
     size_t made = 0;
     for (size_t i = 0; i < count; i++) {
@@ -642,7 +648,7 @@ bay_err agents_set(agents *self, const agents_entry *entries, size_t count, bay_
 
 void agents_close_streams(agents *self)
 {
-    a2a_face_close_streams(self->face);
+    a2a_http_router_close_streams(self->router);
 }
 
 mcp_server *agents_skills_of(agents *self, bay_str name)
@@ -704,7 +710,7 @@ void agents_write_state(agents *self, bool has_errors, json_writer *out)
         } else {
             put_text(out, STR("state"), card_of(at) != NULL ? "ready" : "unknown");
             json_key_lit(out, "skills");
-            json_put_uint(out, agents_made_skills(at->made));
+            json_put_uint(out, agents_tool_agent_skills(at->made));
         }
         json_key_lit(out, "calls");
         json_put_uint(out, calls_of(at));

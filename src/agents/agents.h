@@ -2,19 +2,19 @@
  * what an operator is told of them.
  *
  *   /a2a                 which agents there are
- *   /a2a/NAME/…          an agent, in all versions and bindings (transport/a2a_face)
- *   /a2a/NAME/push/…     where an agent tells webhooks in the gateway's place (agents/intake)
+ *   /a2a/NAME/…          an agent, in all versions and bindings (a2a_transport/router)
+ *   /a2a/NAME/push/…     where an agent tells webhooks in the gateway's place (agents/webhook_receiver)
  *   /a2a/keys.json       the public key that signs the cards
  *   /lf.a2a.v1…, /a2a.v1…   gRPC; the tenant says which agent
  *
- * An agent is a remote one (agents/remote) or one made of tools (agents/made). */
+ * An agent is a remote one (agents/remote) or one made of tools (agents/tool_agent). */
 #ifndef AGENTS_AGENTS_H
 #define AGENTS_AGENTS_H
 
-#include "agents/intake.h"
-#include "agents/made.h"
 #include "agents/remote.h"
 #include "agents/skills.h"
+#include "agents/tool_agent.h"
+#include "agents/webhook_receiver.h"
 #include "front/front.h"
 #include "json/writer.h"
 
@@ -59,7 +59,7 @@ bay_err agents_set_peers(agents *self, agents *const *all, size_t count) BAY_MUS
 
 /* Where notifications for webhooks of the gateway's own go; borrowed. Before agents_set, which
  * opens it on its home loop. Without it callers' webhooks are told by agents alone. */
-void agents_set_post(agents *self, agents_post *post);
+void agents_set_push_queue(agents *self, agents_push_queue *post);
 
 /* What a front hands over, guarded and identified. False: there is no such thing, and it is not
  * answered. */

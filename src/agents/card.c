@@ -4,7 +4,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "json/writer.h"
+#include "json/build.h"
 
 enum { SHOWN_SKILLS = 8, ETAG_BYTES = 24 };
 
@@ -12,7 +12,7 @@ typedef enum rendering { PURE, HYBRID, OLD, RENDERINGS } rendering;
 
 struct agents_card {
     arena memory;
-    json_doc source;
+    json_val source; /* in `memory` */
     char *texts[RENDERINGS];
     size_t lens[RENDERINGS];
     char etags[RENDERINGS][ETAG_BYTES];
@@ -90,42 +90,32 @@ static void put_capabilities(json_writer *writer, json_val capabilities)
     json_close_object(writer);
 }
 
-bay_err agents_card_rewrite(bay_str name, json_val card, const agents_public *public, bool is_told,
-                            buf *out)
+void agents_card_rewrite(bay_str name, json_val card, const agents_public *public, bool is_told,
+                         json_writer *writer)
 {
     static const bay_str ours[] = {
         STR_INIT("supportedInterfaces"),  STR_INIT("signatures"), STR_INIT("securitySchemes"),
         STR_INIT("securityRequirements"), STR_INIT("skills"),     STR_INIT("capabilities"),
     };
-    json_writer writer;
     json_val capabilities = json_get(card, STR("capabilities"));
     bool is_hidden = !is_told && json_true(json_get(capabilities, STR("pushNotifications")));
-    json_writer_init(&writer, out);
-    json_open_object(&writer);
-    json_put_members(&writer, card, ours, ARRAY_LEN(ours) - (is_hidden ? 0 : 1));
+    json_open_object(writer);
+    json_put_members(writer, card, ours, ARRAY_LEN(ours) - (is_hidden ? 0 : 1));
     if (is_hidden) {
-        put_capabilities(&writer, capabilities);
+        put_capabilities(writer, capabilities);
     }
-    put_interfaces(&writer, name, public);
-    put_skills(&writer, json_get(card, STR("skills")));
-    json_close_object(&writer);
-    return out->err;
+    put_interfaces(writer, name, public);
+    put_skills(writer, json_get(card, STR("skills")));
+    json_close_object(writer);
 }
 
 /* Signs `plain` into `out`; a copy where there is no key, or where no verifier would agree. */
-static bay_err sign(bay_str name, bay_str plain, const agents_public *public, buf *out)
+static bay_err sign(bay_str name, json_val plain, const agents_public *public, buf *out)
 {
     bay_err err = BAY_UNSUPPORTED;
     if (public->key != NULL) {
-        arena memory;
-        json_doc doc;
         bay_diag diag = {0};
-        arena_init(&memory, 64 << 20);
-        err = json_parse(&doc, plain, &a2a_json_limits, &memory, NULL);
-        if (err == BAY_OK) {
-            err = card_sign(json_root(&doc), public->key, public->jku, out, &diag);
-        }
-        arena_fini(&memory);
+        err = card_sign(plain, public->key, public->jku, out, &diag);
         if (err == BAY_NOMEM) {
             return err;
         }
@@ -136,7 +126,7 @@ static bay_err sign(bay_str name, bay_str plain, const agents_public *public, bu
     }
     if (err != BAY_OK) {
         buf_clear(out);
-        buf_str(out, plain);
+        buf_str(out, json_raw(plain));
     }
     return out->err;
 }
@@ -149,54 +139,45 @@ static void write_etag(bay_str plain, bool is_signed, char out[ETAG_BYTES])
     buf_printf(&text, is_signed ? "W/\"%016llx\"" : "\"%016llx\"", (unsigned long long)hash);
 }
 
-static bay_err write_rendering(a2a_card_form form, bay_str rewritten, buf *out)
-{
-    arena memory;
-    json_doc doc;
-    arena_init(&memory, 64 << 20);
-    bay_err err = json_parse(&doc, rewritten, &a2a_json_limits, &memory, NULL);
-    err = err == BAY_OK ? a2a_card_write(form, json_root(&doc), out) : err;
-    arena_fini(&memory);
-    return err;
-}
-
 static bay_err render(agents_card *self, bay_str name, const agents_public *public, rendering which,
                       bool is_told)
 {
     static const a2a_card_form forms[RENDERINGS] = {
         [PURE] = A2A_CARD_1_0, [HYBRID] = A2A_CARD_HYBRID, [OLD] = A2A_CARD_0_3};
-    buf rewritten, plain, shown;
-    buf_init(&rewritten, AGENTS_RENDERED_BYTES);
-    buf_init(&plain, AGENTS_RENDERED_BYTES);
+    arena memory;
+    json_builder rewritten;
+    json_val plain;
+    buf shown;
+    arena_init(&memory, 64 << 20);
     buf_init(&shown, AGENTS_RENDERED_BYTES);
-    bay_err err = agents_card_rewrite(name, json_root(&self->source), public, is_told, &rewritten);
-    err = err == BAY_OK ? write_rendering(forms[which], buf_view(&rewritten), &plain) : err;
-    err = err == BAY_OK ? sign(name, buf_view(&plain), public, &shown) : err;
+    agents_card_rewrite(name, self->source, public, is_told,
+                        json_builder_init(&rewritten, &memory, AGENTS_RENDERED_BYTES));
+    bay_err err = json_builder_end(&rewritten, &plain);
+    err = err == BAY_OK
+              ? a2a_card_in_form(forms[which], plain, AGENTS_RENDERED_BYTES, &memory, &plain)
+              : err;
+    err = err == BAY_OK ? sign(name, plain, public, &shown) : err;
     if (err == BAY_OK) {
-        write_etag(buf_view(&plain), public->key != NULL, self->etags[which]);
+        write_etag(json_raw(plain), public->key != NULL, self->etags[which]);
         self->texts[which] = buf_take(&shown, &self->lens[which]);
     }
-    buf_fini(&rewritten);
-    buf_fini(&plain);
     buf_fini(&shown);
+    arena_fini(&memory);
     return err;
 }
 
-bay_err agents_card_new(bay_str name, bay_str text, const agents_public *public, unsigned told,
+bay_err agents_card_new(bay_str name, json_val source, const agents_public *public, unsigned told,
                         agents_card **out)
 {
-    static const unsigned readers[RENDERINGS] = {
-        [PURE] = AGENTS_TOLD_NOW, [HYBRID] = AGENTS_TOLD_ALL, [OLD] = AGENTS_TOLD_OLDER};
+    static const unsigned readers[RENDERINGS] = {[PURE] = AGENTS_WEBHOOKS_NOW,
+                                                 [HYBRID] = AGENTS_WEBHOOKS_ALL,
+                                                 [OLD] = AGENTS_WEBHOOKS_OLDER};
     agents_card *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
         return BAY_NOMEM;
     }
     arena_init(&self->memory, 64 << 20);
-    bay_str kept;
-    bay_err err = arena_dup(&self->memory, text, &kept);
-    if (err == BAY_OK) {
-        err = json_parse(&self->source, kept, &a2a_json_limits, &self->memory, NULL);
-    }
+    bay_err err = json_clone_in(source, &self->memory, &self->source);
     for (rendering i = 0; err == BAY_OK && i < RENDERINGS; i++) {
         err = render(self, name, public, i, (readers[i] & ~told) == 0);
     }
@@ -222,10 +203,10 @@ void agents_card_free(agents_card *self)
 
 json_val agents_card_source(const agents_card *self)
 {
-    return json_root(&self->source);
+    return self->source;
 }
 
-void agents_card_show(const agents_card *self, a2a_face_agent *out)
+void agents_card_show(const agents_card *self, a2a_http_agent *out)
 {
     out->card_1_0 = (bay_str){self->texts[PURE], self->lens[PURE]};
     out->card_hybrid = (bay_str){self->texts[HYBRID], self->lens[HYBRID]};

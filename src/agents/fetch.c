@@ -4,10 +4,10 @@
 
 #include "wire/header.h"
 
-static void finish(agents_fetch *self, bay_err err, const char *text)
+static void fetch_finish(agents_fetch *self, bay_err err, const char *text)
 {
     self->call = NULL;
-    loop_timer_stop(self->loop, &self->patience);
+    loop_timer_stop(self->loop, &self->timeout_timer);
     self->done(self->user, err, text);
 }
 
@@ -57,35 +57,35 @@ static void on_body(void *user, bay_str bytes)
     if (self->body.err != BAY_OK) {
         bay_err err = self->body.err;
         http_call_cancel(self->call);
-        finish(self, err, err == BAY_LIMIT ? "its answer is too long" : "out of memory");
+        fetch_finish(self, err, err == BAY_LIMIT ? "its answer is too long" : "out of memory");
     }
 }
 
-static void on_end(void *user)
+static void fetch_on_end(void *user)
 {
-    finish(user, BAY_OK, "");
+    fetch_finish(user, BAY_OK, "");
 }
 
 static void on_failed(void *user, bay_err err, bool was_sent, const char *text)
 {
     (void)was_sent;
-    finish(user, err, text);
+    fetch_finish(user, err, text);
 }
 
-static void on_patience(void *argument)
+static void on_timeout(void *argument)
 {
     agents_fetch *self = argument;
     http_call_cancel(self->call);
-    finish(self, BAY_TIMEOUT, "it did not answer in time");
+    fetch_finish(self, BAY_TIMEOUT, "it did not answer in time");
 }
 
 static const http_call_events events = {
-    .head = on_head, .body = on_body, .end = on_end, .failed = on_failed};
+    .head = on_head, .body = on_body, .end = fetch_on_end, .failed = on_failed};
 
 void agents_fetch_init(agents_fetch *self, loop *on)
 {
     *self = (agents_fetch){.loop = on};
-    loop_timer_init(&self->patience, on_patience, self);
+    loop_timer_init(&self->timeout_timer, on_timeout, self);
     buf_init(&self->body, 0);
 }
 
@@ -95,7 +95,7 @@ static void agents_fetch_cancel(agents_fetch *self)
         http_call_cancel(self->call);
         self->call = NULL;
     }
-    loop_timer_stop(self->loop, &self->patience);
+    loop_timer_stop(self->loop, &self->timeout_timer);
 }
 
 void agents_fetch_fini(agents_fetch *self)
@@ -123,10 +123,10 @@ bay_err agents_fetch_start(agents_fetch *self, http_client *http, bay_str url, s
                            .field_count = count,
                            .timeout_ms = AGENTS_FETCH_MS,
                            .idle_ms = AGENTS_FETCH_MS};
-    bay_err err = loop_timer_start(self->loop, &self->patience, AGENTS_FETCH_MS);
+    bay_err err = loop_timer_start(self->loop, &self->timeout_timer, AGENTS_FETCH_MS);
     err = err == BAY_OK ? http_client_call(http, &spec, &events, self, &self->call, diag) : err;
     if (err != BAY_OK) {
-        loop_timer_stop(self->loop, &self->patience);
+        loop_timer_stop(self->loop, &self->timeout_timer);
         self->call = NULL;
     }
     return err;

@@ -17,7 +17,7 @@ typedef void (*agents_fetch_done)(void *user, bay_err err, const char *text);
 struct agents_fetch {
     loop *loop;
     http_call *call; /* NULL: nothing is under way */
-    loop_timer patience;
+    loop_timer timeout_timer;
     agents_fetch_done done;
     void *user;
     int status;

@@ -73,7 +73,7 @@ static void on_rows(void *user, const store_result *result)
     }
 }
 
-static void on_closed(void *user)
+static void owners_rows_on_closed(void *user)
 {
     *(bool *)user = true;
 }
@@ -81,7 +81,7 @@ static void on_closed(void *user)
 static void close_store(loop *on, store *file)
 {
     bool is_closed = false;
-    store_close(file, on_closed, &is_closed);
+    store_close(file, owners_rows_on_closed, &is_closed);
     while (!is_closed) {
         (void)loop_turn(on, TURN_MS);
     }

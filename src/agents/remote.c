@@ -54,29 +54,28 @@ static bay_err load_keys(agents_remote *self, bay_diag *diag)
 static bay_err make_client(agents_remote *self, bay_diag *diag)
 {
     const agents_settings *settings = self->settings;
-    bool has_tls = settings->tls_ca != NULL || settings->tls_certificate != NULL;
-    bay_err err = agents_guard_init(&self->guard, settings, diag);
+    bay_err err = agents_address_filter_init(&self->address_filter, settings, diag);
     tls_options options = {.certificate_file = settings->tls_certificate,
                            .key_file = settings->tls_key,
                            .ca_file = settings->tls_ca};
-    if (err == BAY_OK && has_tls) {
+    if (err == BAY_OK && tls_client_has_own(&options)) {
         err = tls_client_new(&options, &self->tls, diag);
     }
     http_client_options client = {.limits = http_client_default_limits,
                                   .tls = self->tls,
-                                  .permit = agents_guard_permit,
-                                  .permit_user = &self->guard};
+                                  .permit = agents_address_filter_permit,
+                                  .permit_user = &self->address_filter};
     client.limits.connect_timeout_ms = settings->connect_ms;
     client.limits.connections_per_origin = settings->connections;
     err = err == BAY_OK ? http_client_new(self->loop, &client, &self->http) : err;
     if (err == BAY_OK && settings->verify.jku_count > 0) {
-        client.permit = agents_guard_permit_keys;
+        client.permit = agents_address_filter_permit_keys;
         err = http_client_new(self->loop, &client, &self->key_http);
     }
     return err;
 }
 
-static void line_free(remote_line *self)
+static void connection_free(remote_connection *self)
 {
     list_remove(&self->link);
     a2a_link_free(self->to);
@@ -89,9 +88,9 @@ static void sweep_lines(void *argument)
     agents_remote *self = argument;
     LIST_EACH(at, &self->old_lines)
     {
-        remote_line *line = CONTAINER_OF(at, remote_line, link);
-        if (line->calls == 0) {
-            line_free(line);
+        remote_connection *connection = CONTAINER_OF(at, remote_connection, link);
+        if (connection->calls == 0) {
+            connection_free(connection);
         }
     }
 }
@@ -117,6 +116,7 @@ bay_err agents_remote_new(loop *on, const agents_settings *settings, const agent
     agents_fetch_init(&self->fetch, on);
     buf_init(&self->url, 16 << 10);
     buf_init(&self->candidate, AGENTS_CARD_BYTES);
+    arena_init(&self->candidate_memory, SCRATCH_BYTES);
     arena_init(&self->scratch, SCRATCH_BYTES);
     bay_err err = load_keys(self, diag);
     err = err == BAY_OK ? make_client(self, diag) : err;
@@ -134,14 +134,14 @@ void agents_remote_free(agents_remote *self)
         return;
     }
     agents_fetch_fini(&self->fetch);
-    relay_fail_all(self);
+    agents_proxy_fail_all(self);
     loop_undefer(self->loop, &self->sweep);
-    if (self->line != NULL) {
-        line_free(self->line);
+    if (self->connection != NULL) {
+        connection_free(self->connection);
     }
     LIST_EACH(at, &self->old_lines)
     {
-        line_free(CONTAINER_OF(at, remote_line, link));
+        connection_free(CONTAINER_OF(at, remote_connection, link));
     }
     LIST_EACH(at, &self->watches)
     {
@@ -151,19 +151,20 @@ void agents_remote_free(agents_remote *self)
     jose_keys_free(self->keys);
     http_client_free(self->http);
     http_client_free(self->key_http);
-    agents_guard_fini(&self->guard);
+    agents_address_filter_fini(&self->address_filter);
     tls_free(self->tls);
     buf_fini(&self->url);
     buf_fini(&self->candidate);
+    arena_fini(&self->candidate_memory);
     arena_fini(&self->scratch);
     mem_free(self);
 }
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
-void remote_line_drop(agents_remote *self, remote_line *line)
+void remote_connection_drop(agents_remote *self, remote_connection *connection)
 {
-    if (--line->calls == 0 && line != self->line) {
+    if (--connection->calls == 0 && connection != self->connection) {
         loop_defer(self->loop, &self->sweep);
     }
 }
@@ -212,28 +213,29 @@ static bool is_same_interface(const a2a_interface *a, const a2a_interface *b)
            a->version == b->version;
 }
 
-static bay_err make_line(agents_remote *self, const a2a_interface *at, remote_line **out)
+static bay_err make_connection(agents_remote *self, const a2a_interface *at,
+                               remote_connection **out)
 {
     a2a_link_limits limits = a2a_link_default_limits;
     limits.timeout_ms = self->settings->timeout_ms;
     limits.idle_ms = self->settings->stream_idle_ms;
     limits.answer_bytes = self->settings->answer_bytes;
-    remote_line *line = mem_zalloc(sizeof(*line));
-    if (line == NULL) {
+    remote_connection *connection = mem_zalloc(sizeof(*connection));
+    if (connection == NULL) {
         return BAY_NOMEM;
     }
-    bay_err err = a2a_link_new(self->loop, self->http, at, &limits, &line->to);
+    bay_err err = a2a_link_new(self->loop, self->http, at, &limits, &connection->to);
     if (err != BAY_OK) {
-        mem_free(line);
+        mem_free(connection);
         return err;
     }
-    line->is_ours = remote_is_own_host(self, at->url);
-    if (!line->is_ours && self->settings->field_count > 0) {
+    connection->is_ours = remote_is_own_host(self, at->url);
+    if (!connection->is_ours && self->settings->field_count > 0) {
         LOG(LOG_WARN, "agents",
             "the card of \"%.*s\" leads to another host, which does not get its headers",
             BAY_STR(self->settings->name));
     }
-    *out = line;
+    *out = connection;
     return BAY_OK;
 }
 
@@ -248,7 +250,8 @@ static bool is_our_own(const agents_public *public, const a2a_interface *at)
 }
 
 /* The first interface that suits and that this build can speak. */
-static bay_err choose(agents_remote *self, json_val card, remote_line **out, const char **out_why)
+static bay_err choose(agents_remote *self, json_val card, remote_connection **out,
+                      const char **out_why)
 {
     a2a_interface found[INTERFACES];
     size_t count = 0;
@@ -269,11 +272,12 @@ static bay_err choose(agents_remote *self, json_val card, remote_line **out, con
                 *out_why = "its card leads back to this gateway";
                 continue;
             }
-            if (self->line != NULL && is_same_interface(a2a_link_interface(self->line->to), &at)) {
-                *out = self->line;
+            if (self->connection != NULL &&
+                is_same_interface(a2a_link_interface(self->connection->to), &at)) {
+                *out = self->connection;
                 return BAY_OK;
             }
-            err = make_line(self, &at, out);
+            err = make_connection(self, &at, out);
             if (err == BAY_OK || err == BAY_NOMEM) {
                 return err;
             }
@@ -283,14 +287,14 @@ static bay_err choose(agents_remote *self, json_val card, remote_line **out, con
 }
 
 /* Deliveries to webhooks of 0.2 and 0.3 are the same. */
-bay_err remote_line_of(agents_remote *self, a2a_version version, remote_line **out)
+bay_err remote_connection_of(agents_remote *self, a2a_version version, remote_connection **out)
 {
     a2a_interface found[INTERFACES];
     size_t count = 0;
     a2a_fault fault = {0};
     *out = NULL;
-    if (is_family(a2a_link_interface(self->line->to)->version, version)) {
-        *out = self->line;
+    if (is_family(a2a_link_interface(self->connection->to)->version, version)) {
+        *out = self->connection;
         return BAY_OK;
     }
     arena_reset(&self->scratch);
@@ -301,7 +305,7 @@ bay_err remote_line_of(agents_remote *self, a2a_version version, remote_line **o
             is_our_own(self->public, &found[i])) {
             continue;
         }
-        err = make_line(self, &found[i], out);
+        err = make_connection(self, &found[i], out);
         if (err == BAY_OK) {
             list_push(&self->old_lines, &(*out)->link);
         }
@@ -311,26 +315,22 @@ bay_err remote_line_of(agents_remote *self, a2a_version version, remote_line **o
 }
 
 /* Callers whose webhooks the agent, or the gateway for it, can tell. */
-static bay_err find_told(agents_remote *self, bay_str card, unsigned *out)
+static bay_err find_webhook_forms(agents_remote *self, json_val card, unsigned *out)
 {
     a2a_interface found[INTERFACES];
-    json_doc doc;
     size_t count = 0;
     unsigned told = 0;
     a2a_fault fault;
-    if (relay_has_webhooks(self)) {
-        *out = AGENTS_TOLD_ALL;
+    if (agents_proxy_has_webhooks(self)) {
+        *out = AGENTS_WEBHOOKS_ALL;
         return BAY_OK;
     }
     arena_reset(&self->scratch);
-    bay_err err = json_parse(&doc, card, &a2a_json_limits, &self->scratch, NULL);
-    if (err == BAY_OK) {
-        err = a2a_interfaces_of(json_root(&doc), &self->scratch, found, INTERFACES, &count, &fault);
-    }
+    bay_err err = a2a_interfaces_of(card, &self->scratch, found, INTERFACES, &count, &fault);
     for (size_t i = 0; i < count; i++) {
         if (suits(self->settings, &found[i], false) && !is_our_own(self->public, &found[i])) {
-            told |= is_family(found[i].version, A2A_1_0)   ? AGENTS_TOLD_NOW
-                    : is_family(found[i].version, A2A_0_3) ? AGENTS_TOLD_OLDER
+            told |= is_family(found[i].version, A2A_1_0)   ? AGENTS_WEBHOOKS_NOW
+                    : is_family(found[i].version, A2A_0_3) ? AGENTS_WEBHOOKS_OLDER
                                                            : 0;
         }
     }
@@ -340,31 +340,32 @@ static bay_err find_told(agents_remote *self, bay_str card, unsigned *out)
 
 bool remote_tells(const agents_remote *self, a2a_version version)
 {
-    return (self->told & (version == A2A_1_0 ? AGENTS_TOLD_NOW : AGENTS_TOLD_OLDER)) != 0;
+    return (self->told & (version == A2A_1_0 ? AGENTS_WEBHOOKS_NOW : AGENTS_WEBHOOKS_OLDER)) != 0;
 }
 
 /* ---- the card -------------------------------------------------------------------------------- */
 
-bay_err remote_take_card(agents_remote *self, bay_str text, bool is_verified, const char **out_why)
+bay_err remote_take_card(agents_remote *self, json_val source, bool is_verified,
+                         const char **out_why)
 {
     agents_card *card = NULL;
-    remote_line *line = NULL;
+    remote_connection *connection = NULL;
     *out_why = "its card cannot be shown";
     unsigned told = 0;
-    bay_err err = find_told(self, text, &told);
+    bay_err err = find_webhook_forms(self, source, &told);
     if (err == BAY_OK) {
-        err = agents_card_new(self->settings->name, text, self->public, told, &card);
+        err = agents_card_new(self->settings->name, source, self->public, told, &card);
     }
     if (err == BAY_OK) {
-        err = choose(self, agents_card_source(card), &line, out_why);
+        err = choose(self, agents_card_source(card), &connection, out_why);
     }
     if (err != BAY_OK) {
         agents_card_free(card);
         return err;
     }
-    remote_line *old = self->line;
-    self->line = line;
-    if (old != NULL && old != line) {
+    remote_connection *old = self->connection;
+    self->connection = connection;
+    if (old != NULL && old != connection) {
         list_push(&self->old_lines, &old->link);
         loop_defer(self->loop, &self->sweep);
     }
@@ -439,9 +440,10 @@ uint32_t *agents_remote_looks(agents_remote *self)
     return &self->looks;
 }
 
-void agents_remote_set_intake(agents_remote *self, const agents_intake *intake)
+void agents_remote_set_webhook_receiver(agents_remote *self,
+                                        const agents_webhook_receiver *receiver)
 {
-    self->intake = intake;
+    self->receiver = receiver;
 }
 
 void agents_remote_set_owners(agents_remote *self, agents_owned *owned,
@@ -483,12 +485,12 @@ agents_remote_state agents_remote_state_of(const agents_remote *self)
         .error = self->error,
         .circuit = circuits[self->circuit.state],
         .is_verified = self->is_verified,
-        .has_interface = self->line != NULL,
+        .has_interface = self->connection != NULL,
         .calls = agents_remote_calls(self),
     };
-    if (self->line != NULL) {
-        state.version = a2a_link_interface(self->line->to)->version;
-        state.binding = a2a_link_interface(self->line->to)->binding;
+    if (self->connection != NULL) {
+        state.version = a2a_link_interface(self->connection->to)->version;
+        state.binding = a2a_link_interface(self->connection->to)->binding;
     }
     return state;
 }

@@ -18,7 +18,7 @@
 #include "http/http_client.h"
 
 typedef struct agents_remote agents_remote;
-typedef struct agents_intake agents_intake; /* agents/intake.h */
+typedef struct agents_webhook_receiver agents_webhook_receiver; /* agents/webhook_receiver.h */
 
 /* Somebody who wants to know of the card: told each time that it was fetched anew, or that fetching
  * failed. May leave from inside. */
@@ -38,15 +38,16 @@ bay_err agents_remote_new(loop *loop, const agents_settings *settings, const age
 void agents_remote_free(agents_remote *self);
 
 a2a_service *agents_remote_service(agents_remote *self);
-/* Where the agent can tell webhooks in the gateway's place (agents/intake); borrowed. Without one,
- * webhooks are registered in the agent's own version or refused. */
-void agents_remote_set_intake(agents_remote *self, const agents_intake *intake);
-/* Keeps callers apart: whose tasks and contexts of the agent are, and the keys that name callers, as
- * they are at the time; borrowed. Before its first call. Without them all callers are one. */
+/* Where the agent can tell webhooks in the gateway's place (agents/webhook_receiver); borrowed.
+ * Without one, webhooks are registered in the agent's own version or refused. */
+void agents_remote_set_webhook_receiver(agents_remote *self,
+                                        const agents_webhook_receiver *receiver);
+/* Keeps callers apart: whose tasks and contexts of the agent are, and the keys that name callers,
+ * as they are at the time; borrowed. Before its first call. Without them all callers are one. */
 void agents_remote_set_owners(agents_remote *self, agents_owned *owned,
                               const seal_ring *const *ring);
 agents_owned *agents_remote_owned(const agents_remote *self); /* NULL: callers are not kept apart */
-/* How many tasks it is being asked for, for its notifications; the intake counts them here. */
+/* How many tasks it is being asked for, for its notifications; the receiver counts them here. */
 uint32_t *agents_remote_looks(agents_remote *self);
 const agents_settings *agents_remote_settings(const agents_remote *self);
 /* NULL: not known yet. */

@@ -29,7 +29,7 @@ static void over(agents_remote *self)
 }
 
 /* Not believed, or not there. */
-static void fail(agents_remote *self, const char *format, const char *detail)
+static void card_fetch_fail(agents_remote *self, const char *format, const char *detail)
 {
     char text[sizeof(self->error)];
     snprintf(text, sizeof(text), format, detail);
@@ -38,10 +38,10 @@ static void fail(agents_remote *self, const char *format, const char *detail)
         self->card != NULL ? "; its earlier card stays" : "");
     self->has_failed = true;
     self->fresh_until_ms = loop_now_ms(self->loop) + AGAIN_MS;
-    if (self->line != NULL && self->circuit.state == CIRCUIT_CLOSED) {
-        relay_begin_waiting(self); /* it is there, whatever became of its card */
+    if (self->connection != NULL && self->circuit.state == CIRCUIT_CLOSED) {
+        agents_proxy_begin_waiting(self); /* it is there, whatever became of its card */
     } else {
-        relay_fail_waiting(self, A2A_E_UNAVAILABLE, "its card cannot be had just now");
+        agents_proxy_fail_waiting(self, A2A_E_UNAVAILABLE, "its card cannot be had just now");
     }
     over(self);
 }
@@ -51,7 +51,7 @@ static void keep_fresh(agents_remote *self, uint64_t age_ms)
     self->has_failed = false;
     self->error[0] = '\0';
     self->fresh_until_ms = loop_now_ms(self->loop) + age_ms;
-    relay_begin_waiting(self);
+    agents_proxy_begin_waiting(self);
     over(self);
 }
 
@@ -64,27 +64,20 @@ static uint64_t age_of(const agents_remote *self)
     return age_ms > SECOND_MS ? age_ms : SECOND_MS;
 }
 
-static void take(agents_remote *self, bool is_verified)
+static void card_fetch_take(agents_remote *self, bool is_verified)
 {
-    json_doc doc;
-    buf normal;
+    json_val normal;
     a2a_fault fault = {0};
     a2a_version version;
     const char *why = "its card cannot be read";
-    buf_init(&normal, AGENTS_RENDERED_BYTES);
-    arena_reset(&self->scratch);
-    bay_err err =
-        json_parse(&doc, buf_view(&self->candidate), &a2a_json_limits, &self->scratch, NULL);
+    bay_err err = a2a_card_view(json_root(&self->candidate_doc), &self->candidate_memory, &normal,
+                                &version, &fault);
+    why = fault.text[0] != '\0' ? fault.text : why;
     if (err == BAY_OK) {
-        err = a2a_card_read(json_root(&doc), &normal, &version, &fault);
-        why = fault.text[0] != '\0' ? fault.text : why;
+        err = remote_take_card(self, normal, is_verified, &why);
     }
-    if (err == BAY_OK) {
-        err = remote_take_card(self, buf_view(&normal), is_verified, &why);
-    }
-    buf_fini(&normal);
     if (err != BAY_OK) {
-        fail(self, "%s", err == BAY_NOMEM ? "out of memory" : why);
+        card_fetch_fail(self, "%s", err == BAY_NOMEM ? "out of memory" : why);
         return;
     }
     memcpy(self->etag, self->candidate_etag, sizeof(self->etag));
@@ -106,12 +99,8 @@ static bool is_trusted(const agents_verify *verify, bay_str jku)
 /* How the candidate fares with these keys. */
 static bay_err check_with(agents_remote *self, const jose_keys *keys)
 {
-    json_doc doc;
     bay_diag diag = {0};
-    arena_reset(&self->scratch);
-    bay_err err =
-        json_parse(&doc, buf_view(&self->candidate), &a2a_json_limits, &self->scratch, NULL);
-    return err == BAY_OK ? card_verify(json_root(&doc), keys, &diag) : err;
+    return card_verify(json_root(&self->candidate_doc), keys, &diag);
 }
 
 static void on_key_set(void *user, bay_err err, const char *text)
@@ -125,7 +114,7 @@ static void on_key_set(void *user, bay_err err, const char *text)
         err = check_with(self, keys);
         jose_keys_free(keys);
         if (err == BAY_OK) {
-            take(self, true);
+            card_fetch_take(self, true);
             return;
         }
     }
@@ -145,14 +134,11 @@ static bool is_earlier(const card_signer *signers, size_t at)
 
 static void next_key_set(agents_remote *self)
 {
-    json_doc doc;
     card_signer signers[REMOTE_SETS];
     bay_diag diag = {0};
     arena_reset(&self->scratch);
-    bay_err err =
-        json_parse(&doc, buf_view(&self->candidate), &a2a_json_limits, &self->scratch, NULL);
     size_t count =
-        err == BAY_OK ? card_signers(json_root(&doc), &self->scratch, signers, REMOTE_SETS) : 0;
+        card_signers(json_root(&self->candidate_doc), &self->scratch, signers, REMOTE_SETS);
     while (self->next_signer < count) {
         size_t at = self->next_signer++;
         bay_str jku = signers[at].jku;
@@ -162,38 +148,37 @@ static void next_key_set(agents_remote *self)
             return;
         }
     }
-    fail(self, "%s", "its card is signed by nobody who is trusted");
+    card_fetch_fail(self, "%s", "its card is signed by nobody who is trusted");
 }
 
 static void verify(agents_remote *self)
 {
     const agents_verify *rules = &self->settings->verify;
-    json_doc doc;
-    arena_reset(&self->scratch);
-    bay_err err =
-        json_parse(&doc, buf_view(&self->candidate), &a2a_json_limits, &self->scratch, NULL);
+    arena_reset(&self->candidate_memory);
+    bay_err err = json_parse(&self->candidate_doc, buf_view(&self->candidate), &a2a_json_limits,
+                             &self->candidate_memory, NULL);
     if (err != BAY_OK) {
-        fail(self, "what should be its card is no JSON: %s", bay_err_text(err));
+        card_fetch_fail(self, "what should be its card is no JSON: %s", bay_err_text(err));
         return;
     }
-    bool is_signed = json_count(json_get(json_root(&doc), STR("signatures"))) > 0;
+    bool is_signed = json_count(json_get(json_root(&self->candidate_doc), STR("signatures"))) > 0;
     if (rules->keys_file.len == 0 && rules->jku_count == 0) {
-        take(self, false);
+        card_fetch_take(self, false);
     } else if (!is_signed && rules->is_required) {
-        fail(self, "%s", "its card is not signed");
+        card_fetch_fail(self, "%s", "its card is not signed");
     } else if (!is_signed && self->is_verified) { /* whoever changes a card can strip it, too */
-        fail(self, "%s", "its card is not signed any more");
+        card_fetch_fail(self, "%s", "its card is not signed any more");
     } else if (!is_signed) {
-        take(self, false);
+        card_fetch_take(self, false);
     } else {
         err = self->keys != NULL ? check_with(self, self->keys) : BAY_DENIED;
         self->next_signer = 0;
         if (err == BAY_OK) {
-            take(self, true);
+            card_fetch_take(self, true);
         } else if (err == BAY_DENIED || err == BAY_NOTFOUND) {
             next_key_set(self);
         } else {
-            fail(self, "its card's signatures cannot be checked: %s", bay_err_text(err));
+            card_fetch_fail(self, "its card's signatures cannot be checked: %s", bay_err_text(err));
         }
     }
 }
@@ -223,7 +208,7 @@ static void write_url(agents_remote *self)
                                              : STR("/.well-known/agent-card.json"));
 }
 
-static void ask(agents_remote *self)
+static void card_fetch_ask(agents_remote *self)
 {
     enum { OURS = 4, MOST = 64 };
     http_field fields[MOST + OURS];
@@ -253,8 +238,8 @@ static void ask(agents_remote *self)
     }
     buf_fini(&via);
     if (err != BAY_OK) {
-        fail(self, "its card cannot be fetched: %s",
-             diag.text[0] != '\0' ? diag.text : bay_err_text(err));
+        card_fetch_fail(self, "its card cannot be fetched: %s",
+                        diag.text[0] != '\0' ? diag.text : bay_err_text(err));
     }
 }
 
@@ -268,13 +253,13 @@ static void on_fetched(void *user, bay_err err, const char *text)
         } else {
             remote_missed(self);
         }
-        fail(self, "its card cannot be fetched: %s", text);
+        card_fetch_fail(self, "its card cannot be fetched: %s", text);
         return;
     }
     bool is_missing = status == 404 || status == 405 || status == 410;
     if (is_missing && has_two_paths(self) && !self->is_second_path) {
         self->is_second_path = true;
-        ask(self);
+        card_fetch_ask(self);
         return;
     }
     if (status >= 500) {
@@ -289,7 +274,7 @@ static void on_fetched(void *user, bay_err err, const char *text)
     if (status != 200) {
         char number[12];
         snprintf(number, sizeof(number), "%d", status);
-        fail(self, "its card cannot be fetched: status %s", number);
+        card_fetch_fail(self, "its card cannot be fetched: status %s", number);
         return;
     }
     buf_clear(&self->candidate);
@@ -297,7 +282,7 @@ static void on_fetched(void *user, bay_err err, const char *text)
     memcpy(self->candidate_etag, self->fetch.etag, sizeof(self->candidate_etag));
     self->candidate_age_ms = age_of(self);
     if (self->candidate.err != BAY_OK) {
-        fail(self, "%s", "out of memory");
+        card_fetch_fail(self, "%s", "out of memory");
         return;
     }
     verify(self);
@@ -311,5 +296,5 @@ void remote_card_try(agents_remote *self)
     circuit_started(&self->circuit);
     self->is_learning = true;
     self->is_second_path = false;
-    ask(self);
+    card_fetch_ask(self);
 }

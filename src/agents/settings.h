@@ -1,5 +1,5 @@
-/* What the gateway is told of one agent: of the configuration, in this room's own words. Every view
- * is borrowed from whoever configures and lives as long as the agent. */
+/* What the gateway is told of one agent: of the configuration, in this module's own words. Every
+ * view is borrowed from whoever configures and lives as long as the agent. */
 #ifndef AGENTS_SETTINGS_H
 #define AGENTS_SETTINGS_H
 

@@ -23,7 +23,6 @@
 typedef struct silent_cancel {
     a2a_call call; /* first */
     arena memory;
-    json_doc params;
 } silent_cancel;
 
 static bay_str no_field(a2a_call *call, bay_str name)
@@ -31,6 +30,17 @@ static bay_str no_field(a2a_call *call, bay_str name)
     (void)call;
     (void)name;
     return (bay_str){NULL, 0};
+}
+
+bay_err skill_call_write_id(const char *task, arena *memory, json_val *out)
+{
+    json_builder made;
+    json_writer *to = json_builder_init(&made, memory, SKILL_ID_BYTES + 16);
+    json_open_object(to);
+    json_key_lit(to, "id");
+    json_put_raw(to, str_of(task));
+    json_close_object(to);
+    return json_builder_end(&made, out);
 }
 
 /* ---- cancelling ------------------------------------------------------------------------------ */
@@ -72,18 +82,15 @@ static void cancel_task(a2a_service *service, const char *task, const auth_princ
         return;
     }
     arena_init(&made->memory, 1 << 16);
-    char text[SKILL_ID_BYTES + 16];
-    bay_str kept;
-    (void)snprintf(text, sizeof(text), "{\"id\":%s}", task);
-    if (arena_dup(&made->memory, str_of(text), &kept) != BAY_OK ||
-        json_parse(&made->params, kept, NULL, &made->memory, NULL) != BAY_OK) {
+    json_val params;
+    if (skill_call_write_id(task, &made->memory, &params) != BAY_OK) {
         silent_free(&made->call);
         return;
     }
     made->call = (a2a_call){.ops = &silent_ops,
                             .method = A2A_CANCEL_TASK,
                             .version = A2A_1_0,
-                            .params = json_root(&made->params),
+                            .params = params,
                             .tenant = STR(""),
                             .principal = principal_ref(principal),
                             .extensions = STR(""),
@@ -98,7 +105,7 @@ void skill_call_free(skill_call *self)
 {
     list_remove(&self->link);
     skill_content_fini(&self->content);
-    buf_fini(&self->status);
+    mem_free(self->status);
     arena_fini(&self->memory);
     principal_unref(self->principal);
     mem_free(self);
@@ -112,38 +119,47 @@ mcp_request *skill_call_part(skill_call *self)
     return request;
 }
 
-static void write_meta(const skill_call *self, buf *out)
+static void put_raw_id(json_writer *to, bay_str key, const char *id)
+{
+    if (id[0] != '\0') {
+        json_key(to, key);
+        json_put_raw(to, str_of(id));
+    }
+}
+
+static void write_meta(const skill_call *self, json_writer *to)
 {
     if (self->task[0] == '\0' && self->context[0] == '\0') {
         return;
     }
-    buf_lit(out, ",\"_meta\":{\"patchbay/a2a\":{");
-    if (self->task[0] != '\0') {
-        buf_printf(out, "\"taskId\":%s,", self->task);
-    }
-    if (self->context[0] != '\0') {
-        buf_printf(out, "\"contextId\":%s,", self->context);
-    }
-    buf_lit(out, "\"state\":\"");
-    buf_str(out, a2a_state_names[self->state]);
-    buf_lit(out, "\"}}");
+    json_key_lit(to, "_meta");
+    json_open_object(to);
+    json_key_lit(to, "patchbay/a2a");
+    json_open_object(to);
+    put_raw_id(to, STR("taskId"), self->task);
+    put_raw_id(to, STR("contextId"), self->context);
+    json_key_lit(to, "state");
+    json_put_str(to, a2a_state_names[self->state]);
+    json_close_object(to);
+    json_close_object(to);
+}
+
+static json_val status_parts(const skill_call *self)
+{
+    return self->status != NULL ? json_root(self->status) : JSON_NONE;
 }
 
 /* The text of the agent's last word, for a person. */
 void skill_call_write_words(const skill_call *self, buf *out)
 {
-    json_doc doc;
     arena memory;
     arena_init(&memory, SKILL_PARAMS_BYTES);
-    if (self->status.len > 0 &&
-        json_parse(&doc, buf_view(&self->status), &a2a_json_limits, &memory, NULL) == BAY_OK) {
-        for (json_iter at = json_iter_of(json_root(&doc)); json_next(&at);) {
-            bay_str text;
-            json_val value = json_get(at.value, STR("text"));
-            if (json_is(value, JSON_STRING) && json_str(value, &memory, &text) == BAY_OK) {
-                buf_str(out, out->len > 0 ? STR("\n") : STR(""));
-                buf_str(out, text);
-            }
+    for (json_iter at = json_iter_of(status_parts(self)); json_next(&at);) {
+        bay_str text;
+        json_val value = json_get(at.value, STR("text"));
+        if (json_is(value, JSON_STRING) && json_str(value, &memory, &text) == BAY_OK) {
+            buf_str(out, out->len > 0 ? STR("\n") : STR(""));
+            buf_str(out, text);
         }
     }
     arena_fini(&memory);
@@ -151,72 +167,64 @@ void skill_call_write_words(const skill_call *self, buf *out)
 
 static void add_status(skill_call *self)
 {
-    json_doc doc;
-    arena memory;
-    arena_init(&memory, SKILL_PARAMS_BYTES);
-    if (self->status.len > 0 &&
-        json_parse(&doc, buf_view(&self->status), &a2a_json_limits, &memory, NULL) == BAY_OK) {
-        skill_content_parts(&self->content, json_root(&doc));
+    if (self->status != NULL) {
+        skill_content_parts(&self->content, json_root(self->status));
     }
-    arena_fini(&memory);
 }
 
-bay_err skill_call_write(const skill_call *self, bool is_error, buf *out)
+bay_err skill_call_write(skill_call *self, bool is_error, json_writer *to)
 {
-    buf_lit(out, "\"content\":[");
-    skill_content_write(&self->content, out);
-    buf_char(out, ']');
-    if (self->content.structured.len > 0) {
-        buf_lit(out, ",\"structuredContent\":");
-        buf_str(out, buf_view(&self->content.structured));
+    json_key_lit(to, "content");
+    json_open_array(to);
+    skill_content_write(&self->content, to);
+    json_close_array(to);
+    if (self->content.structured != NULL) {
+        json_key_lit(to, "structuredContent");
+        json_put_val(to, json_root(self->content.structured));
     }
     if (is_error) {
-        buf_lit(out, ",\"isError\":true");
+        json_key_lit(to, "isError");
+        json_put_bool(to, true);
     }
-    write_meta(self, out);
-    return self->content.err != BAY_OK ? self->content.err : out->err;
+    write_meta(self, to);
+    return self->content.err != BAY_OK ? self->content.err : to->out->err;
 }
 
-void skill_call_reply(skill_call *self, bay_err err, const buf *whole)
+void skill_call_reply(skill_call *self, bay_err err, json_builder *whole)
 {
-    json_doc doc;
-    arena memory;
+    json_val result;
     mcp_request *request = skill_call_part(self);
-    arena_init(&memory, 1 << 30);
+    err = err == BAY_OK ? json_builder_view(whole, &result) : err;
     if (err == BAY_OK) {
-        err = json_parse(&doc, buf_view(whole), NULL, &memory, NULL);
-    }
-    if (err == BAY_OK) {
-        mcp_request_result(request, json_root(&doc));
+        mcp_request_result(request, result);
     } else {
         mcp_request_error(request, RPC_INTERNAL_ERROR,
                           err == BAY_LIMIT ? STR("The agent's answer is too long")
                                            : STR("The agent's answer does not fit into memory"),
                           STR(""));
     }
-    arena_fini(&memory);
+    json_builder_drop(whole);
     skill_call_free(self);
 }
 
-static void answer(skill_call *self, bool is_error)
+static void skill_call_answer(skill_call *self, bool is_error)
 {
-    buf whole;
+    json_builder whole;
     if (self->mode == SKILL_GET) {
         skill_task_show(self, is_error);
         return;
     }
-    buf_init(&whole, 2 * SKILL_CONTENT_BYTES);
-    buf_char(&whole, '{');
-    bay_err err = skill_call_write(self, is_error, &whole);
-    buf_char(&whole, '}');
-    skill_call_reply(self, err == BAY_OK ? whole.err : err, &whole);
-    buf_fini(&whole);
+    json_writer *to = json_builder_init(&whole, NULL, 2 * SKILL_CONTENT_BYTES);
+    json_open_object(to);
+    bay_err err = skill_call_write(self, is_error, to);
+    json_close_object(to);
+    skill_call_reply(self, err, &whole);
 }
 
 static void answer_error(skill_call *self, bay_str text)
 {
     skill_content_text(&self->content, text);
-    answer(self, true);
+    skill_call_answer(self, true);
 }
 
 static bool can_ask(const mcp_request *request)
@@ -228,32 +236,20 @@ static bool can_ask(const mcp_request *request)
  * caller could not say by `taskId` as well. */
 static void ask_client(skill_call *self, bay_str words)
 {
-    buf out;
-    json_doc doc;
-    arena memory;
-    mcp_request *request = skill_call_part(self);
-    arena_init(&memory, 16 << 20);
-    buf_init(&out, 8 << 20);
-    buf_lit(&out, "{\"resultType\":\"input_required\",\"inputRequests\":");
-    skill_task_write_question(words, &out);
-    buf_lit(&out, ",\"requestState\":");
+    json_builder whole;
     char state[2 * SKILL_ID_BYTES + 8];
+    json_writer *to = json_builder_init(&whole, NULL, 8 << 20);
+    json_open_object(to);
+    json_key_lit(to, "resultType");
+    json_put_str(to, STR("input_required"));
+    json_key_lit(to, "inputRequests");
+    skill_task_write_question(words, to);
+    json_key_lit(to, "requestState");
     (void)snprintf(state, sizeof(state), "[%s,%s]", self->task,
                    self->context[0] != '\0' ? self->context : "\"\"");
-    json_quote(&out, str_of(state));
-    buf_char(&out, '}');
-    bay_err err = out.err;
-    if (err == BAY_OK) {
-        err = json_parse(&doc, buf_view(&out), NULL, &memory, NULL);
-    }
-    if (err == BAY_OK) {
-        mcp_request_result(request, json_root(&doc));
-    } else {
-        mcp_request_error(request, RPC_INTERNAL_ERROR, STR("out of memory"), STR(""));
-    }
-    arena_fini(&memory);
-    buf_fini(&out);
-    skill_call_free(self);
+    json_put_str(to, str_of(state));
+    json_close_object(to);
+    skill_call_reply(self, BAY_OK, &whole);
 }
 
 static void answer_interrupted(skill_call *self)
@@ -308,7 +304,7 @@ static void conclude(skill_call *self)
     switch (self->state) {
     case A2A_COMPLETED:
         add_status(self);
-        answer(self, false);
+        skill_call_answer(self, false);
         return;
     case A2A_INPUT_REQUIRED:
     case A2A_AUTH_REQUIRED:
@@ -318,13 +314,13 @@ static void conclude(skill_call *self)
     case A2A_REJECTED:
     case A2A_CANCELED:
         add_status(self);
-        if (self->status.len == 0) {
+        if (self->status == NULL) {
             skill_content_text(&self->content, self->state == A2A_FAILED ? STR("The task failed.")
                                                : self->state == A2A_REJECTED
                                                    ? STR("The agent rejected the task.")
                                                    : STR("The task was canceled."));
         }
-        answer(self, true);
+        skill_call_answer(self, true);
         return;
     default:
         answer_error(self, STR("The agent ended its stream before the task was done."));
@@ -350,9 +346,10 @@ static void take_status(skill_call *self, json_val status)
         self->state = a2a_state_of(name);
     }
     json_val parts = json_get(json_get(status, STR("message")), STR("parts"));
-    buf_clear(&self->status);
-    if (json_is(parts, JSON_ARRAY)) {
-        buf_str(&self->status, json_raw(parts));
+    mem_free(self->status);
+    self->status = NULL;
+    if (json_is(parts, JSON_ARRAY) && json_clone(parts, &self->status) != BAY_OK) {
+        self->content.err = BAY_NOMEM;
     }
 }
 
@@ -391,38 +388,31 @@ static void tell_progress(skill_call *self)
 }
 
 /* A message is the whole answer; a task or an update of one. False: nothing of the kind. */
-static void take_event(skill_call *self, bay_str json)
+static void take_event(skill_call *self, json_val bare)
 {
-    json_doc doc;
-    arena memory;
-    arena_init(&memory, SKILL_PARAMS_BYTES);
-    if (json_parse(&doc, json, &a2a_json_limits, &memory, NULL) == BAY_OK) {
-        static const bay_str keys[] = {STR_INIT("task"), STR_INIT("message"),
-                                       STR_INIT("statusUpdate"), STR_INIT("artifactUpdate")};
-        json_val found[4];
-        bay_err err = json_pick(json_root(&doc), keys, 4, found, NULL);
-        json_val bare = json_root(&doc);
-        if (json_is(json_get(bare, STR("status")), JSON_OBJECT)) {
-            take_task(self, bare);
-        } else if (err == BAY_OK && json_is(found[0], JSON_OBJECT)) {
-            take_task(self, found[0]);
-            tell_progress(self);
-        } else if (err == BAY_OK && json_is(found[1], JSON_OBJECT)) {
-            keep_id(self->context, json_get(found[1], STR("contextId")));
-            skill_content_parts(&self->content, json_get(found[1], STR("parts")));
-            self->state = A2A_COMPLETED;
-        } else if (err == BAY_OK && json_is(found[2], JSON_OBJECT)) {
-            keep_id(self->task, json_get(found[2], STR("taskId")));
-            keep_id(self->context, json_get(found[2], STR("contextId")));
-            take_status(self, json_get(found[2], STR("status")));
-            tell_progress(self);
-        } else if (err == BAY_OK && json_is(found[3], JSON_OBJECT)) {
-            keep_id(self->task, json_get(found[3], STR("taskId")));
-            skill_content_add(&self->content, json_get(found[3], STR("artifact")),
-                              json_true(json_get(found[3], STR("append"))));
-        }
+    static const bay_str keys[] = {STR_INIT("task"), STR_INIT("message"), STR_INIT("statusUpdate"),
+                                   STR_INIT("artifactUpdate")};
+    json_val found[4];
+    bay_err err = json_pick(bare, keys, 4, found, NULL);
+    if (json_is(json_get(bare, STR("status")), JSON_OBJECT)) {
+        take_task(self, bare);
+    } else if (err == BAY_OK && json_is(found[0], JSON_OBJECT)) {
+        take_task(self, found[0]);
+        tell_progress(self);
+    } else if (err == BAY_OK && json_is(found[1], JSON_OBJECT)) {
+        keep_id(self->context, json_get(found[1], STR("contextId")));
+        skill_content_parts(&self->content, json_get(found[1], STR("parts")));
+        self->state = A2A_COMPLETED;
+    } else if (err == BAY_OK && json_is(found[2], JSON_OBJECT)) {
+        keep_id(self->task, json_get(found[2], STR("taskId")));
+        keep_id(self->context, json_get(found[2], STR("contextId")));
+        take_status(self, json_get(found[2], STR("status")));
+        tell_progress(self);
+    } else if (err == BAY_OK && json_is(found[3], JSON_OBJECT)) {
+        keep_id(self->task, json_get(found[3], STR("taskId")));
+        skill_content_add(&self->content, json_get(found[3], STR("artifact")),
+                          json_true(json_get(found[3], STR("append"))));
     }
-    arena_fini(&memory);
 }
 
 static skill_call *skill_call_of(a2a_call *call)
@@ -442,7 +432,15 @@ static void cancel_orphan(skill_call *self)
 static void on_result(a2a_call *call, bay_str json)
 {
     skill_call *self = skill_call_of(call);
-    take_event(self, json);
+    arena memory;
+    json_val value;
+    arena_init(&memory, SKILL_PARAMS_BYTES);
+    if (a2a_text_view(json, call->answer, &memory, &value) == BAY_OK) {
+        take_event(self, value);
+    } else {
+        self->content.err = BAY_NOMEM;
+    }
+    arena_fini(&memory);
     if (self->request == NULL) {
         cancel_orphan(self);
         skill_call_free(self);
@@ -454,7 +452,15 @@ static void on_result(a2a_call *call, bay_str json)
 static bay_err on_event(a2a_call *call, a2a_event *event)
 {
     skill_call *self = skill_call_of(call);
-    take_event(self, a2a_event_json(event));
+    arena memory;
+    json_val value;
+    arena_init(&memory, SKILL_PARAMS_BYTES);
+    if (a2a_event_value(event, &memory, &value) == BAY_OK) {
+        take_event(self, value);
+    } else {
+        self->content.err = BAY_NOMEM;
+    }
+    arena_fini(&memory);
     if (self->request == NULL && self->task[0] != '\0') {
         cancel_orphan(self);
         return BAY_CLOSED;
@@ -462,7 +468,7 @@ static bay_err on_event(a2a_call *call, a2a_event *event)
     return BAY_OK;
 }
 
-static void on_end(a2a_call *call)
+static void skill_call_on_end(a2a_call *call)
 {
     skill_call *self = skill_call_of(call);
     if (self->request == NULL) {
@@ -494,7 +500,7 @@ static bay_str read_meta(a2a_call *call, bay_str name)
                                            : (bay_str){NULL, 0};
 }
 
-static const a2a_call_ops call_ops = {on_result, on_event, on_end, on_fail, read_meta};
+static const a2a_call_ops call_ops = {on_result, on_event, skill_call_on_end, on_fail, read_meta};
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
@@ -550,67 +556,63 @@ static void put_id(json_writer *writer, bay_str key, json_val id)
 }
 
 static void write_params(const skill_call *self, json_val text, json_val data, json_val task,
-                         json_val context, buf *out)
+                         json_val context, json_writer *out)
 {
-    json_writer writer;
-    json_writer_init(&writer, out);
-    json_open_object(&writer);
-    json_key_lit(&writer, "message");
-    json_open_object(&writer);
-    json_key_lit(&writer, "messageId");
+    json_open_object(out);
+    json_key_lit(out, "message");
+    json_open_object(out);
+    json_key_lit(out, "messageId");
     buf id;
     buf_init(&id, 64);
     write_uuid(&id);
-    json_put_str(&writer, buf_view(&id));
+    json_put_str(out, buf_view(&id));
     buf_fini(&id);
-    put_id(&writer, STR("contextId"), context);
-    put_id(&writer, STR("taskId"), task);
-    json_key_lit(&writer, "role");
-    json_put_str(&writer, STR("ROLE_USER"));
-    json_key_lit(&writer, "parts");
-    json_open_array(&writer);
+    put_id(out, STR("contextId"), context);
+    put_id(out, STR("taskId"), task);
+    json_key_lit(out, "role");
+    json_put_str(out, STR("ROLE_USER"));
+    json_key_lit(out, "parts");
+    json_open_array(out);
     if (json_is(text, JSON_STRING)) {
-        json_open_object(&writer);
-        json_key_lit(&writer, "text");
-        json_put_val(&writer, text);
-        json_close_object(&writer);
+        json_open_object(out);
+        json_key_lit(out, "text");
+        json_put_val(out, text);
+        json_close_object(out);
     }
     if (!json_is(data, JSON_MISSING)) {
-        json_open_object(&writer);
-        json_key_lit(&writer, "data");
-        json_put_val(&writer, data);
-        json_close_object(&writer);
+        json_open_object(out);
+        json_key_lit(out, "data");
+        json_put_val(out, data);
+        json_close_object(out);
     }
-    json_close_array(&writer);
+    json_close_array(out);
     if (self->mode != SKILL_UPDATE) {
-        json_key_lit(&writer, "metadata");
-        json_open_object(&writer);
-        json_key_lit(&writer, "skillId");
-        json_put_str(&writer, self->request->name);
-        json_close_object(&writer);
+        json_key_lit(out, "metadata");
+        json_open_object(out);
+        json_key_lit(out, "skillId");
+        json_put_str(out, self->request->name);
+        json_close_object(out);
     }
-    json_close_object(&writer);
+    json_close_object(out);
     if (self->mode != SKILL_CALL) {
-        json_key_lit(&writer, "configuration");
-        json_put_raw(&writer, STR("{\"returnImmediately\":true}"));
+        json_key_lit(out, "configuration");
+        json_open_object(out);
+        json_key_lit(out, "returnImmediately");
+        json_put_bool(out, true);
+        json_close_object(out);
     }
-    json_close_object(&writer);
+    json_close_object(out);
 }
 
 bay_err skill_call_build(skill_call *self, json_val text, json_val data, json_val task,
                          json_val context)
 {
-    buf out;
-    bay_str kept;
-    buf_init(&out, SKILL_PARAMS_BYTES / 2);
-    write_params(self, text, data, task, context, &out);
-    bay_err err = out.err;
-    if (err == BAY_OK) {
-        err = arena_dup(&self->memory, buf_view(&out), &kept);
-    }
-    buf_fini(&out);
-    return err == BAY_OK ? json_parse(&self->params, kept, &a2a_json_limits, &self->memory, NULL)
-                         : err;
+    json_builder made;
+    json_writer *to = json_builder_init(&made, &self->memory, SKILL_PARAMS_BYTES / 2);
+    write_params(self, text, data, task, context, to);
+    bay_err err = json_builder_end(&made, &self->params);
+    bool is_deep = err == BAY_OK && json_is_deeper(self->params, a2a_json_limits.max_depth);
+    return is_deep ? BAY_DEPTH : err;
 }
 
 /* A copy of the request's `_meta` member; "" when it is longer than such a thing can be. */
@@ -640,7 +642,7 @@ void skill_call_send(skill_call *self)
         .takes_result = true, /* whether there are streams says the card, which may not be here */
         .version = A2A_1_0,
         .binding = A2A_JSONRPC,
-        .params = json_root(&self->params),
+        .params = self->params,
         .tenant = STR(""),
         .principal = self->principal,
         .extensions = STR(""),
@@ -664,7 +666,6 @@ skill_call *skill_call_new(agents_skills *skills, mcp_request *request, skill_mo
     request->user = self;
     arena_init(&self->memory, 2 * SKILL_PARAMS_BYTES);
     skill_content_init(&self->content, agents_remote_settings(skills->remote)->name);
-    buf_init(&self->status, SKILL_CONTENT_BYTES);
     list_push(&skills->calls, &self->link);
     return self;
 }
@@ -698,8 +699,10 @@ void skill_call_begin(agents_skills *skills, mcp_request *request)
         answer_error(self, STR("\"message\" is missing: say what the agent is to be told"));
         return;
     }
-    if (skill_call_build(self, text, data, task, context) != BAY_OK) {
-        answer_error(self, STR("The message does not fit into memory"));
+    bay_err err = skill_call_build(self, text, data, task, context);
+    if (err != BAY_OK) {
+        answer_error(self, err == BAY_DEPTH ? STR("\"data\" is nested too deeply")
+                                            : STR("The message does not fit into memory"));
         return;
     }
     skill_call_send(self);

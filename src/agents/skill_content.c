@@ -7,7 +7,6 @@
 void skill_content_init(skill_content *self, bay_str agent)
 {
     *self = (skill_content){.agent = agent};
-    buf_init(&self->structured, SKILL_CONTENT_BYTES);
 }
 
 void skill_content_fini(skill_content *self)
@@ -15,12 +14,21 @@ void skill_content_fini(skill_content *self)
     skill_artifact *at = self->first;
     while (at != NULL) {
         skill_artifact *next = at->next;
-        buf_fini(&at->items);
+        json_builder_drop(&at->items);
+        buf_fini(&at->text);
         mem_free(at->id);
         mem_free(at);
         at = next;
     }
-    buf_fini(&self->structured);
+    mem_free(self->structured);
+}
+
+/* Without anything. */
+static void artifact_begin(skill_artifact *self)
+{
+    json_open_array(json_builder_init(&self->items, NULL, SKILL_CONTENT_BYTES));
+    buf_init(&self->text, SKILL_CONTENT_BYTES);
+    self->has_text = false;
 }
 
 static skill_artifact *artifact_new(skill_content *self, bay_str id)
@@ -39,7 +47,7 @@ static skill_artifact *artifact_new(skill_content *self, bay_str id)
     }
     made->id = kept;
     made->id_len = id.len;
-    buf_init(&made->items, SKILL_CONTENT_BYTES);
+    artifact_begin(made);
     if (self->last != NULL) {
         self->last->next = made;
     } else {
@@ -60,35 +68,46 @@ static skill_artifact *artifact_find(const skill_content *self, bay_str id)
     return NULL;
 }
 
-static void separate(skill_artifact *to)
+/* The last text ends. */
+static json_writer *end_text(skill_artifact *to)
 {
-    if (to->count++ > 0) {
-        buf_char(&to->items, ',');
+    json_writer *writer = &to->items.writer;
+    if (to->has_text) {
+        json_open_object(writer);
+        json_key_lit(writer, "type");
+        json_put_str(writer, STR("text"));
+        json_key_lit(writer, "text");
+        size_t opened = json_open_word(writer);
+        buf_str(writer->out, buf_view(&to->text));
+        json_close_word(writer, opened);
+        json_close_object(writer);
+        to->has_text = false;
+        if (writer->out->err == BAY_OK) {
+            writer->out->err = to->text.err;
+        }
+        buf_clear(&to->text);
     }
-    to->text_end = 0;
+    return writer;
 }
 
 /* `quoted`: a raw string with its quotes. */
 static void put_text(skill_artifact *to, bay_str quoted)
 {
-    bay_str inside = {quoted.at + 1, quoted.len - 2};
-    if (to->text_end > 0) {
-        to->items.len = to->text_end; /* "}: it goes on */
-        buf_str(&to->items, inside);
-    } else {
-        separate(to);
-        buf_lit(&to->items, "{\"type\":\"text\",\"text\":\"");
-        buf_str(&to->items, inside);
-    }
-    to->text_end = to->items.len;
-    buf_lit(&to->items, "\"}");
+    to->has_text = true;
+    buf_str(&to->text, (bay_str){quoted.at + 1, quoted.len - 2});
 }
 
-static void put_member(buf *out, const char *key, json_val value)
+static void put_pair(json_writer *to, bay_str key, bay_str value)
+{
+    json_key(to, key);
+    json_put_str(to, value);
+}
+
+static void put_member(json_writer *to, bay_str key, json_val value)
 {
     if (json_is(value, JSON_STRING)) {
-        buf_printf(out, ",\"%s\":", key);
-        buf_str(out, json_raw(value));
+        json_key(to, key);
+        json_put_val(to, value);
     }
 }
 
@@ -98,66 +117,83 @@ static bool is_kind(json_val media_type, const char *kind)
     return json_str_plain(media_type, &text) && str_starts(text, str_of(kind));
 }
 
-static void put_raw(skill_content *self, skill_artifact *to, json_val part, json_val raw)
+/* A URI has no spaces and the like. */
+static void put_path(buf *out, bay_str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.at[i];
+        bool is_safe = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '.' || c == '-' || c == '_' || c == '/';
+        if (is_safe) {
+            buf_char(out, (char)c);
+        } else {
+            buf_printf(out, "%%%02X", c);
+        }
+    }
+}
+
+static void put_uri(const skill_content *self, json_writer *to, json_val name)
+{
+    bay_str plain;
+    buf uri;
+    buf_init(&uri, SKILL_CONTENT_BYTES);
+    buf_lit(&uri, "a2a://");
+    buf_str(&uri, self->agent);
+    buf_char(&uri, '/');
+    put_path(&uri,
+             json_is(name, JSON_STRING) && json_str_plain(name, &plain) ? plain : STR("artifact"));
+    put_pair(to, STR("uri"), buf_view(&uri));
+    if (to->out->err == BAY_OK) {
+        to->out->err = uri.err;
+    }
+    buf_fini(&uri);
+}
+
+static void put_raw(const skill_content *self, skill_artifact *artifact, json_val part,
+                    json_val raw)
 {
     json_val type = json_get(part, STR("mediaType"));
     bool is_image = is_kind(type, "image/");
-    separate(to);
+    json_writer *to = end_text(artifact);
+    json_open_object(to);
     if (is_image || is_kind(type, "audio/")) {
-        buf_str(&to->items, is_image ? STR("{\"type\":\"image\",\"data\":")
-                                     : STR("{\"type\":\"audio\",\"data\":"));
-        buf_str(&to->items, json_raw(raw));
-        put_member(&to->items, "mimeType", type);
-        buf_char(&to->items, '}');
-        return;
-    }
-    json_val name = json_get(part, STR("filename"));
-    bay_str plain;
-    buf_lit(&to->items, "{\"type\":\"resource\",\"resource\":{\"uri\":\"a2a://");
-    buf_str(&to->items, self->agent);
-    buf_char(&to->items, '/');
-    if (json_is(name, JSON_STRING) && json_str_plain(name, &plain)) {
-        for (size_t i = 0; i < plain.len; i++) { /* a URI has no spaces and the like */
-            unsigned char c = (unsigned char)plain.at[i];
-            bool is_safe = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                           (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_' || c == '/';
-            if (is_safe) {
-                buf_char(&to->items, (char)c);
-            } else {
-                buf_printf(&to->items, "%%%02X", c);
-            }
-        }
+        put_pair(to, STR("type"), is_image ? STR("image") : STR("audio"));
+        put_member(to, STR("data"), raw);
+        put_member(to, STR("mimeType"), type);
     } else {
-        buf_lit(&to->items, "artifact");
+        put_pair(to, STR("type"), STR("resource"));
+        json_key_lit(to, "resource");
+        json_open_object(to);
+        put_uri(self, to, json_get(part, STR("filename")));
+        put_member(to, STR("mimeType"), type);
+        put_member(to, STR("blob"), raw);
+        json_close_object(to);
     }
-    buf_char(&to->items, '"');
-    put_member(&to->items, "mimeType", type);
-    buf_lit(&to->items, ",\"blob\":");
-    buf_str(&to->items, json_raw(raw));
-    buf_lit(&to->items, "}}");
+    json_close_object(to);
 }
 
-static void put_link(skill_artifact *to, json_val part, json_val url)
+static void put_link(skill_artifact *artifact, json_val part, json_val url)
 {
     json_val name = json_get(part, STR("filename"));
-    separate(to);
-    buf_lit(&to->items, "{\"type\":\"resource_link\",\"uri\":");
-    buf_str(&to->items, json_raw(url));
-    buf_lit(&to->items, ",\"name\":");
-    buf_str(&to->items, json_raw(json_is(name, JSON_STRING) ? name : url));
-    put_member(&to->items, "mimeType", json_get(part, STR("mediaType")));
-    buf_char(&to->items, '}');
+    json_writer *to = end_text(artifact);
+    json_open_object(to);
+    put_pair(to, STR("type"), STR("resource_link"));
+    put_member(to, STR("uri"), url);
+    put_member(to, STR("name"), json_is(name, JSON_STRING) ? name : url);
+    put_member(to, STR("mimeType"), json_get(part, STR("mediaType")));
+    json_close_object(to);
 }
 
-static void put_data(skill_content *self, skill_artifact *to, json_val data)
+static void put_data(skill_content *self, skill_artifact *artifact, json_val data)
 {
-    bay_str raw = json_raw(data);
-    separate(to);
-    buf_lit(&to->items, "{\"type\":\"text\",\"text\":");
-    json_quote(&to->items, raw);
-    buf_char(&to->items, '}');
-    if (json_is(data, JSON_OBJECT) && self->structured.len == 0) {
-        buf_str(&self->structured, raw);
+    json_writer *to = end_text(artifact);
+    json_open_object(to);
+    put_pair(to, STR("type"), STR("text"));
+    put_pair(to, STR("text"), json_raw(data));
+    json_close_object(to);
+    if (json_is(data, JSON_OBJECT) && self->structured == NULL) {
+        bay_err err = json_clone(data, &self->structured);
+        self->err = self->err == BAY_OK ? err : self->err;
     }
 }
 
@@ -182,14 +218,13 @@ static void put_part(skill_content *self, skill_artifact *to, json_val part)
 
 static void put_parts(skill_content *self, skill_artifact *to, json_val parts)
 {
-    size_t before = to->items.len;
+    size_t before = to->items.text.len + to->text.len;
     for (json_iter at = json_iter_of(parts); json_next(&at);) {
         put_part(self, to, at.value);
     }
-    if (to->items.len > before) {
-        self->bytes += to->items.len - before;
-    }
-    bay_err err = to->items.err != BAY_OK ? to->items.err : self->structured.err;
+    size_t after = to->items.text.len + to->text.len;
+    self->bytes += after > before ? after - before : 0;
+    bay_err err = to->items.text.err != BAY_OK ? to->items.text.err : to->text.err;
     err = self->bytes > SKILL_CONTENT_BYTES ? BAY_LIMIT : err;
     self->err = self->err == BAY_OK ? err : self->err;
 }
@@ -199,10 +234,11 @@ void skill_content_add(skill_content *self, json_val artifact, bool is_append)
     bay_str id = json_raw(json_get(artifact, STR("artifactId")));
     skill_artifact *to = artifact_find(self, id);
     if (to != NULL && !is_append) {
-        self->bytes -= to->items.len < self->bytes ? to->items.len : self->bytes;
-        buf_clear(&to->items);
-        to->count = 0;
-        to->text_end = 0;
+        size_t bytes = to->items.text.len + to->text.len;
+        self->bytes -= bytes < self->bytes ? bytes : self->bytes;
+        json_builder_drop(&to->items);
+        buf_fini(&to->text);
+        artifact_begin(to);
     }
     to = to != NULL ? to : artifact_new(self, id);
     if (to != NULL) {
@@ -222,22 +258,27 @@ void skill_content_text(skill_content *self, bay_str text)
 {
     skill_artifact *to = artifact_new(self, STR(""));
     if (to != NULL) {
-        separate(to);
-        buf_lit(&to->items, "{\"type\":\"text\",\"text\":");
-        json_quote(&to->items, text);
-        buf_char(&to->items, '}');
-        self->err = self->err == BAY_OK ? to->items.err : self->err;
+        json_writer *writer = &to->items.writer;
+        json_open_object(writer);
+        put_pair(writer, STR("type"), STR("text"));
+        put_pair(writer, STR("text"), text);
+        json_close_object(writer);
+        self->err = self->err == BAY_OK ? to->items.text.err : self->err;
     }
 }
 
-void skill_content_write(const skill_content *self, buf *out)
+void skill_content_write(const skill_content *self, json_writer *to)
 {
-    bool is_first = true;
-    for (const skill_artifact *at = self->first; at != NULL; at = at->next) {
-        if (at->items.len > 0) {
-            buf_str(out, is_first ? STR("") : STR(","));
-            buf_str(out, buf_view(&at->items));
-            is_first = false;
+    for (skill_artifact *at = self->first; at != NULL; at = at->next) {
+        json_val items;
+        json_close_array(end_text(at));
+        bay_err err = json_builder_view(&at->items, &items);
+        if (err != BAY_OK) {
+            to->out->err = to->out->err == BAY_OK ? err : to->out->err;
+            return;
+        }
+        for (json_iter it = json_iter_of(items); json_next(&it);) {
+            json_put_val(to, it.value);
         }
     }
 }

@@ -21,46 +21,84 @@ bool skill_task_is_wanted(const mcp_request *request)
     return json_is(json_get(extensions, STR(MCP_EXTENSION_TASKS)), JSON_OBJECT);
 }
 
-void skill_task_write_question(bay_str words, buf *out)
+static void put_pair(json_writer *to, bay_str key, bay_str value)
 {
-    buf_lit(out, "{\"answer\":{\"method\":\"elicitation/create\",\"params\":{\"mode\":\"form\","
-                 "\"message\":");
-    json_quote(out, words.len > 0 ? words : STR("The agent needs more input."));
-    buf_lit(out, ",\"requestedSchema\":{\"type\":\"object\",\"properties\":{\"answer\":{\"type\":"
-                 "\"string\",\"title\":\"Answer\"}},\"required\":[\"answer\"]}}}}");
+    json_key(to, key);
+    json_put_str(to, value);
 }
 
-static void put_time(buf *out, const char *name, uint64_t ms)
+void skill_task_write_question(bay_str words, json_writer *to)
+{
+    json_open_object(to);
+    json_key_lit(to, "answer");
+    json_open_object(to);
+    put_pair(to, STR("method"), STR("elicitation/create"));
+    json_key_lit(to, "params");
+    json_open_object(to);
+    put_pair(to, STR("mode"), STR("form"));
+    put_pair(to, STR("message"), words.len > 0 ? words : STR("The agent needs more input."));
+    json_key_lit(to, "requestedSchema");
+    json_open_object(to);
+    put_pair(to, STR("type"), STR("object"));
+    json_key_lit(to, "properties");
+    json_open_object(to);
+    json_key_lit(to, "answer");
+    json_open_object(to);
+    put_pair(to, STR("type"), STR("string"));
+    put_pair(to, STR("title"), STR("Answer"));
+    json_close_object(to);
+    json_close_object(to);
+    json_key_lit(to, "required");
+    json_open_array(to);
+    json_put_str(to, STR("answer"));
+    json_close_array(to);
+    json_close_object(to);
+    json_close_object(to);
+    json_close_object(to);
+    json_close_object(to);
+}
+
+static void put_time(json_writer *to, bay_str name, uint64_t ms)
 {
     char text[40];
     struct tm parts;
     time_t seconds = (time_t)(ms / 1000);
     gmtime_r(&seconds, &parts);
     size_t len = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &parts);
-    text[len] = '\0';
-    buf_printf(out, ",\"%s\":\"%s.%03uZ\"", name, text, (unsigned)(ms % 1000));
+    (void)snprintf(text + len, sizeof(text) - len, ".%03uZ", (unsigned)(ms % 1000));
+    put_pair(to, name, str_of(text));
 }
 
 /* What every answer says of the task. */
-static void write_head(const skill_call *self, const char *status, buf *out)
+static void write_head(const skill_call *self, const char *status, json_writer *to)
 {
     buf words;
-    buf_printf(out, "\"taskId\":\"%llu.%s,\"status\":\"%s\"", (unsigned long long)self->created_ms,
-               self->task + 1, status);
+    size_t id_len = strlen(self->task);
+    json_key_lit(to, "taskId");
+    size_t opened = json_open_word(to);
+    buf_uint(to->out, self->created_ms);
+    buf_char(to->out, '.');
+    buf_str(to->out,
+            (bay_str){self->task + 1, id_len > 2 ? id_len - 2 : 0}); /* without its quotes */
+    json_close_word(to, opened);
+    put_pair(to, STR("status"), str_of(status));
     buf_init(&words, 64 << 10);
     skill_call_write_words(self, &words);
     if (words.len > 0 && words.err == BAY_OK) {
-        buf_lit(out, ",\"statusMessage\":");
-        json_quote(out, buf_view(&words));
+        put_pair(to, STR("statusMessage"), buf_view(&words));
     }
     buf_fini(&words);
-    put_time(out, "createdAt", self->created_ms);
+    put_time(to, STR("createdAt"), self->created_ms);
     if (self->updated[0] != '\0') {
-        buf_printf(out, ",\"lastUpdatedAt\":%s", self->updated);
+        json_key_lit(to, "lastUpdatedAt");
+        json_put_raw(to, str_of(self->updated));
     } else {
-        put_time(out, "lastUpdatedAt", self->created_ms);
+        put_time(to, STR("lastUpdatedAt"), self->created_ms);
     }
-    buf_printf(out, ",\"ttlMs\":%d,\"pollIntervalMs\":%d", TTL_MS, POLL_MS);
+    json_key_lit(to, "ttlMs");
+    json_put_int(to, TTL_MS);
+    json_key_lit(to, "pollIntervalMs");
+    json_put_int(to, POLL_MS);
 }
 
 static const char *status_of(const skill_call *self)
@@ -82,38 +120,39 @@ static const char *status_of(const skill_call *self)
 
 void skill_task_announce(skill_call *self)
 {
-    buf whole;
-    buf_init(&whole, 1 << 20);
+    json_builder whole;
+    json_writer *to = json_builder_init(&whole, NULL, 1 << 20);
     self->created_ms = loop_time_ms();
-    buf_lit(&whole, "{\"resultType\":\"task\",");
-    write_head(self, "working", &whole);
-    buf_char(&whole, '}');
-    skill_call_reply(self, whole.err, &whole);
-    buf_fini(&whole);
+    json_open_object(to);
+    put_pair(to, STR("resultType"), STR("task"));
+    write_head(self, "working", to);
+    json_close_object(to);
+    skill_call_reply(self, BAY_OK, &whole);
 }
 
 void skill_task_show(skill_call *self, bool is_error)
 {
-    buf whole, words;
+    json_builder whole;
     const char *status = status_of(self);
     bay_err err = BAY_OK;
-    buf_init(&whole, 3 * SKILL_CONTENT_BYTES);
-    buf_char(&whole, '{');
-    write_head(self, status, &whole);
+    json_writer *to = json_builder_init(&whole, NULL, 3 * SKILL_CONTENT_BYTES);
+    json_open_object(to);
+    write_head(self, status, to);
     if (strcmp(status, "input_required") == 0) {
+        buf words;
         buf_init(&words, 4 << 20);
         skill_call_write_words(self, &words);
-        buf_lit(&whole, ",\"inputRequests\":");
-        skill_task_write_question(buf_view(&words), &whole);
+        json_key_lit(to, "inputRequests");
+        skill_task_write_question(buf_view(&words), to);
         buf_fini(&words);
     } else if (strcmp(status, "completed") == 0) {
-        buf_lit(&whole, ",\"result\":{");
-        err = skill_call_write(self, is_error, &whole);
-        buf_char(&whole, '}');
+        json_key_lit(to, "result");
+        json_open_object(to);
+        err = skill_call_write(self, is_error, to);
+        json_close_object(to);
     }
-    buf_char(&whole, '}');
-    skill_call_reply(self, err == BAY_OK ? whole.err : err, &whole);
-    buf_fini(&whole);
+    json_close_object(to);
+    skill_call_reply(self, err, &whole);
 }
 
 void skill_task_acknowledge(skill_call *self)
@@ -151,23 +190,13 @@ static bool read_id(skill_call *self, bay_str name)
     return quoted.err == BAY_OK;
 }
 
-static bay_err build_by_id(skill_call *self)
-{
-    char text[SKILL_ID_BYTES + 16];
-    bay_str kept;
-    (void)snprintf(text, sizeof(text), "{\"id\":%s}", self->task);
-    bay_err err = arena_dup(&self->memory, str_of(text), &kept);
-    return err == BAY_OK ? json_parse(&self->params, kept, NULL, &self->memory, NULL) : err;
-}
-
 static bay_err build_answer(skill_call *self, json_val text)
 {
-    bay_str kept;
-    json_doc task;
-    bay_err err = arena_dup(&self->memory, str_of(self->task), &kept);
-    err = err == BAY_OK ? json_parse(&task, kept, NULL, &self->memory, NULL) : err;
-    return err == BAY_OK ? skill_call_build(self, text, JSON_NONE, json_root(&task), JSON_NONE)
-                         : err;
+    json_val params;
+    bay_err err = skill_call_write_id(self->task, &self->memory, &params);
+    return err == BAY_OK
+               ? skill_call_build(self, text, JSON_NONE, json_get(params, STR("id")), JSON_NONE)
+               : err;
 }
 
 void skill_task_request(agents_skills *skills, mcp_request *request)
@@ -192,7 +221,9 @@ void skill_task_request(agents_skills *skills, mcp_request *request)
     }
     bay_err err = read_id(self, request->name) ? BAY_OK : BAY_NOTFOUND;
     if (err == BAY_OK) {
-        err = self->mode == SKILL_UPDATE ? build_answer(self, text) : build_by_id(self);
+        err = self->mode == SKILL_UPDATE
+                  ? build_answer(self, text)
+                  : skill_call_write_id(self->task, &self->memory, &self->params);
     }
     if (err == BAY_OK) {
         skill_call_send(self);

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-enum { AGAIN_MS = 5000, LIST_BYTES = 8 << 20, SCRATCH_BYTES = 64 << 20 };
+enum { AGAIN_MS = 5000, LIST_BYTES = 8 << 20 };
 
 /* A list that waits for the card. */
 typedef struct waiting_list {
@@ -18,14 +18,40 @@ typedef struct waiting_list {
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-static const char input_schema[] =
-    "{\"type\":\"object\",\"properties\":{"
-    "\"message\":{\"type\":\"string\",\"description\":\"What to tell the agent.\"},"
-    "\"data\":{\"description\":\"Structured input for the agent: any JSON value.\"},"
-    "\"taskId\":{\"type\":\"string\",\"description\":\"To go on with a task that waits for input: "
-    "its id.\"},"
-    "\"contextId\":{\"type\":\"string\",\"description\":\"To go on with a conversation: its id.\"}"
-    "},\"required\":[\"message\"],\"additionalProperties\":false}";
+static void put_property(json_writer *to, bay_str name, bay_str type, bay_str description)
+{
+    json_key(to, name);
+    json_open_object(to);
+    if (type.len > 0) {
+        json_key_lit(to, "type");
+        json_put_str(to, type);
+    }
+    json_key_lit(to, "description");
+    json_put_str(to, description);
+    json_close_object(to);
+}
+
+static void put_schema(json_writer *to)
+{
+    json_open_object(to);
+    json_key_lit(to, "type");
+    json_put_str(to, STR("object"));
+    json_key_lit(to, "properties");
+    json_open_object(to);
+    put_property(to, STR("message"), STR("string"), STR("What to tell the agent."));
+    put_property(to, STR("data"), STR(""), STR("Structured input for the agent: any JSON value."));
+    put_property(to, STR("taskId"), STR("string"),
+                 STR("To go on with a task that waits for input: its id."));
+    put_property(to, STR("contextId"), STR("string"), STR("To go on with a conversation: its id."));
+    json_close_object(to);
+    json_key_lit(to, "required");
+    json_open_array(to);
+    json_put_str(to, STR("message"));
+    json_close_array(to);
+    json_key_lit(to, "additionalProperties");
+    json_put_bool(to, false);
+    json_close_object(to);
+}
 
 static void put_string(json_writer *writer, bay_str key, json_val value)
 {
@@ -44,14 +70,12 @@ static bool is_tool_name(json_val id)
            str_find(raw, '\\') == raw.len;
 }
 
-static void write_tools(const agents_card *card, buf *out)
+static void write_tools(const agents_card *card, json_writer *to)
 {
-    json_writer writer;
     size_t count = 0;
-    json_writer_init(&writer, out);
-    json_open_object(&writer);
-    json_key_lit(&writer, "tools");
-    json_open_array(&writer);
+    json_open_object(to);
+    json_key_lit(to, "tools");
+    json_open_array(to);
     json_iter at = json_iter_of(json_get(agents_card_source(card), STR("skills")));
     while (json_next(&at) && count < AGENTS_SKILLS) {
         json_val id = json_get(at.value, STR("id"));
@@ -59,22 +83,22 @@ static void write_tools(const agents_card *card, buf *out)
             continue;
         }
         count++;
-        json_open_object(&writer);
-        put_string(&writer, STR("name"), id);
-        put_string(&writer, STR("title"), json_get(at.value, STR("name")));
-        put_string(&writer, STR("description"), json_get(at.value, STR("description")));
-        json_key_lit(&writer, "inputSchema");
-        json_put_raw(&writer, str_of(input_schema));
-        json_close_object(&writer);
+        json_open_object(to);
+        put_string(to, STR("name"), id);
+        put_string(to, STR("title"), json_get(at.value, STR("name")));
+        put_string(to, STR("description"), json_get(at.value, STR("description")));
+        json_key_lit(to, "inputSchema");
+        put_schema(to);
+        json_close_object(to);
     }
-    json_close_array(&writer);
-    json_close_object(&writer);
+    json_close_array(to);
+    json_close_object(to);
 }
 
 static void answer_list(agents_skills *self, mcp_request *request)
 {
-    json_doc doc;
-    buf out;
+    json_builder made;
+    json_val tools;
     const agents_card *card = agents_remote_card(self->remote);
     if (card == NULL) {
         agents_remote_state state = agents_remote_state_of(self->remote);
@@ -83,20 +107,14 @@ static void answer_list(agents_skills *self, mcp_request *request)
         mcp_request_error(request, RPC_INTERNAL_ERROR, why, STR(""));
         return;
     }
-    buf_init(&out, LIST_BYTES);
-    write_tools(card, &out);
-    arena_reset(&self->scratch);
-    bay_err err = out.err;
-    if (err == BAY_OK) {
-        err = json_parse(&doc, buf_view(&out), NULL, &self->scratch, NULL);
-    }
-    if (err == BAY_OK) {
-        mcp_request_result(request, json_root(&doc));
+    write_tools(card, json_builder_init(&made, NULL, LIST_BYTES));
+    if (json_builder_view(&made, &tools) == BAY_OK) {
+        mcp_request_result(request, tools);
     } else {
         mcp_request_error(request, RPC_INTERNAL_ERROR, STR("The list does not fit into memory"),
                           STR(""));
     }
-    buf_fini(&out);
+    json_builder_drop(&made);
 }
 
 static void list_tools(agents_skills *self, mcp_request *request)
@@ -206,14 +224,12 @@ bay_err agents_skills_new(loop *on, agents_remote *remote, agents_skills **out)
     list_init(&self->lists);
     list_init(&self->calls);
     loop_timer_init(&self->again, try_again, self);
-    arena_init(&self->scratch, SCRATCH_BYTES);
     mcp_server_options options = {.name = agents_remote_settings(remote)->name,
                                   .version = str_of(bay_version()),
                                   .oldest = MCP_LATEST,
                                   .newest = MCP_LATEST};
     bay_err err = mcp_server_new(&options, &service, self, &self->engine);
     if (err != BAY_OK) {
-        arena_fini(&self->scratch);
         mem_free(self);
         return err;
     }
@@ -232,7 +248,6 @@ void agents_skills_free(agents_skills *self)
     skill_calls_end(self);
     answer_lists(self);
     mcp_server_free(self->engine);
-    arena_fini(&self->scratch);
     mem_free(self);
 }
 

@@ -1,6 +1,6 @@
-/* An agent's skills as MCP tools: a server engine of the stateless era, in process, whose tools are
- * the skills of the agent's card. It stands behind the gateway's catalog like any other server, so
- * that names, filters, eras and questions are the gateway's affair.
+/* An agent's skills as MCP tools: a server engine of the stateless revision, in process, whose
+ * tools are the skills of the agent's card. It stands behind the gateway's catalog like any other
+ * server, so that names, filters, eras and questions are the gateway's affair.
  *
  *   tools/list ─► the card, fetched if need be
  *   tools/call ─► a message to the agent; its events are progress, its artifacts content;

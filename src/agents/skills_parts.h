@@ -5,7 +5,7 @@
 
 #include "a2a/service.h"
 #include "agents/skills.h"
-#include "json/writer.h"
+#include "json/build.h"
 
 enum {
     SKILL_ARTIFACTS = 1000,         /* of one call */
@@ -21,20 +21,19 @@ struct agents_skills {
     loop_timer again; /* the card could not be had: it is tried again */
     list lists;       /* requests that wait for the card */
     list calls;
-    arena scratch;
 };
 
 /* ---- content --------------------------------------------------------------------------------- */
 
-/* One artifact, as its parts have come: elements of a content array. Text that follows on text is
- * one element. */
+/* One artifact, as its parts have come: elements of a content array, which is open. Text that
+ * follows on text is one element, so the last text is not among them yet. */
 typedef struct skill_artifact {
     struct skill_artifact *next;
     char *id; /* raw JSON */
     size_t id_len;
-    buf items;
-    size_t count;
-    size_t text_end; /* where the closing quote of the last element stands; 0: it is no text */
+    json_builder items;
+    buf text;      /* what stands between the quotes of the last text … */
+    bool has_text; /* … if there is one */
 } skill_artifact;
 
 typedef struct skill_content {
@@ -43,7 +42,7 @@ typedef struct skill_content {
     skill_artifact *last;
     size_t count;
     size_t bytes;
-    buf structured; /* the first data part that is an object; empty: none */
+    json_doc *structured; /* the first data part that is an object; NULL: none */
     bay_err err;
 } skill_content;
 
@@ -54,8 +53,8 @@ void skill_content_add(skill_content *self, json_val artifact, bool is_append);
 /* Parts of a message, behind everything else. */
 void skill_content_parts(skill_content *self, json_val parts);
 void skill_content_text(skill_content *self, bay_str text);
-/* All elements, with commas. */
-void skill_content_write(const skill_content *self, buf *out);
+/* All elements, into an array that is open. */
+void skill_content_write(const skill_content *self, json_writer *to);
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
@@ -78,7 +77,7 @@ typedef struct skill_call {
     skill_mode mode;
     uint64_t created_ms; /* of a task */
     arena memory;
-    json_doc params;
+    json_val params; /* in `memory` */
     bay_str tracestate;
     bay_str via;
     skill_content content;
@@ -86,7 +85,7 @@ typedef struct skill_call {
     char task[SKILL_ID_BYTES]; /* raw JSON strings */
     char context[SKILL_ID_BYTES];
     char updated[SKILL_ID_BYTES];
-    buf status; /* the parts of the last status' message, raw; empty: none */
+    json_doc *status; /* the parts of the last status' message; NULL: none */
     double progress;
 } skill_call;
 
@@ -95,11 +94,13 @@ void skill_call_free(skill_call *self);
 /* Takes the request out of it, to be answered at once. */
 mcp_request *skill_call_part(skill_call *self);
 /* The members of a tool's result. */
-bay_err skill_call_write(const skill_call *self, bool is_error, buf *out) BAY_MUST_CHECK;
+bay_err skill_call_write(skill_call *self, bool is_error, json_writer *to) BAY_MUST_CHECK;
 /* The text of the agent's last word, for a person. */
 void skill_call_write_words(const skill_call *self, buf *out);
-/* Answers with this result, or with why there is none. The call is gone. */
-void skill_call_reply(skill_call *self, bay_err err, const buf *whole);
+/* Answers with what was built, or with why there is none. Both are gone. */
+void skill_call_reply(skill_call *self, bay_err err, json_builder *whole);
+/* {"id": task}, of which `task` is the raw string. */
+bay_err skill_call_write_id(const char *task, arena *memory, json_val *out) BAY_MUST_CHECK;
 bay_err skill_call_build(skill_call *self, json_val text, json_val data, json_val task,
                          json_val context) BAY_MUST_CHECK;
 void skill_call_send(skill_call *self);
@@ -114,7 +115,7 @@ void skill_task_show(skill_call *self, bool is_error);
 void skill_task_acknowledge(skill_call *self);
 void skill_task_failed(skill_call *self, const a2a_fault *fault);
 /* {"answer": a form with one field} */
-void skill_task_write_question(bay_str words, buf *out);
+void skill_task_write_question(bay_str words, json_writer *to);
 
 /* The request's peer is gone: so is the task. */
 void skill_call_cancelled(mcp_request *request);

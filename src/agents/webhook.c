@@ -6,7 +6,6 @@
 
 #include "a2a/push.h"
 #include "base/check.h"
-#include "json/writer.h"
 
 enum {
     BOUND_BYTES = 4096, /* what a value is bound to: its kind, the agent's name, an address */
@@ -58,8 +57,8 @@ static bay_err seal(const seal_ring *ring, bay_str kind, bay_str agent, bay_str 
 
 static void write_url(const agents_webhook *hook, buf *out)
 {
-    buf_char(out, (char)hook->told);
-    buf_char(out, (char)hook->heard);
+    buf_char(out, (char)hook->caller_form);
+    buf_char(out, (char)hook->agent_form);
     buf_str(out, hook->url);
 }
 
@@ -167,8 +166,8 @@ bay_err agents_webhook_open_url(const seal_ring *ring, bay_str agent, bay_str se
         (unsigned char)text.at[1] >= A2A_FORMS) {
         return BAY_DENIED;
     }
-    out->told = (a2a_form)text.at[0];
-    out->heard = (a2a_form)text.at[1];
+    out->caller_form = (a2a_form)text.at[0];
+    out->agent_form = (a2a_form)text.at[1];
     out->url = str_from(text, FORM_BYTES);
     return BAY_OK;
 }
@@ -196,19 +195,17 @@ bay_err agents_webhook_open_token(const seal_ring *ring, bay_str agent, bay_str 
 
 /* ---- configurations -------------------------------------------------------------------------- */
 
-void agents_webhook_write(json_val config, bay_str url, bay_str token, buf *out)
+void agents_webhook_write(json_val config, bay_str url, bay_str token, json_writer *out)
 {
     static const bay_str ours[] = {STR_INIT("url"), STR_INIT("token"), STR_INIT("authentication"),
                                    STR_INIT("tenant")};
-    json_writer writer;
-    json_writer_init(&writer, out);
-    json_open_object(&writer);
-    json_put_members(&writer, config, ours, ARRAY_LEN(ours));
-    json_key(&writer, ours[0]);
-    json_put_str(&writer, url);
-    json_key(&writer, ours[1]);
-    json_put_str(&writer, token);
-    json_close_object(&writer);
+    json_open_object(out);
+    json_put_members(out, config, ours, ARRAY_LEN(ours));
+    json_key(out, ours[0]);
+    json_put_str(out, url);
+    json_key(out, ours[1]);
+    json_put_str(out, token);
+    json_close_object(out);
 }
 
 /* Who shows: what all configurations of an answer have in common. */
@@ -315,11 +312,10 @@ static bool has_ours(showing *self, json_val configs)
 }
 
 bay_err agents_webhook_show(const seal_ring *ring, bay_str base, bay_str agent, json_val answer,
-                            uint64_t now_ms, buf *out)
+                            uint64_t now_ms, json_writer *out)
 {
     arena memory;
     buf prefix;
-    json_writer writer;
     arena_init(&memory, (size_t)json_raw(answer).len * SCRATCH_GROWTH + SCRATCH_SPARE);
     buf_init(&prefix, BOUND_BYTES);
     buf_str(&prefix, base);
@@ -327,13 +323,12 @@ bay_err agents_webhook_show(const seal_ring *ring, bay_str base, bay_str agent, 
     showing self = {ring, agent, buf_view(&prefix), now_ms, &memory, prefix.err};
     json_val configs = json_get(answer, STR("configs"));
     bay_str sealed = sealed_of(&self, answer);
-    json_writer_init(&writer, out);
     if (self.err == BAY_OK && json_is(configs, JSON_ARRAY) && has_ours(&self, configs)) {
-        put_configs(&self, answer, configs, &writer);
+        put_configs(&self, answer, configs, out);
     } else if (self.err == BAY_OK && sealed.len > 0) {
-        put_config(&self, answer, sealed, &writer);
+        put_config(&self, answer, sealed, out);
     }
     buf_fini(&prefix);
     arena_fini(&memory);
-    return self.err != BAY_OK ? self.err : out->err;
+    return self.err != BAY_OK ? self.err : out->out->err;
 }

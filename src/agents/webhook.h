@@ -15,6 +15,7 @@
 
 #include "a2a/dialect.h"
 #include "auth/seal.h"
+#include "json/writer.h"
 
 enum {
     AGENTS_WEBHOOK_DAYS = 30, /* after which an address of ours is good no more */
@@ -22,8 +23,8 @@ enum {
 
 /* A registration; views. */
 typedef struct agents_webhook {
-    a2a_form told;  /* as the caller registered it: the form it is told in */
-    a2a_form heard; /* as we registered ours: the form the agent tells it in */
+    a2a_form caller_form; /* as the caller registered it: the form it is told in */
+    a2a_form agent_form;  /* as we registered ours: the form the agent tells it in */
     bay_str url;
     /* what the token holds */
     bay_str token;
@@ -60,20 +61,21 @@ bay_err agents_webhook_open_token(const seal_ring *ring, bay_str agent, bay_str 
 
 /* The configuration that the agent is given, in place of the caller's: its address and token, and
  * of the caller's what is neither. */
-void agents_webhook_write(json_val config, bay_str url, bay_str token, buf *out);
+void agents_webhook_write(json_val config, bay_str url, bay_str token, json_writer *out);
 
 /* What an agent answers, a configuration or a list of them, as the caller registered it: the
  * answer itself where nothing is ours. One of ours that does not open (its key is gone, it is too
- * old) is shown without what was sealed. In `out`, where that is not empty.
+ * old) is shown without what was sealed. Written to `out`, unless it is the
+ * answer itself: then nothing is.
  * Owns: nothing. Errors: BAY_NOMEM, BAY_LIMIT of `out`. Units: ms since 1970. Threads: any. */
 bay_err agents_webhook_show(const seal_ring *ring, bay_str base, bay_str agent, json_val answer,
-                            uint64_t now_ms, buf *out) BAY_MUST_CHECK;
+                            uint64_t now_ms, json_writer *out) BAY_MUST_CHECK;
 
-/* What an agent told a webhook that was registered in the form `heard`, as an event of 1.0,
- * appended in normal form. Peers differ: of 0.3 some tell the task, some the event, some in the
+/* What an agent told a webhook that was registered in the form `heard`, as an event of 1.0
+ * in normal form: `body` itself where it is one, else in `memory`. Peers differ: of 0.3 some tell the task, some the event, some in the
  * words of 1.0; all of these are understood. Owns: nothing. Errors: BAY_PROTOCOL with `fault`,
  * BAY_NOMEM, BAY_LIMIT. Threads: any. Source: A2A 1.0.1 section 4.3.3, A2A 0.3.0 section 9.5. */
-bay_err agents_webhook_read(a2a_form heard, json_val body, buf *out,
+bay_err agents_webhook_read(a2a_form heard, json_val body, arena *memory, json_val *out,
                             a2a_fault *fault) BAY_MUST_CHECK;
 
 #endif

@@ -11,7 +11,7 @@ enum { SCRATCH_BYTES = 16 << 20, HEADER_BYTES = 32 << 10 };
 static const bay_str signatures_key = STR_INIT("signatures");
 static const json_limits payload_limits = {CARD_SIGNED_BYTES, CARD_DEPTH, 1 << 17};
 
-/* --- payloads -------------------------------------------------------------------------------- */
+/* --- payloads --------------------------------------------------------------------------------- */
 
 /* Is there nothing in it, however deep? Bounded by CARD_DEPTH, which the parser saw to. */
 static bool is_empty(json_val value)
@@ -128,7 +128,7 @@ static bay_err payloads_init(payloads *self, json_val card, bay_diag *diag)
     return err;
 }
 
-/* --- signing --------------------------------------------------------------------------------- */
+/* --- signing ---------------------------------------------------------------------------------- */
 
 static void put_signature(json_writer *writer, bay_str header, bay_str signature)
 {
@@ -199,7 +199,7 @@ bay_err card_sign(json_val card, const jose_key *key, bay_str jku, buf *out, bay
     return err;
 }
 
-/* --- verifying ------------------------------------------------------------------------------- */
+/* --- verifying -------------------------------------------------------------------------------- */
 
 static bay_err verify_one(json_val entry, const payloads *made, const jose_keys *keys)
 {
@@ -244,7 +244,7 @@ bay_err card_verify(json_val card, const jose_keys *keys, bay_diag *diag)
                           bay_err_text(err));
 }
 
-/* --- who signed ------------------------------------------------------------------------------ */
+/* --- who signed ------------------------------------------------------------------------------- */
 
 static bool read_signer(json_val entry, arena *memory, card_signer *out)
 {

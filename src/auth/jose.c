@@ -53,7 +53,7 @@ static void entry_fini(jose_entry *self)
     mem_free((void *)(uintptr_t)self->id.at);
 }
 
-/* --- members of keys ------------------------------------------------------------------------- */
+/* --- members of keys -------------------------------------------------------------------------- */
 
 /* A string of the key's that is written without escapes; empty when it is missing or not that. */
 static bay_str plain_member(json_val key, bay_str name)
@@ -242,7 +242,7 @@ bay_err jose_read_object(json_doc *out, bay_str text, const json_limits *limits,
                : diag_set(diag, BAY_SYNTAX, "%s is no JSON object: %s", what, bay_err_text(err));
 }
 
-/* --- private keys ---------------------------------------------------------------------------- */
+/* --- private keys ----------------------------------------------------------------------------- */
 
 /* A private key whose halves do not belong together signs what nobody can verify. */
 static bay_err try_pair(const jose_raw *raw)
@@ -380,7 +380,7 @@ bay_err jose_key_public(const jose_key *self, buf *out)
     return out->err;
 }
 
-/* --- sets of public keys --------------------------------------------------------------------- */
+/* --- sets of public keys ---------------------------------------------------------------------- */
 
 static bay_err add_key(jose_keys *self, json_val key, arena *memory, bay_diag *diag)
 {
@@ -477,7 +477,7 @@ size_t jose_keys_count(const jose_keys *self)
     return self->count;
 }
 
-/* --- signing --------------------------------------------------------------------------------- */
+/* --- signing ---------------------------------------------------------------------------------- */
 
 static void write_header(const jose_key *key, bay_str typ, bay_str jku, buf *out)
 {
@@ -529,7 +529,7 @@ bay_err jose_sign(const jose_key *key, bay_str payload, bay_str typ, bay_str jku
     return err;
 }
 
-/* --- verifying ------------------------------------------------------------------------------- */
+/* --- verifying -------------------------------------------------------------------------------- */
 
 /* RFC 7515 section 4.1: what is critical is understood or refused; we understand no extension, and
  * `b64` (RFC 7797) would be one. `jwk`, `jku` and `x5c` choose no key here: keys are those given.

@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 
-static bay_err refuse(bay_diag *diag)
+static bay_err jose_refuse(bay_diag *diag)
 {
     return diag_set(diag, BAY_UNSUPPORTED,
                     "this libpatchbay was built without TLS: it neither signs nor verifies");
@@ -15,7 +15,7 @@ bay_err jose_key_new(bay_str text, bay_str key_id, jose_key **out, bay_diag *dia
     (void)text;
     (void)key_id;
     (void)out;
-    return refuse(diag);
+    return jose_refuse(diag);
 }
 
 void jose_key_free(jose_key *self)
@@ -40,7 +40,7 @@ bay_err jose_keys_new(bay_str text, jose_keys **out, bay_diag *diag)
 {
     (void)text;
     (void)out;
-    return refuse(diag);
+    return jose_refuse(diag);
 }
 
 void jose_keys_free(jose_keys *self)
@@ -84,5 +84,5 @@ bay_err jose_token_verify(const jose_keys *keys, bay_str token, const jose_expec
     (void)expected;
     (void)memory;
     (void)out;
-    return refuse(diag);
+    return jose_refuse(diag);
 }

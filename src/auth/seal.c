@@ -34,7 +34,7 @@ struct seal_ring {
     size_t count;
 };
 
-/* --- the ring -------------------------------------------------------------------------------- */
+/* --- the ring --------------------------------------------------------------------------------- */
 
 bay_err seal_ring_new(seal_ring **out)
 {
@@ -93,7 +93,7 @@ static bay_err derive(seal_key *key)
 {
     static const bay_str infos[SEAL_PURPOSES] = {
         [SEAL_PRINCIPAL] = STR_INIT("patchbay principal\x01"),
-        [SEAL_RELAY] = STR_INIT("patchbay relay\x01"),
+        [SEAL_PROXY] = STR_INIT("patchbay relay\x01"),
     };
     static const unsigned char salt[SEAL_KEY_BYTES] = {0};
     unsigned char extracted[SEAL_KEY_BYTES];
@@ -142,11 +142,11 @@ bay_err seal_ring_generate(seal_ring *self)
     return err;
 }
 
-/* --- sealing --------------------------------------------------------------------------------- */
+/* --- sealing ---------------------------------------------------------------------------------- */
 
 /* Starts the cipher and feeds it what the tag covers but the text does not hide. */
-static bool begin(EVP_CIPHER_CTX *context, const seal_ring *self, const seal_key *key,
-                  const unsigned char *header, bay_str associated, int is_sealing)
+static bool seal_begin(EVP_CIPHER_CTX *context, const seal_ring *self, const seal_key *key,
+                       const unsigned char *header, bay_str associated, int is_sealing)
 {
     int fed;
     return EVP_CipherInit_ex2(context, self->cipher, key->bytes, header + NONCE_AT, is_sealing,
@@ -178,7 +178,7 @@ static bay_err encrypt(const seal_ring *self, bay_str plain, bay_str associated,
     unsigned char *cipher_text = to + HEADER_BYTES;
     int made = 0;
     int rest = 0;
-    bool is_done = begin(context, self, key, to, associated, 1) &&
+    bool is_done = seal_begin(context, self, key, to, associated, 1) &&
                    (plain.len == 0 ||
                     EVP_CipherUpdate(context, cipher_text, &made, (const unsigned char *)plain.at,
                                      (int)plain.len) == 1) &&
@@ -214,7 +214,7 @@ bay_err seal_value(const seal_ring *self, bay_str plain, bay_str associated, uin
     return err;
 }
 
-/* --- opening --------------------------------------------------------------------------------- */
+/* --- opening ---------------------------------------------------------------------------------- */
 
 /* BAY_DENIED when `key` did not make it. `to` then holds nothing of use to anybody. */
 static bay_err decrypt(const seal_ring *self, const seal_key *key, bay_str sealed,
@@ -231,7 +231,7 @@ static bay_err decrypt(const seal_ring *self, const seal_key *key, bay_str seale
     int made = 0;
     int rest = 0;
     bay_err err = BAY_NOMEM;
-    if (begin(context, self, key, header, associated, 0) &&
+    if (seal_begin(context, self, key, header, associated, 0) &&
         EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, TAG_BYTES, cipher_text + len) == 1 &&
         (len == 0 ||
          EVP_CipherUpdate(context, (unsigned char *)to, &made, cipher_text, (int)len) == 1)) {

@@ -28,7 +28,7 @@ enum {
  * digest made for one purpose says nothing about the same text under another. */
 typedef enum seal_purpose {
     SEAL_PRINCIPAL, /* who owns a stored row (auth/principal_key.h) */
-    SEAL_RELAY,     /* whose the names are that a remote agent gets (agents/scope.h) */
+    SEAL_PROXY,     /* whose the names are that a remote agent gets (agents/scope.h) */
     SEAL_PURPOSES,
 } seal_purpose;
 

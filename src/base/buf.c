@@ -42,7 +42,9 @@ static char *resize(buf *self, size_t cap)
 
 void buf_fini(buf *self)
 {
-    release(self);
+    if (self->at != NULL) {
+        release(self);
+    }
     *self = (buf){.max = self->max, .is_secret = self->is_secret};
 }
 
@@ -137,6 +139,9 @@ void buf_consume(buf *self, size_t len)
 {
     if (len >= self->len) {
         self->len = 0;
+        return;
+    }
+    if (len == 0) {
         return;
     }
     memmove(self->at, self->at + len, self->len - len);

@@ -34,7 +34,7 @@ bool log_wants(log_level level)
 enum { LINE_BYTES = 1024 };
 
 /* A peer's text must not forge lines, drive a terminal or read other than it is. */
-static void tell(log_level level, const char *component, const char *text)
+static void log_tell(log_level level, const char *component, const char *text)
 {
     char name[LINE_BYTES / 4]; /* a server's, mostly, as its configuration has it */
     char line[LINE_BYTES];
@@ -54,7 +54,7 @@ void log_write(log_level level, const char *component, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    tell(level, component, text);
+    log_tell(level, component, text);
 }
 
 bool log_write_paced(log_pace *pace, uint64_t now_ms, log_level level, const char *component,
@@ -81,6 +81,6 @@ bool log_write_paced(log_pace *pace, uint64_t now_ms, log_level level, const cha
     }
     pace->next_ms = now_ms + LOG_PACE_MS;
     pace->left_out = 0;
-    tell(level, component, text);
+    log_tell(level, component, text);
     return true;
 }

@@ -107,7 +107,7 @@ size_t shown_decode(bay_str text, uint32_t *out_code)
     return len;
 }
 
-/* ---- one character after the other ------------------------------------------------------------*/
+/* ---- one character after the other ----------------------------------------------------------- */
 
 typedef struct cursor {
     bay_str rest;

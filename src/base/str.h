@@ -40,6 +40,18 @@ static inline bay_str str_from(bay_str text, size_t from)
     return from >= text.len ? (bay_str){text.at, 0} : (bay_str){text.at + from, text.len - from};
 }
 
+/* Copies `text` to `*at`, which has room for it, and moves `*at` behind it: for texts in one block
+ * of memory. */
+static inline bay_str str_put(char **at, bay_str text)
+{
+    bay_str copy = {*at, text.len};
+    if (text.len > 0) {
+        memcpy(*at, text.at, text.len);
+    }
+    *at += text.len;
+    return copy;
+}
+
 static inline bay_str str_head(bay_str text, size_t len)
 {
     return (bay_str){text.at, len < text.len ? len : text.len};

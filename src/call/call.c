@@ -30,7 +30,8 @@ int call_reason_code(call_reason reason)
 
 typedef call_verdict (*call_stage)(call_context *self, call_target *to, call_refusal *out);
 
-/* A principal may expire between its proof and this call: in a session, or while the call waited. */
+/* A principal may expire between its proof and this call: in a session, or while the call waited.
+ */
 static call_verdict stage_expiry(call_context *self, call_target *to, call_refusal *out)
 {
     const call_door *door = self->door;

@@ -1,4 +1,5 @@
-/* One lock guards the queues of all targets and doors: it is taken only for targets with a bound. */
+/* One lock guards the queues of all targets and doors: it is taken only for targets with a bound.
+ */
 #include "call/target.h"
 
 #include <pthread.h>
@@ -102,7 +103,8 @@ static call_verdict refuse_busy(const call_target *self, call_refusal *out, cons
 }
 
 /* Under the lock. */
-static call_verdict take(call_target *self, call_context *call, uint32_t most, call_refusal *out)
+static call_verdict target_take(call_target *self, call_context *call, uint32_t most,
+                                call_refusal *out)
 {
     if (call->has_slot) { /* granted while it waited */
         return CALL_GO;
@@ -133,7 +135,7 @@ call_verdict call_target_take(call_target *self, call_context *call, call_refusa
         return CALL_GO;
     }
     pthread_mutex_lock(&lock);
-    call_verdict verdict = take(self, call, most, out);
+    call_verdict verdict = target_take(self, call, most, out);
     pthread_mutex_unlock(&lock);
     return verdict;
 }

@@ -15,9 +15,9 @@ enum { HIDDEN_COMPLAINTS = 5 };
 /* ---- the servers ------------------------------------------------------------------------------
  */
 
-bay_err catalog_roster_init(catalog_roster *self, const catalog_source *sources, size_t count)
+bay_err catalog_servers_init(catalog_servers *self, const catalog_source *sources, size_t count)
 {
-    *self = (catalog_roster){.count = count};
+    *self = (catalog_servers){.count = count};
     map_init(&self->by_name, count + 1);
     self->sources = mem_array(count + 1, sizeof(*self->sources));
     bay_err err = self->sources != NULL ? BAY_OK : BAY_NOMEM;
@@ -26,31 +26,31 @@ bay_err catalog_roster_init(catalog_roster *self, const catalog_source *sources,
         err = map_put(&self->by_name, upstream_name(sources[i].upstream), &self->sources[i], NULL);
     }
     if (err != BAY_OK) {
-        catalog_roster_fini(self);
+        catalog_servers_fini(self);
     }
     return err;
 }
 
-void catalog_roster_fini(catalog_roster *self)
+void catalog_servers_fini(catalog_servers *self)
 {
     map_fini(&self->by_name);
     mem_free(self->sources);
-    *self = (catalog_roster){0};
+    *self = (catalog_servers){0};
 }
 
-catalog_source *catalog_roster_find(const catalog_roster *self, bay_str server)
+catalog_source *catalog_servers_find(const catalog_servers *self, bay_str server)
 {
     return map_get(&self->by_name, server);
 }
 
-catalog_source *catalog_roster_split(const catalog_roster *self, bay_str separator, bay_str name,
-                                     bay_str *out_rest)
+catalog_source *catalog_servers_split(const catalog_servers *self, bay_str separator, bay_str name,
+                                      bay_str *out_rest)
 {
     for (size_t at = 1; at <= CONFIG_NAME_BYTES && at < name.len; at++) {
         if (!str_starts(str_from(name, at), separator)) {
             continue;
         }
-        catalog_source *found = catalog_roster_find(self, str_head(name, at));
+        catalog_source *found = catalog_servers_find(self, str_head(name, at));
         if (found != NULL) {
             *out_rest = str_from(name, at + separator.len);
             return found;
@@ -74,7 +74,7 @@ void catalog_view_init(catalog_view *self, listing_kind kind)
 static void drop_places(catalog_view *self)
 {
     for (size_t i = 0; i < self->place_count; i++) {
-        catalog_offer_free(self->places[i].offer);
+        catalog_export_free(self->places[i].export);
         catalog_segment_unref(self->places[i].segment);
     }
     mem_free(self->places);
@@ -92,27 +92,27 @@ void catalog_view_fini(catalog_view *self)
     catalog_view_init(self, self->kind);
 }
 
-/* What it will show: an offer that is to come counts, one that is to go does not. */
-static catalog_offer *offer_to_be(const catalog_place *place)
+/* What it will show: an export that is to come counts, one that is to go does not. */
+static catalog_export *export_to_be(const catalog_place *place)
 {
-    bool is_exchanged = place->offer != NULL && place->offer->is_leaving;
-    return place->next_offer != NULL || is_exchanged ? place->next_offer : place->offer;
+    bool is_exchanged = place->export != NULL && place->export->is_leaving;
+    return place->next_export != NULL || is_exchanged ? place->next_export : place->export;
 }
 
 static bay_err render(catalog_view *self, size_t index)
 {
     catalog_place *place = &self->places[index];
-    const catalog_offer *offer = offer_to_be(place);
-    catalog_segment *made =
-        catalog_segment_new(offer != NULL ? offer->from : NULL, offer != NULL ? offer->count : 0);
+    const catalog_export *export = export_to_be(place);
+    catalog_segment *made = catalog_segment_new(export != NULL ? export->from : NULL,
+                                                export != NULL ? export->count : 0);
     bay_err err = made != NULL ? BAY_OK : BAY_NOMEM;
-    for (size_t i = 0; err == BAY_OK && offer != NULL && i < offer->count; i++) {
-        const catalog_claim *claim = &offer->claims[i];
-        catalog_outcome outcome = catalog_claim_outcome(self, claim);
-        if (outcome != CLAIM_HIDDEN) {
-            err = catalog_segment_add(made, i, self->roster->sources[index].upstream, claim->item,
-                                      outcome == CLAIM_BARE ? claim->bare : claim->full,
-                                      claim->describe);
+    for (size_t i = 0; err == BAY_OK && export != NULL && i < export->count; i++) {
+        const catalog_candidate *candidate = &export->candidates[i];
+        catalog_outcome outcome = catalog_candidate_outcome(self, candidate);
+        if (outcome != CANDIDATE_HIDDEN) {
+            err = catalog_segment_add(
+                made, i, self->servers->sources[index].upstream, candidate->item,
+                outcome == CANDIDATE_BARE ? candidate->bare : candidate->full, candidate->describe);
         }
     }
     err = err == BAY_OK ? catalog_segment_seal(made) : err;
@@ -124,45 +124,46 @@ static bay_err render(catalog_view *self, size_t index)
     return BAY_OK;
 }
 
-/* The first claim in a chain that is of neither the offer that comes nor the one that goes. */
-static const catalog_claim *first_other(const catalog_view *self, const catalog_claim *at,
-                                        catalog_chain which)
+/* The first candidate in a chain that is of neither the export that comes nor the one that goes. */
+static const catalog_candidate *first_other(const catalog_view *self, const catalog_candidate *at,
+                                            catalog_chain which)
 {
-    while (at != NULL && (at->of->is_leaving || at->of != self->places[at->of->order].offer)) {
+    while (at != NULL && (at->of->is_leaving || at->of != self->places[at->of->order].export)) {
         at = at->next[which];
     }
     return at;
 }
 
-static void mark_claim(catalog_view *self, const catalog_claim *claim)
+static void mark_candidate(catalog_view *self, const catalog_candidate *candidate)
 {
-    catalog_place *place = &self->places[claim->of->order];
+    catalog_place *place = &self->places[candidate->of->order];
     if (!place->is_dirty) {
-        place->is_dirty = catalog_claim_outcome(self, claim) != catalog_claim_rendered(self, claim);
+        place->is_dirty = catalog_candidate_outcome(self, candidate) !=
+                          catalog_candidate_rendered(self, candidate);
     }
 }
 
-/* Of the claims of others one alone can win or lose by an exchange: to a full name the first, to a
- * bare one the only. Its place becomes dirty. */
-static void mark_touched(catalog_view *self, const catalog_offer *offer)
+/* Of the candidates of others one alone can win or lose by an exchange: to a full name the first,
+ * to a bare one the only. Its place becomes dirty. */
+static void mark_touched(catalog_view *self, const catalog_export *export)
 {
-    for (size_t i = 0; offer != NULL && i < offer->count; i++) {
-        const catalog_claim *claim = &offer->claims[i];
-        const catalog_claim *other =
-            first_other(self, map_get(&self->by_full, claim->full), CHAIN_FULL);
+    for (size_t i = 0; export != NULL && i < export->count; i++) {
+        const catalog_candidate *candidate = &export->candidates[i];
+        const catalog_candidate *other =
+            first_other(self, map_get(&self->by_full, candidate->full), CHAIN_FULL);
         if (other != NULL) {
-            mark_claim(self, other);
+            mark_candidate(self, other);
         }
-        other = first_other(self, map_get(&self->by_bare, claim->bare), CHAIN_BARE);
+        other = first_other(self, map_get(&self->by_bare, candidate->bare), CHAIN_BARE);
         if (other != NULL && first_other(self, other->next[CHAIN_BARE], CHAIN_BARE) == NULL) {
-            mark_claim(self, other);
+            mark_candidate(self, other);
         }
     }
 }
 
-static size_t items_of(const catalog_offer *offer)
+static size_t items_of(const catalog_export *export)
 {
-    return offer != NULL ? offer->count : 0;
+    return export != NULL ? export->count : 0;
 }
 
 static size_t bytes_of(const catalog_segment *segment)
@@ -173,12 +174,12 @@ static size_t bytes_of(const catalog_segment *segment)
 static void complain(const catalog_view *self, const catalog_place *place)
 {
     size_t said = 0;
-    const catalog_offer *offer = place->offer;
-    for (size_t i = 0; i < offer->count && said < HIDDEN_COMPLAINTS; i++) {
+    const catalog_export *export = place->export;
+    for (size_t i = 0; i < export->count && said < HIDDEN_COMPLAINTS; i++) {
         if (place->segment->places[i] == 0) {
             LOG(LOG_WARN, "catalog", "\"%.*s\" is offered twice; the one of %s is not shown",
-                BAY_STR(str_head(offer->claims[i].full, 300)),
-                upstream_name(self->roster->sources[offer->order].upstream).at);
+                BAY_STR(str_head(export->candidates[i].full, 300)),
+                upstream_name(self->servers->sources[export->order].upstream).at);
             said++;
         }
     }
@@ -191,26 +192,26 @@ static size_t commit_places(catalog_view *self)
     size_t more_hidden = 0;
     for (size_t i = 0; i < self->place_count; i++) {
         catalog_place *place = &self->places[i];
-        catalog_offer *to_be = offer_to_be(place);
+        catalog_export *to_be = export_to_be(place);
         if (!place->is_dirty) {
             continue;
         }
         size_t hidden_before =
-            place->segment != NULL ? items_of(place->offer) - place->segment->count : 0;
+            place->segment != NULL ? items_of(place->export) - place->segment->count : 0;
         stale_bytes += bytes_of(place->segment);
         self->bytes += bytes_of(place->next_segment) - bytes_of(place->segment);
-        self->claims += items_of(to_be) - items_of(place->offer);
-        if (to_be != place->offer) {
-            catalog_offer_unlink(self, place->offer);
-            catalog_offer_free(place->offer);
+        self->candidates += items_of(to_be) - items_of(place->export);
+        if (to_be != place->export) {
+            catalog_export_unlink(self, place->export);
+            catalog_export_free(place->export);
         }
         catalog_segment_unref(place->segment);
-        place->offer = to_be;
+        place->export = to_be;
         place->segment = place->next_segment;
-        place->next_offer = NULL;
+        place->next_export = NULL;
         place->next_segment = NULL;
         place->is_dirty = false;
-        size_t hidden = items_of(place->offer) - place->segment->count;
+        size_t hidden = items_of(place->export) - place->segment->count;
         self->hidden += hidden - hidden_before;
         if (hidden > place->told && !self->options.is_quiet) {
             more_hidden += hidden - place->told;
@@ -264,77 +265,78 @@ static bay_err render_dirty(catalog_view *self, uint64_t now_ms)
 bay_err catalog_view_refresh(catalog_view *self, size_t index, uint64_t now_ms)
 {
     catalog_place *place = &self->places[index];
-    const listing *from = self->roster->sources[index].listings[self->kind];
-    if (from != NULL && from->count + self->claims - items_of(place->offer) > CATALOG_MAX_ITEMS) {
+    const listing *from = self->servers->sources[index].listings[self->kind];
+    if (from != NULL &&
+        from->count + self->candidates - items_of(place->export) > CATALOG_MAX_ITEMS) {
         return BAY_LIMIT;
     }
-    catalog_offer *offer = NULL;
-    bay_err err = from != NULL ? catalog_offer_new(self, index, &offer) : BAY_OK;
+    catalog_export *export = NULL;
+    bay_err err = from != NULL ? catalog_export_new(self, index, &export) : BAY_OK;
     if (err != BAY_OK) {
         return err;
     }
-    if (place->offer != NULL) {
-        place->offer->is_leaving = true;
+    if (place->export != NULL) {
+        place->export->is_leaving = true;
     }
-    err = offer != NULL ? catalog_offer_link(self, offer, place->offer) : BAY_OK;
+    err = export != NULL ? catalog_export_link(self, export, place->export) : BAY_OK;
     if (err == BAY_OK) {
-        place->next_offer = offer;
+        place->next_export = export;
         place->is_dirty = true;
-        mark_touched(self, place->offer);
-        mark_touched(self, offer);
+        mark_touched(self, place->export);
+        mark_touched(self, export);
         err = render_dirty(self, now_ms);
         if (err == BAY_OK) {
-            place->upstream = self->roster->sources[index].upstream;
+            place->upstream = self->servers->sources[index].upstream;
         } else {
-            place->next_offer = NULL;
-            catalog_offer_unlink(self, offer);
+            place->next_export = NULL;
+            catalog_export_unlink(self, export);
         }
     }
     if (err != BAY_OK) {
-        catalog_offer_free(offer);
-        if (place->offer != NULL) {
-            place->offer->is_leaving = false;
+        catalog_export_free(export);
+        if (place->export != NULL) {
+            place->export->is_leaving = false;
         }
     }
     return err;
 }
 
-/* All claims first, then all segments: each is rendered once. */
+/* All candidates first, then all segments: each is rendered once. */
 static bay_err fill(catalog_view *self, uint64_t now_ms)
 {
     for (size_t i = 0; i < self->place_count; i++) {
-        const catalog_source *source = &self->roster->sources[i];
+        const catalog_source *source = &self->servers->sources[i];
         const listing *from = source->listings[self->kind];
         catalog_place *place = &self->places[i];
         place->upstream = source->upstream;
         size_t count = from != NULL ? from->count : 0;
-        if (count + self->claims > CATALOG_MAX_ITEMS) {
+        if (count + self->candidates > CATALOG_MAX_ITEMS) {
             LOG(LOG_ERROR, "catalog", "%s is left out: more than %d items of %.*s in all",
                 upstream_name(source->upstream).at, CATALOG_MAX_ITEMS,
                 BAY_STR(listing_result_key(self->kind)));
         } else if (from != NULL) {
-            bay_err err = catalog_offer_new(self, i, &place->offer);
-            err = err == BAY_OK ? catalog_offer_link(self, place->offer, NULL) : err;
+            bay_err err = catalog_export_new(self, i, &place->export);
+            err = err == BAY_OK ? catalog_export_link(self, place->export, NULL) : err;
             if (err != BAY_OK) {
                 return err;
             }
-            self->claims += place->offer->count;
+            self->candidates += place->export->count;
             place->is_dirty = true;
         }
     }
     return render_dirty(self, now_ms);
 }
 
-static bay_err build_anew(catalog_view *self, const catalog_roster *roster,
+static bay_err build_anew(catalog_view *self, const catalog_servers *servers,
                           const catalog_options *options, uint64_t now_ms)
 {
     catalog_view next;
     catalog_view_init(&next, self->kind);
     next.options = *options;
-    next.roster = roster;
+    next.servers = servers;
     next.part = filter_part(options->profile);
-    next.places = mem_array(roster->count + 1, sizeof(*next.places));
-    next.place_count = next.places != NULL ? roster->count : 0;
+    next.places = mem_array(servers->count + 1, sizeof(*next.places));
+    next.place_count = next.places != NULL ? servers->count : 0;
     bay_err err = next.places != NULL ? fill(&next, now_ms) : BAY_NOMEM;
     if (err != BAY_OK) {
         catalog_view_fini(&next);
@@ -353,18 +355,18 @@ static bay_err build_anew(catalog_view *self, const catalog_roster *roster,
 }
 
 /* The same servers by name, in the same order, under the same rules for names. */
-static bool is_same_shape(const catalog_view *self, const catalog_roster *roster,
+static bool is_same_shape(const catalog_view *self, const catalog_servers *servers,
                           const catalog_options *options)
 {
-    if (self->roster == NULL || self->place_count != roster->count ||
+    if (self->servers == NULL || self->place_count != servers->count ||
         !str_eq(self->options.separator, options->separator) ||
         self->options.bare_names != options->bare_names ||
         self->part != filter_part(options->profile)) {
         return false;
     }
-    for (size_t i = 0; i < roster->count; i++) {
+    for (size_t i = 0; i < servers->count; i++) {
         if (!str_eq(upstream_name(self->places[i].upstream),
-                    upstream_name(roster->sources[i].upstream))) {
+                    upstream_name(servers->sources[i].upstream))) {
             return false;
         }
     }
@@ -374,61 +376,62 @@ static bool is_same_shape(const catalog_view *self, const catalog_roster *roster
 static bool is_as_it_was(const catalog_view *self, const catalog_source *now,
                          const catalog_place *place)
 {
-    const listing *shown = place->offer != NULL ? place->offer->from : NULL;
+    const listing *shown = place->export != NULL ? place->export->from : NULL;
     return place->upstream == now->upstream && shown == now->listings[self->kind] &&
-           (shown == NULL || place->offer->rules == filter_rules(upstream_config(now->upstream)));
+           (shown == NULL || place->export->rules == filter_rules(upstream_config(now->upstream)));
 }
 
-bay_err catalog_view_reset(catalog_view *self, const catalog_roster *roster,
+bay_err catalog_view_reset(catalog_view *self, const catalog_servers *servers,
                            const catalog_options *options, uint64_t now_ms)
 {
-    if (!is_same_shape(self, roster, options)) {
-        return build_anew(self, roster, options, now_ms);
+    if (!is_same_shape(self, servers, options)) {
+        return build_anew(self, servers, options, now_ms);
     }
     bay_err err = BAY_OK;
-    self->roster = roster;
+    self->servers = servers;
     self->options = *options;
-    for (size_t i = 0; err == BAY_OK && i < roster->count; i++) {
-        if (!is_as_it_was(self, &roster->sources[i], &self->places[i])) {
+    for (size_t i = 0; err == BAY_OK && i < servers->count; i++) {
+        if (!is_as_it_was(self, &servers->sources[i], &self->places[i])) {
             err = catalog_view_refresh(self, i, now_ms);
         }
     }
-    return err == BAY_OK ? BAY_OK : build_anew(self, roster, options, now_ms);
+    return err == BAY_OK ? BAY_OK : build_anew(self, servers, options, now_ms);
 }
 
 bool catalog_view_shows(const catalog_view *self, size_t index)
 {
-    if (self->roster == NULL || index >= self->place_count) {
+    if (self->servers == NULL || index >= self->place_count) {
         return false;
     }
-    const listing *from = self->roster->sources[index].listings[self->kind];
+    const listing *from = self->servers->sources[index].listings[self->kind];
     const catalog_segment *shown = self->places[index].segment;
     return from == NULL || from->count == 0 || (shown != NULL && shown->count > 0);
 }
 
-static const catalog_entry *entry_of(const catalog_view *self, const catalog_claim *claim)
+static const catalog_entry *entry_of(const catalog_view *self, const catalog_candidate *candidate)
 {
-    const catalog_segment *segment = self->places[claim->of->order].segment;
-    uint32_t place = segment->places[claim - claim->of->claims];
+    const catalog_segment *segment = self->places[candidate->of->order].segment;
+    uint32_t place = segment->places[candidate - candidate->of->candidates];
     return place > 0 ? &segment->entries[place - 1] : NULL;
 }
 
 const catalog_entry *catalog_view_find(const catalog_view *self, bay_str shown)
 {
-    const catalog_claim *claim = map_get(&self->by_full, shown);
-    if (claim != NULL) {
-        return entry_of(self, claim);
+    const catalog_candidate *candidate = map_get(&self->by_full, shown);
+    if (candidate != NULL) {
+        return entry_of(self, candidate);
     }
-    claim = map_get(&self->by_bare, shown);
-    bool is_bare = claim != NULL && catalog_claim_rendered(self, claim) == CLAIM_BARE;
-    return is_bare ? entry_of(self, claim) : NULL;
+    candidate = map_get(&self->by_bare, shown);
+    bool is_bare =
+        candidate != NULL && catalog_candidate_rendered(self, candidate) == CANDIDATE_BARE;
+    return is_bare ? entry_of(self, candidate) : NULL;
 }
 
 bay_str catalog_view_text(const catalog_view *self, const catalog_entry *entry)
 {
     const catalog_source *source =
-        catalog_roster_find(self->roster, upstream_name(entry->upstream));
-    const catalog_segment *segment = self->places[source - self->roster->sources].segment;
+        catalog_servers_find(self->servers, upstream_name(entry->upstream));
+    const catalog_segment *segment = self->places[source - self->servers->sources].segment;
     size_t at = (size_t)(entry - segment->entries);
     return (bay_str){segment->text.at + segment->starts[at],
                      segment->starts[at + 1] - 1 - segment->starts[at]};

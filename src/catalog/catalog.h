@@ -1,13 +1,13 @@
-/* The catalog of one face: what its servers offer, merged in the order of the configuration, under
- * the names the face shows. One view per kind.
+/* The catalog of one endpoint: what its servers offer, merged in the order of the configuration,
+ * under the names the endpoint shows. One view per kind.
  *
- *   listing --offer--> claims: one an item, in a hash by name, in the order of the servers
- *           --render-> segment: the claims of a server that won, as text
- *   view = claims + one segment a server + the snapshot: the row of segments that clients page
+ *   listing --export--> candidates: one an item, in a hash by name, in the order of the servers
+ *           --render-> segment: the candidates of a server that won, as text
+ *   view = candidates + one segment a server + the snapshot: the row of segments that clients page
  *
- * A refresh of one server exchanges its claims and renders its segment; the segment of another is
- * rendered anew only where a claim of it won or lost by that. So the work is that of one server,
- * however many there are, and the outcome is the one of a view built from scratch.
+ * A refresh of one server exchanges its candidates and renders its segment; the segment of another
+ * is rendered anew only where a candidate of it won or lost by that. So the work is that of one
+ * server, however many there are, and the outcome is the one of a view built from scratch.
  *
  * A name offered twice is shown once: the first server in the order of the configuration has it,
  * within a server the first item. The others are counted and logged once.
@@ -35,29 +35,29 @@ enum {
 typedef struct catalog_source {
     upstream *upstream;
     listing *listings[LISTING_KINDS]; /* borrowed: whoever fetches holds them */
-    unsigned abilities;               /* the face's own: what the server can */
+    unsigned abilities;               /* the endpoint's own: what the server can */
     unsigned read;                    /* one bit a kind: reading it has ended once, well or not */
     uint64_t fresh_until_ms[LISTING_KINDS]; /* 0: nobody says; UINT64_MAX: without end */
 } catalog_source;
 
-/* The servers of a face, in the order of the configuration; its views share it. */
-typedef struct catalog_roster {
+/* The servers of an endpoint, in the order of the configuration; its views share it. */
+typedef struct catalog_servers {
     catalog_source *sources;
     size_t count;
     map by_name;
-} catalog_roster;
+} catalog_servers;
 
-bay_err catalog_roster_init(catalog_roster *self, const catalog_source *sources,
-                            size_t count) BAY_MUST_CHECK;
-void catalog_roster_fini(catalog_roster *self);
+bay_err catalog_servers_init(catalog_servers *self, const catalog_source *sources,
+                             size_t count) BAY_MUST_CHECK;
+void catalog_servers_fini(catalog_servers *self);
 /* NULL: no server of that name. */
-catalog_source *catalog_roster_find(const catalog_roster *self, bay_str server);
+catalog_source *catalog_servers_find(const catalog_servers *self, bay_str server);
 /* The server whose name and the separator `name` begins with, and what follows; NULL: none. */
-catalog_source *catalog_roster_split(const catalog_roster *self, bay_str separator, bay_str name,
-                                     bay_str *out_rest);
+catalog_source *catalog_servers_split(const catalog_servers *self, bay_str separator, bay_str name,
+                                      bay_str *out_rest);
 
 typedef struct catalog_options {
-    bay_str separator; /* empty: names are shown as they are (a face of one server) */
+    bay_str separator; /* empty: names are shown as they are (an endpoint of one server) */
     bool bare_names;   /* with a separator: the bare name instead where only one server has it */
     const config_profile *profile; /* NULL: everything; read as long as the view lasts */
     uint32_t page_size;            /* lists that fit on one page need not be kept; 0: all are */
@@ -83,13 +83,13 @@ typedef struct catalog_snapshot {
 typedef struct catalog_view {
     listing_kind kind;
     catalog_options options;
-    const catalog_roster *roster;
+    const catalog_servers *servers;
     uint64_t part;                /* filter_part of the options' profile */
     struct catalog_place *places; /* one a server */
     size_t place_count;
-    map by_full; /* claims by the name with its server's, the first of each name */
+    map by_full; /* candidates by the name with its server's, the first of each name */
     map by_bare; /* with bare_names: by the name without */
-    size_t claims;
+    size_t candidates;
     size_t bytes;
     size_t hidden;                          /* offered twice */
     catalog_snapshot *current;              /* NULL: empty */
@@ -102,13 +102,13 @@ void catalog_view_init(catalog_view *self, listing_kind kind);
 void catalog_view_fini(catalog_view *self);
 
 /* The servers or their settings became others. With the same servers in the same order only those
- * that changed are taken up again, else the view is built anew. It borrows the roster; the one
+ * that changed are taken up again, else the view is built anew. It borrows the servers; the one
  * before must still be there. A server that would be too much is left out, and the log says so. On
  * failure the view is as it was, or shows some of the changes.
- * Owns: references to the listings. Errors: BAY_NOMEM. Units: ms. Threads: the face's loop. */
-bay_err catalog_view_reset(catalog_view *self, const catalog_roster *roster,
+ * Owns: references to the listings. Errors: BAY_NOMEM. Units: ms. Threads: the endpoint's loop. */
+bay_err catalog_view_reset(catalog_view *self, const catalog_servers *servers,
                            const catalog_options *options, uint64_t now_ms) BAY_MUST_CHECK;
-/* One server's listing became another: roster->sources[index].listings. On failure the view is as
+/* One server's listing became another: servers->sources[index].listings. On failure the view is as
  * it was. Errors: BAY_NOMEM; BAY_LIMIT: too many items in all. */
 bay_err catalog_view_refresh(catalog_view *self, size_t index, uint64_t now_ms) BAY_MUST_CHECK;
 /* Lets go of snapshots whose time is over. */
@@ -130,13 +130,14 @@ const catalog_entry *catalog_view_match(const catalog_view *self, bay_str uri);
 /* How cursors are made: sealed for whoever pages, or, where nothing can be sealed, legible. */
 typedef struct catalog_cursors {
     const seal_ring *ring; /* may be NULL */
-    bay_str bound;         /* face and principal: a cursor is good there and for that one alone */
+    bay_str bound; /* endpoint and principal: a cursor is good there and for that one alone */
 } catalog_cursors;
 
 /* Writes the members of a list result: the page after `cursor` (missing: from the start) and
  * nextCursor. The cursor of a snapshot that is gone leads to its position in the current one.
- * BAY_INVALID: no cursor of ours. */
+ * `is_older`: for a client of the session revisions (older_tools.h). BAY_INVALID: no cursor of
+ * ours. */
 bay_err catalog_view_page(const catalog_view *self, const catalog_cursors *cursors, json_val cursor,
-                          uint32_t page_size, buf *out) BAY_MUST_CHECK;
+                          uint32_t page_size, bool is_older, buf *out) BAY_MUST_CHECK;
 
 #endif

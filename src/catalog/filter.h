@@ -31,8 +31,9 @@ bay_str filter_description(const config_server *server, listing_kind kind, bay_s
 bool filter_admits(const config_profile *profile, listing_kind kind, bay_str shown);
 bool filter_has_server(const config_profile *profile, bay_str server);
 
-/* Whether an endpoint of that profile shows a server's item: lists are filtered and names are looked
- * up by this one function, so what is not listed cannot be called. `own` as the server names it. */
+/* Whether an endpoint of that profile shows a server's item: lists are filtered and names are
+ * looked up by this one function, so what is not listed cannot be called. `own` as the server names
+ * it. */
 bool filter_shows(const config_profile *profile, const config_server *server, listing_kind kind,
                   bay_str own, bay_str shown);
 

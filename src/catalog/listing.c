@@ -8,10 +8,12 @@
 #include "base/str.h"
 #include "catalog/older_tools.h"
 #include "upstream/told.h"
+#include "json/build.h"
 
 enum {
     CURSOR_SEED = 0xc5,
     COMPLAINT_BYTES = 600,
+    CURSOR_PARAMS = 1 << 20, /* bytes of {"cursor":…} */
 };
 
 static const struct {
@@ -284,17 +286,16 @@ static bool fetch_ask(listing_fetch *self, json_val cursor)
         if (is_circle(self, raw)) {
             return false;
         }
-        buf_clear(&self->params);
-        buf_lit(&self->params, "{\"cursor\":");
-        buf_str(&self->params, raw);
-        buf_char(&self->params, '}');
+        json_builder made;
         arena_reset(&self->params_memory);
-        if (self->params.err != BAY_OK || json_parse(&self->params_doc, buf_view(&self->params),
-                                                     NULL, &self->params_memory, NULL) != BAY_OK) {
-            self->params_doc = (json_doc){0};
+        json_writer *out = json_builder_init(&made, &self->params_memory, CURSOR_PARAMS);
+        json_open_object(out);
+        json_key_lit(out, "cursor");
+        json_put_val(out, cursor);
+        json_close_object(out);
+        if (json_builder_end(&made, &self->call.spec.params) != BAY_OK) {
             return false;
         }
-        self->call.spec.params = json_root(&self->params_doc);
     }
     upstream_send(self->upstream, &self->call);
     return true;
@@ -316,16 +317,12 @@ static void take_hint(listing_fetch *self, json_val value)
 /* Takes a page into `next`: the bytes are copied once, the items are views into the copy. */
 static bay_err fetch_take(listing_fetch *self, json_val result, json_val *out_cursor)
 {
-    bay_str text;
-    json_doc *doc = arena_alloc(&self->next->memory, sizeof(*doc));
-    bay_err err = doc != NULL ? arena_dup(&self->next->memory, json_raw(result), &text) : BAY_NOMEM;
-    if (err == BAY_OK) {
-        err = json_parse(doc, text, &json_any_depth, &self->next->memory, NULL);
-    }
+    json_val page;
+    bay_err err = json_clone_in(result, &self->next->memory, &page);
     if (err != BAY_OK) {
         return err;
     }
-    json_val items = json_get(json_root(doc), kinds[self->kind].result_key);
+    json_val items = json_get(page, kinds[self->kind].result_key);
     if (!json_is(items, JSON_ARRAY)) {
         return BAY_PROTOCOL;
     }
@@ -333,9 +330,9 @@ static bay_err fetch_take(listing_fetch *self, json_val result, json_val *out_cu
     while (err == BAY_OK && json_next(&iter)) {
         err = listing_add(self, iter.value);
     }
-    json_val cursor = json_get(json_root(doc), STR("nextCursor"));
+    json_val cursor = json_get(page, STR("nextCursor"));
     *out_cursor = json_is(cursor, JSON_STRING) ? cursor : JSON_NONE;
-    take_hint(self, json_get(json_root(doc), STR("ttlMs")));
+    take_hint(self, json_get(page, STR("ttlMs")));
     return err;
 }
 
@@ -385,8 +382,7 @@ void listing_fetch_init(listing_fetch *self, upstream *from, listing_kind kind,
                         void (*done)(void *user, listing_fetch *self, bool is_changed), void *user)
 {
     *self = (listing_fetch){.upstream = from, .kind = kind, .done = done, .user = user};
-    buf_init(&self->params, 1 << 20);
-    arena_init(&self->params_memory, 4 << 20);
+    arena_init(&self->params_memory, 4 * (size_t)CURSOR_PARAMS);
     self->call.events = &fetch_events;
     self->call.user = self;
 }
@@ -398,7 +394,6 @@ void listing_fetch_fini(listing_fetch *self)
     listing_unref(self->current);
     mem_free(self->cursors);
     mem_free(self->failure);
-    buf_fini(&self->params);
     arena_fini(&self->params_memory);
 }
 
@@ -414,7 +409,6 @@ void listing_fetch_start(listing_fetch *self, uint32_t timeout_ms)
     self->pages = 0;
     self->left_out = 0;
     self->ttl_ms = 0;
-    self->params_doc = (json_doc){0};
     self->next = listing_new();
     if (self->next == NULL) {
         fetch_fail(self, bay_err_text(BAY_NOMEM));

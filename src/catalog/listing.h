@@ -67,11 +67,9 @@ typedef struct listing_fetch {
     upstream *upstream;
     listing_kind kind;
     upstream_call call;
-    listing *next;    /* being filled */
-    listing *current; /* the last complete one, or NULL */
-    buf params;       /* {"cursor":…} */
-    arena params_memory;
-    json_doc params_doc;
+    listing *next;       /* being filled */
+    listing *current;    /* the last complete one, or NULL */
+    arena params_memory; /* {"cursor":…} */
     unsigned pages;
     uint64_t *cursors; /* hashes of those there have been: one that comes again leads nowhere new */
     size_t left_out;   /* items that cannot be shown */

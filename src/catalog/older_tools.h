@@ -1,7 +1,7 @@
-/* Tools as clients of the handshake era can read them. Until 2025-11-25 an outputSchema is that of
- * an object, and a client that reads strictly refuses a list with any other; since 2026-07-28 it
+/* Tools as clients of the session revisions can read them. Until 2025-11-25 an outputSchema is that
+ * of an object, and a client that reads strictly refuses a list with any other; since 2026-07-28 it
  * may be anything. So such a schema is left out, the tool stays, and what it returns goes as a text
- * (mcp/dress_content.c). */
+ * (mcp/result_adapt_content.c). */
 #ifndef CATALOG_OLDER_TOOLS_H
 #define CATALOG_OLDER_TOOLS_H
 
@@ -10,8 +10,9 @@
 /* Has the tool an outputSchema that says nothing of an object? */
 bool older_tools_is_free(json_val tool);
 
-/* The members of a tools/list result, written anew without such schemas; everything else byte for
- * byte. Errors: BAY_NOMEM, BAY_LIMIT. */
-bay_err older_tools_write(buf *out, bay_str members) BAY_MUST_CHECK;
+/* The tool under the name that is shown, without such a schema; everything else byte for byte.
+ * `describe` with `at` NULL: its description stays as it is. */
+void older_tools_put(json_writer *out, json_val tool, bay_str shown, bay_str describe,
+                     bool gains_tasks);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "catalog/older_tools.h"
 #include "catalog/parts.h"
 #include "wire/base64.h"
 
@@ -251,8 +252,34 @@ static size_t count_fitting(const catalog_segment *segment, size_t first, size_t
     return count;
 }
 
+/* `count` items of the segment from `first` on; for clients of the session revisions without the
+ * output schemas that they would refuse. */
+static void write_slice(const catalog_segment *segment, size_t first, size_t count, bool is_older,
+                        buf *out)
+{
+    size_t done = first;
+    for (size_t i = first; is_older && i < first + count; i++) {
+        const catalog_entry *entry = &segment->entries[i];
+        if (older_tools_is_free(entry->item->value)) {
+            json_writer writer;
+            json_writer_init(&writer, out);
+            buf_append(out, segment->text.at + segment->starts[done],
+                       segment->starts[i] - segment->starts[done]);
+            older_tools_put(&writer, entry->item->value, entry->shown, entry->describe,
+                            entry->item->gains_tasks);
+            buf_str(out, i + 1 < first + count ? STR(",") : STR(""));
+            done = i + 1;
+        }
+    }
+    if (done < first + count) {
+        buf_append(out, segment->text.at + segment->starts[done],
+                   segment->starts[first + count] - 1 - segment->starts[done]);
+    }
+}
+
 /* Copies whole slices; returns the position after the last item. */
-static size_t write_items(const catalog_snapshot *from, size_t position, size_t to, buf *out)
+static size_t write_items(const catalog_snapshot *from, size_t position, size_t to, bool is_older,
+                          buf *out)
 {
     size_t start = out->len;
     for (size_t i = part_at(from, position); i < from->count && position < to; i++) {
@@ -275,8 +302,8 @@ static size_t write_items(const catalog_snapshot *from, size_t position, size_t 
         if (used > 0) {
             buf_char(out, ',');
         }
-        buf_append(out, segment->text.at + segment->starts[first],
-                   segment->starts[first + count] - 1 - segment->starts[first]);
+        bool has_free = segment->from != NULL && segment->from->free_outputs > 0;
+        write_slice(segment, first, count, is_older && has_free, out);
         position += count;
         if (count < most) {
             break;
@@ -286,7 +313,7 @@ static size_t write_items(const catalog_snapshot *from, size_t position, size_t 
 }
 
 bay_err catalog_view_page(const catalog_view *self, const catalog_cursors *cursors, json_val cursor,
-                          uint32_t page_size, buf *out)
+                          uint32_t page_size, bool is_older, buf *out)
 {
     uint64_t id = catalog_view_id(self);
     size_t from = 0;
@@ -302,7 +329,7 @@ bay_err catalog_view_page(const catalog_view *self, const catalog_cursors *curso
     size_t to = page_size > 0 && page_size < total - from ? from + page_size : total;
     json_quote(out, listing_result_key(self->kind));
     buf_lit(out, ":[");
-    size_t end = total > 0 ? write_items(shown, from, to, out) : 0;
+    size_t end = total > 0 ? write_items(shown, from, to, is_older, out) : 0;
     buf_char(out, ']');
     if (end < total) {
         buf_lit(out, ",\"nextCursor\":\"");

@@ -1,6 +1,6 @@
-/* A segment of a catalog: what one server shows of one kind on one face, rendered. Immutable and
- * counted (by one loop): a refresh of one server makes one segment anew and leaves all others as
- * they are; a list that a client is in the middle of keeps the segments it began with. */
+/* A segment of a catalog: what one server shows of one kind on one endpoint, rendered. Immutable
+ * and counted (by one loop): a refresh of one server makes one segment anew and leaves all others
+ * as they are; a list that a client is in the middle of keeps the segments it began with. */
 #ifndef CATALOG_SEGMENT_H
 #define CATALOG_SEGMENT_H
 

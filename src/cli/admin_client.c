@@ -173,8 +173,8 @@ static cli_exit connect_default(int *out)
     return code;
 }
 
-/* What a configuration that nobody named says counts if it can be read: whoever asks about a running
- * gateway may well ask because the file is wrong. */
+/* What a configuration that nobody named says counts if it can be read: whoever asks about a
+ * running gateway may well ask because the file is wrong. */
 static cli_exit load(const cli_arguments *arguments, const config **out)
 {
     const char *path;

@@ -16,9 +16,9 @@ bool cli_admin_path(size_t index, char out[SOCKET_UNIX_PATH_BYTES]);
  * and that is ours to write to; "" if there is none. */
 void cli_admin_default(char out[SOCKET_UNIX_PATH_BYTES + 8]);
 
-/* Asks the gateway that the arguments name (--socket, else the configuration, else the paths above).
- * `body` is the caller's, initialised. Says why on failure. CLI_EXIT_CONNECT: there is no gateway;
- * CLI_EXIT_TIMEOUT, CLI_EXIT_PROTOCOL, CLI_EXIT_CONFIG. */
+/* Asks the gateway that the arguments name (--socket, else the configuration, else the paths
+ * above). `body` is the caller's, initialised. Says why on failure. CLI_EXIT_CONNECT: there is no
+ * gateway; CLI_EXIT_TIMEOUT, CLI_EXIT_PROTOCOL, CLI_EXIT_CONFIG. */
 cli_exit cli_admin_ask(const cli_arguments *arguments, bay_str method, bay_str route,
                        uint32_t timeout_ms, int *out_status, buf *body);
 

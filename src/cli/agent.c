@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "cli/commands.h"
 #include "cli/say.h"
+#include "cli/target.h"
 
 enum { FILE_BYTES = 64 << 20, SECRET_BYTES = 17 * 1024 };
 
@@ -100,10 +101,18 @@ static bool is_given(const cli_arguments *arguments, bay_str name)
     return false;
 }
 
+static void take_tls(cli_agent *self, const config_server_tls *configured)
+{
+    tls_options tls = cli_tls_options(self->arguments, configured);
+    bay_caller_options_tls(self->options, tls.ca_file, tls.certificate_file, tls.key_file);
+    if (tls.insecure_no_verify) {
+        bay_caller_options_insecure(self->options);
+    }
+}
+
 /* Values of the configuration end in NUL. */
 static cli_exit take_configured(cli_agent *self, const config_agent *agent)
 {
-    const config_server_tls *tls = &agent->tls;
     for (size_t i = 0; i < agent->headers.count; i++) {
         const config_pair *pair = &agent->headers.at[i];
         if (!is_given(self->arguments, pair->name)) {
@@ -116,9 +125,7 @@ static cli_exit take_configured(cli_agent *self, const config_agent *agent)
     if (agent->verify.is_required) {
         bay_caller_options_require_signature(self->options);
     }
-    bay_caller_options_tls(self->options, tls->ca.len > 0 ? tls->ca.at : NULL,
-                           tls->certificate.len > 0 ? tls->certificate.at : NULL,
-                           tls->key.len > 0 ? tls->key.at : NULL);
+    take_tls(self, &agent->tls);
     take_binding_and_version(self, agent->binding, agent->version);
     bool has_keys = agent->verify.keys.len > 0 && self->arguments->keys_file == NULL;
     return has_keys ? take_keys(self, agent->verify.keys.at) : CLI_EXIT_OK;
@@ -168,6 +175,7 @@ static cli_exit take_options(cli_agent *self, const char **out_address)
     bay_caller_options_timeout(self->options, arguments->timeout_ms, 0);
     if (arguments->target_kind == CLI_TARGET_URL) {
         *out_address = arguments->target.at; /* of argv: ends in NUL */
+        take_tls(self, NULL);
         take_binding_and_version(self, 0, 0);
     } else {
         code = find_agent(self, out_address);
@@ -211,7 +219,7 @@ static void wait_for(cli_agent *self, const bool *is_done)
     }
 }
 
-static cli_exit fail(const bay_diag *diag)
+static cli_exit cli_agent_fail(const bay_diag *diag)
 {
     cli_say("%s", diag->text[0] != '\0' ? diag->text : bay_err_text(diag->code));
     return diag->code == BAY_REMOTE ? CLI_EXIT_REMOTE : cli_exit_of(diag->code);
@@ -254,13 +262,13 @@ cli_exit cli_agent_open(const cli_arguments *arguments, cli_agent **out)
     bay_err err =
         bay_caller_begin(address, self->options, on_connected, self, &self->caller, &diag);
     if (err != BAY_OK) {
-        return fail(&diag);
+        return cli_agent_fail(&diag);
     }
     wait_for(self, &self->is_known);
     if (caught != 0) {
         return signalled();
     }
-    return self->diag.code == BAY_OK ? CLI_EXIT_OK : fail(&self->diag);
+    return self->diag.code == BAY_OK ? CLI_EXIT_OK : cli_agent_fail(&self->diag);
 }
 
 cli_exit cli_agent_close(cli_agent *self, cli_exit code)
@@ -296,7 +304,7 @@ cli_exit cli_agent_run(cli_agent *self, bay_operation *operation, bay_response *
     self->is_done = false;
     bay_err err = bay_operation_start(operation, on_done, self, &diag);
     if (err != BAY_OK) {
-        return fail(&diag);
+        return cli_agent_fail(&diag);
     }
     wait_for(self, &self->is_done);
     if (!self->is_done) {
@@ -304,7 +312,7 @@ cli_exit cli_agent_run(cli_agent *self, bay_operation *operation, bay_response *
         return signalled();
     }
     if (self->diag.code != BAY_OK) {
-        return fail(&self->diag);
+        return cli_agent_fail(&self->diag);
     }
     *out = self->response;
     self->response = NULL;

@@ -4,18 +4,16 @@
 
 #include "base/str.h"
 
-enum { BYTES = 128 << 20, MEMORY = 512 << 20 };
+enum { MEMORY = 512 << 20 };
 
 void cli_answer_init(cli_answer *self)
 {
     *self = (cli_answer){.kind = MCP_OUTCOME_FAILED, .err = BAY_STATE};
-    buf_init(&self->bytes, BYTES);
     arena_init(&self->memory, MEMORY);
 }
 
 void cli_answer_fini(cli_answer *self)
 {
-    buf_fini(&self->bytes);
     arena_fini(&self->memory);
     self->value = JSON_NONE;
 }
@@ -35,14 +33,8 @@ void cli_answer_keep(cli_answer *self, const mcp_outcome *outcome)
         return;
     }
     json_val value = outcome->kind == MCP_OUTCOME_RESULT ? outcome->result : outcome->error;
-    buf_clear(&self->bytes);
     arena_reset(&self->memory);
-    buf_str(&self->bytes, json_raw(value));
-    bay_err err = self->bytes.err;
-    if (err == BAY_OK) {
-        /* it was parsed before within the limits of its sender: only memory can fail now */
-        err = json_parse(&self->doc, buf_view(&self->bytes), NULL, &self->memory, NULL);
-    }
+    bay_err err = json_clone_in(value, &self->memory, &self->value);
     if (err != BAY_OK) {
         cli_answer_fail(self, err, "the answer is too big for this command");
         return;
@@ -51,5 +43,4 @@ void cli_answer_keep(cli_answer *self, const mcp_outcome *outcome)
     self->err = BAY_OK;
     self->error_code = outcome->error_code;
     self->text[0] = '\0';
-    self->value = json_root(&self->doc);
 }

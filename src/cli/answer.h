@@ -13,8 +13,6 @@ typedef struct cli_answer {
     int error_code;
     char text[CLI_ANSWER_TEXT_BYTES]; /* FAILED: why; may be empty */
     json_val value;                   /* RESULT: the result; ERROR: the error object */
-    buf bytes;
-    json_doc doc;
     arena memory;
 } cli_answer;
 

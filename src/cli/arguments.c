@@ -13,10 +13,10 @@ typedef struct parser {
     bay_diag *diag;
     char **operands; /* argv[1..], compacted */
     size_t operand_count;
-    uint32_t given; /* options, one bit each */
+    uint64_t given; /* options, one bit each */
 } parser;
 
-/* ---- values of options ------------------------------------------------------------------------*/
+/* ---- values of options ----------------------------------------------------------------------- */
 
 static bay_err take_timeout(parser *self, const char *value)
 {
@@ -128,6 +128,26 @@ static bay_err take_interface(parser *self, const char *value)
     return BAY_OK;
 }
 
+static bool take_tls_option(cli_arguments *out, cli_option_id id, const char *value)
+{
+    switch (id) {
+    case OPTION_CA:
+        out->tls.ca_file = value;
+        return true;
+    case OPTION_CERT:
+        out->tls.certificate_file = value;
+        return true;
+    case OPTION_KEY:
+        out->tls.key_file = value;
+        return true;
+    case OPTION_INSECURE:
+        out->tls.insecure_no_verify = true;
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* Those of agents. */
 static bay_err take_agent_option(parser *self, cli_option_id id, const char *value)
 {
@@ -174,7 +194,7 @@ static bay_err take_option(parser *self, const cli_option *option, const char *v
     cli_arguments *out = self->out;
     bool may_repeat =
         option->id == OPTION_HEADER || option->id == OPTION_VERBOSE || option->id == OPTION_FILE;
-    if ((self->given & (1U << option->id)) != 0 && !may_repeat) {
+    if ((self->given & ((uint64_t)1 << option->id)) != 0 && !may_repeat) {
         return diag_set(self->diag, BAY_INVALID, "--%s was given twice: keep one", option->name);
     }
     self->given |= 1U << option->id;
@@ -222,11 +242,12 @@ static bay_err take_option(parser *self, const cli_option *option, const char *v
     case OPTION_VERSION: /* looked at when there is no command */
         return BAY_OK;
     default:
-        return take_agent_option(self, option->id, value);
+        return take_tls_option(out, option->id, value) ? BAY_OK
+                                                       : take_agent_option(self, option->id, value);
     }
 }
 
-/* ---- options ----------------------------------------------------------------------------------*/
+/* ---- options --------------------------------------------------------------------------------- */
 
 static bay_err refuse_option(parser *self, bay_str name)
 {
@@ -320,7 +341,7 @@ static bay_err take_options(parser *self, int argc, char **argv)
     return BAY_OK;
 }
 
-/* ---- operands ---------------------------------------------------------------------------------*/
+/* ---- operands -------------------------------------------------------------------------------- */
 
 static bay_err take_command(parser *self, const char *text)
 {
@@ -487,12 +508,31 @@ static bay_err take_topic(parser *self)
     return err == BAY_OK && self->operand_count > 2 ? take_rest(self, 2) : err;
 }
 
+static bay_err check_tls(parser *self)
+{
+    const cli_arguments *out = self->out;
+    const tls_options *tls = &out->tls;
+    if ((tls->certificate_file == NULL) != (tls->key_file == NULL)) {
+        return diag_set(self->diag, BAY_INVALID, "--cert and --key belong together: give both");
+    }
+    if (tls->insecure_no_verify && tls->ca_file != NULL) {
+        return diag_set(self->diag, BAY_INVALID,
+                        "--ca and --insecure exclude each other: keep --ca");
+    }
+    if (out->target_kind == CLI_TARGET_ARGV && tls_client_has_own(tls)) {
+        return diag_set(self->diag, BAY_INVALID,
+                        "--ca, --cert, --key and --insecure are for an https:// URL, not for a "
+                        "command");
+    }
+    return BAY_OK;
+}
+
 static bay_err check_options(parser *self)
 {
     const cli_arguments *out = self->out;
     for (size_t i = 0; i < OPTION_COUNT; i++) {
         const cli_option *option = &cli_options[i];
-        bool is_given = (self->given & (1U << option->id)) != 0;
+        bool is_given = (self->given & ((uint64_t)1 << option->id)) != 0;
         if (is_given && (option->commands & (1U << out->command)) == 0) {
             return diag_set(self->diag, BAY_INVALID,
                             "--%s is no option of %s: patchbay help %s lists them", option->name,
@@ -511,6 +551,10 @@ static bay_err check_options(parser *self)
     bool is_child = out->target_kind == CLI_TARGET_ARGV;
     if (is_child && out->header_count > 0) {
         return diag_set(self->diag, BAY_INVALID, "--header is for a URL, not for a command");
+    }
+    bay_err err = check_tls(self);
+    if (err != BAY_OK) {
+        return err;
     }
     if ((is_child && out->transport > CONFIG_TRANSPORT_STDIO) ||
         (out->target_kind == CLI_TARGET_URL && out->transport == CONFIG_TRANSPORT_STDIO)) {

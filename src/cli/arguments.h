@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "config/config.h"
+#include "net/tls.h"
 #include "patchbay/types.h"
 
 typedef enum cli_command {
@@ -51,6 +52,7 @@ typedef struct cli_arguments {
     const char *json_arguments;       /* --arguments, as written; NULL: not given */
     const char *headers[CLI_HEADERS]; /* as written: cli_header_read */
     size_t header_count;
+    tls_options tls;              /* --ca, --cert, --key, --insecure: those of a client */
     const char *files[CLI_FILES]; /* --file */
     size_t file_count;
     const char *data; /* --data, as written; these are NULL when not given */

@@ -81,7 +81,7 @@ static cli_exit look_up(calling *self)
     return code; /* not listed: the server will say what it thinks of the name */
 }
 
-/* ---- the answer -------------------------------------------------------------------------------*/
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 static cli_exit print_content(const calling *self, json_val result, output *device, buf *text)
 {

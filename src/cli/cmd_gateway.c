@@ -125,7 +125,7 @@ static void say_starting(const gateway *running)
 }
 
 /* Tells a person what happens. `user`: is it on stdio? Then there is no address to tell of. */
-static void tell(void *user, gateway *running, const char *what)
+static void cmd_gateway_tell(void *user, gateway *running, const char *what)
 {
     const bool *on_stdio = user;
     bool is_started = strcmp(what, "started") == 0;
@@ -168,7 +168,7 @@ static int run(const cli_arguments *arguments, bool on_stdio)
         cli_admin_default(admin);
         options.admin = str_of(admin);
     }
-    options.told = tell;
+    options.told = cmd_gateway_tell;
     options.user = &on_stdio;
     bay_err err = gateway_new(&options, &running, &diag);
     config_free(settings);

@@ -16,7 +16,7 @@ typedef struct stepping {
     cli_exit printed;
 } stepping;
 
-static void settle(stepping *self)
+static void step_settle(stepping *self)
 {
     cli_known known = {.counts = {SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX}};
     mcp_client *client = cli_session_client(self->session);
@@ -44,7 +44,7 @@ static void on_traced(void *user, bool is_outgoing, bay_str message, const mcp_f
 {
     stepping *self = user;
     if (self->steps.has_message) {
-        settle(self);
+        step_settle(self);
     }
     cli_steps_message(&self->steps, is_outgoing, message, fields, count, loop_time_ms());
 }
@@ -53,7 +53,7 @@ static void on_turned(void *user)
 {
     stepping *self = user;
     if (self->steps.has_message && !cli_steps_holds_answer(&self->steps)) {
-        settle(self);
+        step_settle(self);
     }
 }
 
@@ -82,7 +82,7 @@ static cli_exit run(stepping *self)
         cli_exit code = cli_inventory_fetch_one(&self->inventory, self->session, (cli_list)i);
         self->is_asked[i] = true;
         if (self->steps.has_message) {
-            settle(self);
+            step_settle(self);
         }
         bool is_ours = self->inventory.lists[i].error[0] != '\0'; /* the session is well */
         if (code != CLI_EXIT_OK && !is_ours) {
@@ -104,11 +104,11 @@ int cmd_step(const cli_arguments *arguments)
     cli_steps_init(&self.steps, &self.device, arguments->is_json, loop_time_ms());
     cli_exit code = cli_session_open(arguments, &hooks, &self.session);
     if (self.steps.has_message) {
-        settle(&self);
+        step_settle(&self);
     }
     code = code == CLI_EXIT_OK ? run(&self) : code;
     if (self.steps.has_message) {
-        settle(&self);
+        step_settle(&self);
     }
     code = cli_session_close(self.session, code);
     if (code == CLI_EXIT_OK) {

@@ -58,7 +58,7 @@ static bay_operation *make_operation(looking *self, bay_caller *caller)
     return operation;
 }
 
-static int look(const cli_arguments *arguments)
+static int task_command_look(const cli_arguments *arguments)
 {
     looking self = {.arguments = arguments};
     cli_agent *agent = NULL;
@@ -84,10 +84,10 @@ static int look(const cli_arguments *arguments)
 
 int cmd_task(const cli_arguments *arguments)
 {
-    return look(arguments);
+    return task_command_look(arguments);
 }
 
 int cmd_cancel(const cli_arguments *arguments)
 {
-    return look(arguments);
+    return task_command_look(arguments);
 }

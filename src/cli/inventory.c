@@ -38,7 +38,7 @@ void cli_inventory_fini(cli_inventory *self)
     }
 }
 
-/* ---- fetching ---------------------------------------------------------------------------------*/
+/* ---- fetching -------------------------------------------------------------------------------- */
 
 typedef struct fetcher {
     cli_session *session;
@@ -108,7 +108,7 @@ size_t cli_inventory_tokens(const cli_inventory *self)
     return tokens;
 }
 
-/* ---- for people -------------------------------------------------------------------------------*/
+/* ---- for people ------------------------------------------------------------------------------ */
 
 static void put_summary(const cli_inventory *self, const output *device, buf *out)
 {
@@ -250,7 +250,7 @@ void cli_inventory_write(const cli_inventory *self, const output *device, buf *o
     }
 }
 
-/* ---- for programs -----------------------------------------------------------------------------*/
+/* ---- for programs ---------------------------------------------------------------------------- */
 
 static void put_token_counts(json_writer *writer, const cli_inventory *self)
 {

@@ -48,7 +48,7 @@ void output_color(const output *self, buf *out, output_style style)
     }
 }
 
-/* ---- characters -------------------------------------------------------------------------------*/
+/* ---- characters ------------------------------------------------------------------------------ */
 
 void output_text(const output *self, buf *out, bay_str text)
 {
@@ -187,7 +187,7 @@ void output_cut(buf *out, bay_str text, size_t columns)
     buf_lit(out, ELLIPSIS);
 }
 
-/* ---- tables -----------------------------------------------------------------------------------*/
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 void output_table_init(output_table *self, size_t column_count)
 {

@@ -4,27 +4,25 @@
 #include <stdio.h>
 
 #include "base/str.h"
-#include "json/writer.h"
 
 enum { MEMORY = 512 << 20 };
 
 void cli_pages_init(cli_pages *self)
 {
     *self = (cli_pages){0};
-    buf_init(&self->bytes, CLI_PAGE_BYTES);
     arena_init(&self->memory, MEMORY);
 }
 
 void cli_pages_fini(cli_pages *self)
 {
-    buf_fini(&self->bytes);
     arena_fini(&self->memory);
     self->items = JSON_NONE;
 }
 
-static cli_exit fail(cli_pages *self, cli_exit code, const char *format, ...) BAY_PRINTF(3, 4);
+static cli_exit pages_fail(cli_pages *self, cli_exit code, const char *format, ...)
+    BAY_PRINTF(3, 4);
 
-static cli_exit fail(cli_pages *self, cli_exit code, const char *format, ...)
+static cli_exit pages_fail(cli_pages *self, cli_exit code, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -37,24 +35,22 @@ static cli_exit fail(cli_pages *self, cli_exit code, const char *format, ...)
 static cli_exit take_items(cli_pages *self, bay_str member, json_val items)
 {
     if (!json_is(items, JSON_ARRAY)) {
-        return fail(self, CLI_EXIT_PROTOCOL, "the result has no list \"%.*s\"", BAY_STR(member));
+        return pages_fail(self, CLI_EXIT_PROTOCOL, "the result has no list \"%.*s\"",
+                          BAY_STR(member));
     }
     json_iter iter = json_iter_of(items);
     while (json_next(&iter)) {
-        bay_str raw = json_raw(iter.value);
+        const buf *text = &self->made.text;
         if (self->count == CLI_PAGE_ITEMS) {
-            return fail(self, CLI_EXIT_PROTOCOL, "more than %d items", CLI_PAGE_ITEMS);
+            return pages_fail(self, CLI_EXIT_PROTOCOL, "more than %d items", CLI_PAGE_ITEMS);
         }
-        if (raw.len + 2 > CLI_PAGE_BYTES - self->bytes.len) {
-            return fail(self, CLI_EXIT_PROTOCOL, "more than %d bytes", CLI_PAGE_BYTES);
+        if (json_raw(iter.value).len + 2 > CLI_PAGE_BYTES - text->len) {
+            return pages_fail(self, CLI_EXIT_PROTOCOL, "more than %d bytes", CLI_PAGE_BYTES);
         }
-        if (!buf_reserve(&self->bytes, raw.len + 2)) {
-            return fail(self, CLI_EXIT_FAILED, "out of memory");
+        json_put_val(&self->made.writer, iter.value);
+        if (text->err != BAY_OK) {
+            return pages_fail(self, CLI_EXIT_FAILED, "out of memory");
         }
-        if (self->count > 0) {
-            buf_char(&self->bytes, ',');
-        }
-        buf_str(&self->bytes, raw);
         self->count++;
     }
     return CLI_EXIT_OK;
@@ -69,7 +65,7 @@ static cli_exit next_params(cli_pages *self, json_val cursor, buf *params)
         return CLI_EXIT_OK;
     }
     if (!json_is(cursor, JSON_STRING)) {
-        return fail(self, CLI_EXIT_PROTOCOL, "nextCursor is no string");
+        return pages_fail(self, CLI_EXIT_PROTOCOL, "nextCursor is no string");
     }
     buf_init(&next, CLI_PAGE_BYTES);
     buf_lit(&next, "{\"cursor\":");
@@ -77,12 +73,12 @@ static cli_exit next_params(cli_pages *self, json_val cursor, buf *params)
     buf_char(&next, '}');
     if (next.err != BAY_OK) {
         buf_fini(&next);
-        return fail(self, CLI_EXIT_FAILED, "out of memory");
+        return pages_fail(self, CLI_EXIT_FAILED, "out of memory");
     }
     if (str_eq(buf_view(&next), buf_view(params))) {
         buf_fini(&next);
-        return fail(self, CLI_EXIT_PROTOCOL, "page %zu names the cursor that led to it",
-                    self->page_count);
+        return pages_fail(self, CLI_EXIT_PROTOCOL, "page %zu names the cursor that led to it",
+                          self->page_count);
     }
     buf_fini(params);
     *params = next;
@@ -93,8 +89,8 @@ static cli_exit take_error(cli_pages *self, const cli_answer *answer)
 {
     bay_str message = json_raw(json_get(answer->value, STR("message")));
     self->error_code = answer->error_code;
-    return fail(self, CLI_EXIT_REMOTE, "error %d: %.*s", answer->error_code,
-                BAY_STR(str_head(message, 160)));
+    return pages_fail(self, CLI_EXIT_REMOTE, "error %d: %.*s", answer->error_code,
+                      BAY_STR(str_head(message, 160)));
 }
 
 static cli_exit read_pages(cli_pages *self, bay_str member, cli_page_fetch fetch, void *user)
@@ -107,7 +103,7 @@ static cli_exit read_pages(cli_pages *self, bay_str member, cli_page_fetch fetch
     cli_answer_init(&answer);
     while (code == CLI_EXIT_OK && params.len > 0) {
         if (self->page_count == CLI_PAGES) {
-            code = fail(self, CLI_EXIT_PROTOCOL, "more than %d pages", CLI_PAGES);
+            code = pages_fail(self, CLI_EXIT_PROTOCOL, "more than %d pages", CLI_PAGES);
             break;
         }
         code = fetch(user, buf_view(&params), &answer);
@@ -131,20 +127,14 @@ static cli_exit read_pages(cli_pages *self, bay_str member, cli_page_fetch fetch
 
 cli_exit cli_pages_fetch(cli_pages *self, bay_str member, cli_page_fetch fetch, void *user)
 {
-    buf_char(&self->bytes, '[');
+    json_open_array(json_builder_init(&self->made, &self->memory, CLI_PAGE_BYTES));
     cli_exit code = read_pages(self, member, fetch, user);
-    buf_char(&self->bytes, ']');
-    bay_err err = self->bytes.err;
-    if (err == BAY_OK) {
-        err = json_parse(&self->doc, buf_view(&self->bytes), NULL, &self->memory, NULL);
-    }
+    json_close_array(&self->made.writer);
+    bay_err err = json_builder_end(&self->made, &self->items);
     if (err != BAY_OK) {
-        static const json_doc none = {0};
-        self->doc = none;
         self->items = JSON_NONE;
         self->count = 0;
-        return fail(self, CLI_EXIT_FAILED, "%s", bay_err_text(err));
+        return pages_fail(self, CLI_EXIT_FAILED, "%s", bay_err_text(err));
     }
-    self->items = json_root(&self->doc);
     return code;
 }

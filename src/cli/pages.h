@@ -4,6 +4,7 @@
 
 #include "cli/answer.h"
 #include "cli/arguments.h"
+#include "json/build.h"
 
 enum {
     CLI_PAGES = 1000,
@@ -16,8 +17,7 @@ enum {
 typedef cli_exit (*cli_page_fetch)(void *user, bay_str params, cli_answer *out);
 
 typedef struct cli_pages {
-    buf bytes; /* "[item,item,…]", each byte for byte */
-    json_doc doc;
+    json_builder made; /* the items so far, each byte for byte */
     arena memory;
     json_val items; /* the array; never missing after cli_pages_fetch */
     size_t count;

@@ -119,7 +119,7 @@ bay_err cli_pairs_write(char *const *pairs, size_t count, bool is_text, buf *out
     return out->err == BAY_OK ? BAY_OK : diag_set(diag, out->err, "%s", bay_err_text(out->err));
 }
 
-/* ---- --arguments ------------------------------------------------------------------------------*/
+/* ---- --arguments ----------------------------------------------------------------------------- */
 
 static bay_err read_all(int file, buf *out)
 {

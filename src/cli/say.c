@@ -47,8 +47,8 @@ static const char *hint(bay_err err, bool is_process)
     case BAY_RESOLVE:
         return "Check the host name of the URL";
     case BAY_TLS:
-        return "Check the server's certificate; a certificate authority of your own goes into "
-               "tls.ca of the configuration";
+        return "Check the server's certificate; a certificate authority of your own is named by "
+               "--ca, or by tls.ca of the configuration";
     case BAY_DENIED:
         return "Give credentials that it accepts: --header 'Authorization: @FILE'";
     case BAY_TIMEOUT:

@@ -9,7 +9,7 @@
 #include "cli/commands.h"
 #include "cli/notice.h"
 #include "cli/say.h"
-#include "transport/mcp_link.h"
+#include "mcp_transport/link.h"
 
 enum { PARAMS_MEMORY = 512 << 20 };
 
@@ -34,7 +34,7 @@ struct cli_session {
     cli_answer *answer;
 };
 
-/* ---- events -----------------------------------------------------------------------------------*/
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void on_ready(void *user)
 {
@@ -92,7 +92,7 @@ static void on_signal(void *user, int number)
     self->signal = self->signal != 0 ? self->signal : number;
 }
 
-static void on_closed(void *user)
+static void session_on_closed(void *user)
 {
     cli_session *self = user;
     self->is_closed = true;
@@ -102,7 +102,7 @@ static const mcp_client_events client_events = {
     .ready = on_ready, .broken = on_broken, .logged = on_logged, .traced = on_traced};
 static const mcp_call_events call_events = {.notified = on_notified, .done = on_done};
 
-/* ---- waiting ----------------------------------------------------------------------------------*/
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 static void turn(cli_session *self)
 {
@@ -123,14 +123,14 @@ static cli_exit signalled(const cli_session *self)
     return (cli_exit)(128 + self->signal);
 }
 
-static cli_exit fail(cli_session *self, bay_err err, const char *text)
+static cli_exit session_fail(cli_session *self, bay_err err, const char *text)
 {
     cli_notice_clear(&self->notice);
     cli_say_failure(self->target.shown, self->target.is_process, err, text);
     return cli_exit_of(err);
 }
 
-/* ---- opening ----------------------------------------------------------------------------------*/
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static mcp_link_options link_options(cli_session *self)
 {
@@ -166,7 +166,7 @@ static bay_err open_url(cli_session *self, bay_diag *diag)
     http_client_options http = {.limits = http_client_default_limits};
     http.limits.connect_timeout_ms = target->connect_ms;
     bay_err err = BAY_OK;
-    if (target->has_tls) {
+    if (tls_client_has_own(&target->tls)) {
         err = tls_client_new(&target->tls, &self->tls, diag);
         http.tls = self->tls;
     }
@@ -213,7 +213,7 @@ cli_exit cli_session_open(const cli_arguments *arguments, const cli_session_hook
     }
     bay_err err = start(self, &diag);
     if (err != BAY_OK) {
-        return fail(self, err, diag.text);
+        return session_fail(self, err, diag.text);
     }
     while (!self->is_ready && !self->is_broken && self->signal == 0) {
         turn(self);
@@ -225,11 +225,11 @@ cli_exit cli_session_open(const cli_arguments *arguments, const cli_session_hook
         return CLI_EXIT_OK;
     }
     bool is_stillborn = self->target.is_process && self->broken_err == BAY_CLOSED;
-    return fail(self, self->broken_err,
-                is_stillborn ? "it ended before it could be spoken to" : self->broken_text);
+    return session_fail(self, self->broken_err,
+                        is_stillborn ? "it ended before it could be spoken to" : self->broken_text);
 }
 
-/* ---- calling ----------------------------------------------------------------------------------*/
+/* ---- calling --------------------------------------------------------------------------------- */
 
 static mcp_log_level wanted_level(const cli_session *self)
 {
@@ -237,8 +237,8 @@ static mcp_log_level wanted_level(const cli_session *self)
     return levels[self->arguments->verbosity < 2 ? self->arguments->verbosity : 2];
 }
 
-static bay_err begin(cli_session *self, const cli_request *request, arena *memory, mcp_call **call,
-                     bay_diag *diag)
+static bay_err session_begin(cli_session *self, const cli_request *request, arena *memory,
+                             mcp_call **call, bay_diag *diag)
 {
     json_doc doc;
     mcp_call_spec spec = {
@@ -267,10 +267,10 @@ cli_exit cli_session_call(cli_session *self, const cli_request *request, cli_ans
     self->is_answered = false;
     self->answer = out;
     self->shows_progress = request->shows_progress && cli_notice_is_live(&self->notice);
-    bay_err err = begin(self, request, &memory, &call, &diag);
+    bay_err err = session_begin(self, request, &memory, &call, &diag);
     arena_fini(&memory); /* the engine keeps what it needs */
     if (err != BAY_OK) {
-        return fail(self, err, diag.text);
+        return session_fail(self, err, diag.text);
     }
     while (!self->is_answered && !self->is_broken && self->signal == 0) {
         turn(self);
@@ -283,9 +283,9 @@ cli_exit cli_session_call(cli_session *self, const cli_request *request, cli_ans
         return signalled(self);
     }
     if (!self->is_answered) {
-        return fail(self, self->broken_err, self->broken_text);
+        return session_fail(self, self->broken_err, self->broken_text);
     }
-    return out->kind == MCP_OUTCOME_FAILED ? fail(self, out->err, out->text) : CLI_EXIT_OK;
+    return out->kind == MCP_OUTCOME_FAILED ? session_fail(self, out->err, out->text) : CLI_EXIT_OK;
 }
 
 cli_exit cli_session_refused(const cli_session *self, bay_str what, const cli_answer *answer)
@@ -300,7 +300,7 @@ cli_exit cli_session_refused(const cli_session *self, bay_str what, const cli_an
     return CLI_EXIT_REMOTE;
 }
 
-/* ---- the end ----------------------------------------------------------------------------------*/
+/* ---- the end --------------------------------------------------------------------------------- */
 
 cli_exit cli_session_close(cli_session *self, cli_exit code)
 {
@@ -310,7 +310,7 @@ cli_exit cli_session_close(cli_session *self, cli_exit code)
     /* who does not answer is not waited for again */
     bool is_polite = self->link != NULL && !self->is_broken && code != CLI_EXIT_TIMEOUT;
     if (is_polite) {
-        mcp_link_close(self->link, on_closed, self);
+        mcp_link_close(self->link, session_on_closed, self);
         while (!self->is_closed && !self->is_forced) {
             turn(self);
         }

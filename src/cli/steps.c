@@ -24,7 +24,7 @@ void cli_steps_fini(cli_steps *self)
     buf_fini(&self->told_capabilities);
 }
 
-/* ---- header fields ----------------------------------------------------------------------------*/
+/* ---- header fields --------------------------------------------------------------------------- */
 
 static bool is_secret(bay_str name)
 {
@@ -50,7 +50,7 @@ void cli_steps_field_value(buf *out, bay_str name, bay_str value)
     buf_printf(out, "… (%zu bytes)", value.len);
 }
 
-/* ---- what a message is ------------------------------------------------------------------------*/
+/* ---- what a message is ----------------------------------------------------------------------- */
 
 typedef struct sight {
     bool is_readable;
@@ -99,7 +99,7 @@ static void note_answer(cli_steps *self, sight *out, json_val message)
     }
 }
 
-static sight look(cli_steps *self, bool is_outgoing, bay_str message, arena *memory)
+static sight steps_look(cli_steps *self, bool is_outgoing, bay_str message, arena *memory)
 {
     sight out = {0};
     json_doc doc;
@@ -119,7 +119,7 @@ static sight look(cli_steps *self, bool is_outgoing, bay_str message, arena *mem
     return out;
 }
 
-/* ---- messages ---------------------------------------------------------------------------------*/
+/* ---- messages -------------------------------------------------------------------------------- */
 
 static void put_text(cli_steps *self, bool is_outgoing, bay_str message, const mcp_field *fields,
                      size_t count, uint64_t after_ms, const sight *seen)
@@ -197,7 +197,7 @@ void cli_steps_message(cli_steps *self, bool is_outgoing, bay_str message, const
 {
     arena memory;
     arena_init(&memory, MEMORY);
-    sight seen = look(self, is_outgoing, message, &memory);
+    sight seen = steps_look(self, is_outgoing, message, &memory);
     self->count++;
     self->has_message = true;
     self->is_answer = seen.is_answer && !is_outgoing;
@@ -214,7 +214,7 @@ void cli_steps_message(cli_steps *self, bool is_outgoing, bay_str message, const
     arena_fini(&memory);
 }
 
-/* ---- knowledge --------------------------------------------------------------------------------*/
+/* ---- knowledge ------------------------------------------------------------------------------- */
 
 /* One fact: a line for people, a member for programs. */
 static void put_fact(cli_steps *self, const char *name, bay_str raw_or_text, bool is_raw)

@@ -53,7 +53,7 @@ static void show_url(cli_target *self)
              (int)(rest.len < 180 ? rest.len : 180), rest.at);
 }
 
-/* ---- protocol and time ------------------------------------------------------------------------*/
+/* ---- protocol and time ----------------------------------------------------------------------- */
 
 static void take_protocol(cli_target *self, config_protocol protocol)
 {
@@ -94,7 +94,7 @@ static void take_times(cli_target *self, const cli_arguments *arguments,
     }
 }
 
-/* ---- header fields ----------------------------------------------------------------------------*/
+/* ---- header fields --------------------------------------------------------------------------- */
 
 static bool is_given(const http_field *fields, size_t count, bay_str name)
 {
@@ -147,7 +147,7 @@ static cli_exit take_fields(cli_target *self, const cli_arguments *arguments,
     return CLI_EXIT_OK;
 }
 
-/* ---- processes --------------------------------------------------------------------------------*/
+/* ---- processes ------------------------------------------------------------------------------- */
 
 /* What is inherited; names given again replace it. */
 static cli_exit take_environment(cli_target *self, const config_server *server)
@@ -200,7 +200,7 @@ static cli_exit take_command(cli_target *self, const config_server *server)
     return take_environment(self, server);
 }
 
-/* ---- names ------------------------------------------------------------------------------------*/
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static cli_exit say_unknown(const config *settings, const char *path, bay_str name)
 {
@@ -236,10 +236,32 @@ static cli_exit find_server(cli_target *self, const cli_arguments *arguments,
     return CLI_EXIT_OK;
 }
 
+tls_options cli_tls_options(const cli_arguments *arguments, const config_server_tls *configured)
+{
+    tls_options out = arguments->tls;
+    if (configured == NULL) {
+        return out;
+    }
+    if (out.ca_file == NULL && !out.insecure_no_verify && configured->ca.len > 0) {
+        out.ca_file = configured->ca.at;
+    }
+    if (out.certificate_file == NULL && configured->certificate.len > 0) {
+        out.certificate_file = configured->certificate.at;
+        out.key_file = configured->key.at;
+    }
+    return out;
+}
+
 static cli_exit check_fit(const cli_target *self, const cli_arguments *arguments)
 {
     if (self->is_process && arguments->header_count > 0) {
         cli_say("--header is for a URL, and %s is a command", self->shown);
+        return CLI_EXIT_USAGE;
+    }
+    bool is_https = str_eq_nocase(str_head(self->url, 8), STR("https://"));
+    if (tls_client_has_own(&arguments->tls) && !is_https) {
+        cli_say("--ca, --cert, --key and --insecure are for an https:// URL, and %s is %s",
+                self->shown, self->is_process ? "a command" : "none");
         return CLI_EXIT_USAGE;
     }
     bool wants_process = arguments->transport == CONFIG_TRANSPORT_STDIO;
@@ -258,6 +280,7 @@ static cli_exit resolve_name(cli_target *self, const cli_arguments *arguments,
     self->name = server->name;
     show(self, server->name);
     self->is_process = server->command.len > 0;
+    self->url = server->url;
     cli_exit code = check_fit(self, arguments);
     if (code != CLI_EXIT_OK) {
         return code;
@@ -265,15 +288,8 @@ static cli_exit resolve_name(cli_target *self, const cli_arguments *arguments,
     if (self->is_process) {
         return take_command(self, server);
     }
-    self->url = server->url;
     self->is_sse = server->transport == CONFIG_TRANSPORT_SSE;
-    const config_server_tls *tls = &server->tls;
-    self->has_tls = tls->ca.len > 0 || tls->certificate.len > 0;
-    self->tls = (tls_options){
-        .ca_file = tls->ca.len > 0 ? tls->ca.at : NULL,
-        .certificate_file = tls->certificate.len > 0 ? tls->certificate.at : NULL,
-        .key_file = tls->key.len > 0 ? tls->key.at : NULL,
-    };
+    self->tls = cli_tls_options(arguments, &server->tls);
     return take_fields(self, arguments, server);
 }
 
@@ -294,7 +310,9 @@ cli_exit cli_target_resolve(cli_target *out, const cli_arguments *arguments)
     case CLI_TARGET_URL:
         out->url = arguments->target;
         show_url(out);
-        code = take_fields(out, arguments, NULL);
+        out->tls = cli_tls_options(arguments, NULL);
+        code = check_fit(out, arguments);
+        code = code == CLI_EXIT_OK ? take_fields(out, arguments, NULL) : code;
         break;
     default:
         code = find_server(out, arguments, &server);

@@ -20,7 +20,6 @@ typedef struct cli_target {
     size_t field_count;
     bool is_sse;
     tls_options tls;
-    bool has_tls;
 
     const char *const *argv;
     const char *const *env;         /* NULL: inherited */
@@ -43,5 +42,7 @@ typedef struct cli_target {
  * code is not CLI_EXIT_OK. In any case: cli_target_fini. */
 cli_exit cli_target_resolve(cli_target *out, const cli_arguments *arguments);
 void cli_target_fini(cli_target *self);
+/* What the command line says of TLS, else the configuration (NULL: nothing). Borrowed from both. */
+tls_options cli_tls_options(const cli_arguments *arguments, const config_server_tls *configured);
 
 #endif

@@ -103,7 +103,7 @@ typedef struct config_limits {
     uint32_t json_depth;
     uint32_t json_values;
     uint32_t page_size;
-    uint32_t parked_calls;
+    uint32_t suspended_calls;
     uint32_t origin_connections;
 } config_limits;
 
@@ -131,7 +131,7 @@ typedef struct config_restart {
 
 typedef enum config_start { CONFIG_START_EAGER, CONFIG_START_LAZY } config_start;
 
-/* Who shares a session with a server of the handshake era. */
+/* Who shares a session with a server of the session revisions. */
 typedef enum config_share {
     CONFIG_SHARE_AUTO,
     CONFIG_SHARE_ALWAYS,

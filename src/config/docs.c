@@ -2,7 +2,7 @@
 #include "config/internal.h"
 #include "json/writer.h"
 
-/* ---- Markdown ---------------------------------------------------------------------------------*/
+/* ---- Markdown -------------------------------------------------------------------------------- */
 
 static void write_type(const config_key *key, buf *out)
 {
@@ -161,7 +161,7 @@ void config_write_markdown(buf *out)
     }
 }
 
-/* ---- JSON Schema ------------------------------------------------------------------------------*/
+/* ---- JSON Schema ----------------------------------------------------------------------------- */
 
 static void put_pair(json_writer *json, bay_str key, bay_str value)
 {

@@ -19,7 +19,7 @@ enum {
     MOST_STRANGERS = 1000
 };
 
-/* ---- tree -------------------------------------------------------------------------------------*/
+/* ---- tree ------------------------------------------------------------------------------------ */
 
 config_node *config_node_new(config_loader *loader, config_kind kind, uint32_t line)
 {
@@ -48,7 +48,7 @@ void config_node_add(config_node *parent, config_node *child)
     parent->count++;
 }
 
-/* ---- the path of the key at hand --------------------------------------------------------------*/
+/* ---- the path of the key at hand ------------------------------------------------------------- */
 
 size_t config_path_enter(config_loader *loader, bay_str name)
 {
@@ -69,7 +69,7 @@ void config_path_leave(config_loader *loader, size_t before)
     loader->path[before] = '\0';
 }
 
-/* ---- single values ----------------------------------------------------------------------------*/
+/* ---- single values --------------------------------------------------------------------------- */
 
 static void refuse_value(config_loader *loader, const config_key *key, const config_node *node)
 {
@@ -128,7 +128,7 @@ static void apply_scalar(config_loader *loader, const config_key *key, const con
     config_value_store(key, base, value);
 }
 
-/* ---- lists and maps ---------------------------------------------------------------------------*/
+/* ---- lists and maps -------------------------------------------------------------------------- */
 
 static bool is_crowded(config_loader *loader, const config_key *key, const config_node *node)
 {
@@ -237,7 +237,7 @@ static void apply_pairs(config_loader *loader, const config_key *key, const conf
     *field = (config_map){pairs, node->count};
 }
 
-/* ---- scopes -----------------------------------------------------------------------------------*/
+/* ---- scopes ---------------------------------------------------------------------------------- */
 
 void config_set_defaults(config_scope scope, void *base)
 {
@@ -364,7 +364,7 @@ void config_apply_map(config_loader *loader, config_scope scope, const config_no
     }
 }
 
-/* ---- servers ----------------------------------------------------------------------------------*/
+/* ---- servers --------------------------------------------------------------------------------- */
 
 /* Known before the keys are read in their order, for what they may then leave open. */
 static bool is_left_out(const config_node *node)
@@ -432,7 +432,7 @@ static void apply_servers(config_loader *loader, const config_node *node, config
     config_path_leave(loader, before);
 }
 
-/* ---- profiles ---------------------------------------------------------------------------------*/
+/* ---- profiles -------------------------------------------------------------------------------- */
 
 static void apply_profile(config_loader *loader, const config_node *node, config_profile *profile)
 {
@@ -531,7 +531,7 @@ static void apply_root(config_loader *loader, const config_node *root, config *s
     }
 }
 
-/* ---- loading ----------------------------------------------------------------------------------*/
+/* ---- loading --------------------------------------------------------------------------------- */
 
 static bool is_json(bay_str text)
 {

@@ -43,8 +43,8 @@ static bool is_trusted(const forwarded_proxies *self, bay_str text)
 
 /* ---- one value ------------------------------------------------------------------------------- */
 
-/* "192.0.2.1", "192.0.2.1:80", "2001:db8::1", "[2001:db8::1]:80" without its port; a name that hides
- * the address (RFC 7239 section 6.3) and "unknown" are empty. False: none of these. */
+/* "192.0.2.1", "192.0.2.1:80", "2001:db8::1", "[2001:db8::1]:80" without its port; a name that
+ * hides the address (RFC 7239 section 6.3) and "unknown" are empty. False: none of these. */
 static bool read_node(bay_str text, bay_str *out)
 {
     net_address address;

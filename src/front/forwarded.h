@@ -1,12 +1,13 @@
-/* Who sent a request that came through proxies, and how it was asked for: X-Forwarded-For, -Proto and
- * -Host, or Forwarded, of a peer that is trusted to write them. Of anybody else they are not read.
+/* Who sent a request that came through proxies, and how it was asked for: X-Forwarded-For, -Proto
+ * and -Host, or Forwarded, of a peer that is trusted to write them. Of anybody else they are not
+ * read.
  *
- * Each proxy adds behind what it got, so the right-most address is what our peer saw, the one before
- * it what that proxy was told, and so on: the first from the right that is no trusted proxy's is the
- * client's, and what stands before that anybody may have written. Host and scheme are the right-most.
- * Fields that are malformed, too many or too long, and both forms at once (a proxy writes one and
- * passes the other on from whoever wrote it), are ignored as a whole.
- * Source: RFC 7239 sections 4 to 6 and 7.4. */
+ * Each proxy adds behind what it got, so the right-most address is what our peer saw, the one
+ * before it what that proxy was told, and so on: the first from the right that is no trusted
+ * proxy's is the client's, and what stands before that anybody may have written. Host and scheme
+ * are the right-most. Fields that are malformed, too many or too long, and both forms at once (a
+ * proxy writes one and passes the other on from whoever wrote it), are ignored as a whole. Source:
+ * RFC 7239 sections 4 to 6 and 7.4. */
 #ifndef FRONT_FORWARDED_H
 #define FRONT_FORWARDED_H
 

@@ -10,7 +10,7 @@ enum { ERROR_BYTES = 1024, INVALID_REQUEST = -32600, INTERNAL_ERROR = -32603 /* 
 
 struct http_front {
     front_options options;
-    http_guard guard;
+    http_origin_check guard;
     bay_str via;
     arena memory; /* the guard's lists and the pseudonym */
 };
@@ -45,12 +45,14 @@ static bool rest_matches(bay_str pattern, bay_str rest)
 
 static bool row_matches(bay_str pattern, bay_str path, front_request *out)
 {
-    size_t fixed = str_find(pattern, '*');
-    if (fixed == pattern.len) {
-        return str_eq(pattern, path);
+    size_t fixed = 0; /* most rows are left at their first octets */
+    for (; fixed < pattern.len && pattern.at[fixed] != '*'; fixed++) {
+        if (fixed == path.len || path.at[fixed] != pattern.at[fixed]) {
+            return false;
+        }
     }
-    if (!str_starts(path, str_head(pattern, fixed))) {
-        return false;
+    if (fixed == pattern.len) {
+        return fixed == path.len;
     }
     bay_str tail = str_from(pattern, fixed);
     bay_str rest = str_from(path, fixed);
@@ -127,8 +129,8 @@ void front_refuse(http_exchange *exchange, const front_refusal *refusal)
     http_exchange_reply(exchange, refusal->status, fields, count, STR(""));
 }
 
-static void refuse(const http_front *self, const front_row *row, const front_request *request,
-                   const front_refusal *refusal)
+static void front_front_refuse(const http_front *self, const front_row *row,
+                               const front_request *request, const front_refusal *refusal)
 {
     if (row != NULL && row->refuse != NULL) {
         row->refuse(self->options.user, request, refusal);
@@ -151,10 +153,10 @@ static void answer_unknown(const http_front *self, http_exchange *exchange)
 /* ---- one exchange ---------------------------------------------------------------------------- */
 
 /* False: `out` says why not. */
-static bool may_enter(http_front *self, const http_guard_fields *fields,
+static bool may_enter(http_front *self, const http_origin_check_fields *fields,
                       const http_exchange *exchange, front_refusal *out)
 {
-    out->text = http_guard_refusal(&self->guard, fields);
+    out->text = http_origin_check_refusal(&self->guard, fields);
     if (out->text != NULL) {
         out->cause = FRONT_GUARD;
         out->status = 403;
@@ -170,7 +172,7 @@ static bool may_enter(http_front *self, const http_guard_fields *fields,
     return true;
 }
 
-static void serve(const http_front *self, const front_row *row, front_request *request)
+static void front_serve(const http_front *self, const front_row *row, front_request *request)
 {
     const front_options *options = &self->options;
     const auth_principal *principal = NULL;
@@ -179,7 +181,7 @@ static void serve(const http_front *self, const front_row *row, front_request *r
             .cause = FRONT_DENIED, .status = 401, .text = "", .challenge = STR("")};
         if (!options->identify(options->user, request, &principal, &refusal)) {
             principal_unref(principal);
-            refuse(self, row, request, &refusal);
+            front_front_refuse(self, row, request, &refusal);
             return;
         }
     }
@@ -199,8 +201,8 @@ static void on_request(void *user, http_exchange *exchange)
     const front_row *row = front_find(options->rows, options->row_count,
                                       options->base != NULL ? *options->base : STR(""),
                                       http_exchange_path(exchange), &request);
-    http_guard_fields fields;
-    http_guard_fields_read(exchange, &fields);
+    http_origin_check_fields fields;
+    http_origin_check_fields_read(exchange, &fields);
     request.from =
         (forwarded_request){.address = http_exchange_peer(exchange), .host = fields.host};
     if (options->proxies != NULL && options->proxies->count > 0) {
@@ -210,13 +212,13 @@ static void on_request(void *user, http_exchange *exchange)
     if (!may_enter(self, &fields, exchange, &refusal)) {
         LOG(LOG_DEBUG, "front", "a request from %.*s is refused: %s", BAY_STR(request.from.address),
             refusal.text);
-        refuse(self, row, &request, &refusal);
+        front_front_refuse(self, row, &request, &refusal);
     } else if (row == NULL) {
         answer_unknown(self, exchange);
     } else if (row->cors != NULL && str_eq(http_exchange_method(exchange), STR("OPTIONS"))) {
-        http_guard_preflight(exchange, row->cors);
+        http_origin_check_preflight(exchange, row->cors);
     } else {
-        serve(self, row, &request);
+        front_serve(self, row, &request);
     }
 }
 
@@ -236,13 +238,13 @@ bay_err front_new(const front_options *options, http_front **out)
     }
     self->options = *options;
     arena_init(&self->memory, TEXTS_MAX_BYTES);
-    http_guard lists = {.hosts = options->hosts,
-                        .host_count = options->host_count,
-                        .origins = options->origins,
-                        .origin_count = options->origin_count,
-                        .is_loopback = options->is_loopback,
-                        .names = options->names};
-    bay_err err = http_guard_copy(&self->guard, &lists, &self->memory);
+    http_origin_check lists = {.hosts = options->hosts,
+                               .host_count = options->host_count,
+                               .origins = options->origins,
+                               .origin_count = options->origin_count,
+                               .is_loopback = options->is_loopback,
+                               .names = options->names};
+    bay_err err = http_origin_check_copy(&self->guard, &lists, &self->memory);
     if (err == BAY_OK) {
         err = arena_dup(&self->memory, options->via, &self->via);
     }

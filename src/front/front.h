@@ -17,7 +17,7 @@
 
 #include "auth/principal.h"
 #include "front/forwarded.h"
-#include "front/http_guard.h"
+#include "front/origin_check.h"
 #include "http/http_server.h"
 
 typedef struct http_front http_front;

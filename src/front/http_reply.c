@@ -125,7 +125,7 @@ static void on_timer(void *argument)
     arm(self);
 }
 
-/* ---- all of a face --------------------------------------------------------------------------- */
+/* ---- all of a router ------------------------------------------------------------------------- */
 
 void http_replies_init(http_replies *self, loop *runs_on, const http_reply_limits *limits)
 {
@@ -184,7 +184,7 @@ void http_replies_close(http_replies *self)
 
 /* ---- one ------------------------------------------------------------------------------------- */
 
-static void on_closed(void *user, http_exchange *exchange, bool is_complete)
+static void http_reply_on_closed(void *user, http_exchange *exchange, bool is_complete)
 {
     http_reply *self = user;
     (void)exchange;
@@ -200,7 +200,7 @@ static void on_drained(void *user, http_exchange *exchange)
     self->ops->drained(self);
 }
 
-static const http_owner_ops reply_owner = {.closed = on_closed, .drained = on_drained};
+static const http_owner_ops reply_owner = {.closed = http_reply_on_closed, .drained = on_drained};
 
 void http_reply_begin(http_reply *self, http_replies *among, const http_reply_ops *ops,
                       http_exchange *exchange)
@@ -371,18 +371,18 @@ void http_reply_abort(http_reply *self)
     }
 }
 
-void http_owner_closed(void *face, http_exchange *exchange, bool is_complete)
+void http_owner_closed(void *router, http_exchange *exchange, bool is_complete)
 {
-    (void)face;
+    (void)router;
     const http_owner_ops **owner = http_exchange_user(exchange);
     if (owner != NULL) {
         (*owner)->closed(owner, exchange, is_complete);
     }
 }
 
-void http_owner_drained(void *face, http_exchange *exchange)
+void http_owner_drained(void *router, http_exchange *exchange)
 {
-    (void)face;
+    (void)router;
     const http_owner_ops **owner = http_exchange_user(exchange);
     if (owner != NULL) {
         (*owner)->drained(owner, exchange);

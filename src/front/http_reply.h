@@ -4,8 +4,8 @@
  *   waiting ──answer──────────────► over
  *      └──event──► streaming ──end──► over        gone (from either): over, told by ops->gone
  *
- * All replies of a face stand in one of two lists; the streaming one is kept in the order of their
- * last bytes, so one timer and a look at its front keep every quiet stream alive. */
+ * All replies of a router stand in one of two lists; the streaming one is kept in the order of
+ * their last bytes, so one timer and a look at its front keep every quiet stream alive. */
 #ifndef FRONT_HTTP_REPLY_H
 #define FRONT_HTTP_REPLY_H
 
@@ -101,8 +101,8 @@ void http_reply_show_stream(http_exchange *exchange);
 void http_reply_abort(http_reply *self);
 
 /* An http_handler's events: whoever looks after the exchange hears of it, if anybody does. */
-void http_owner_closed(void *face, http_exchange *exchange, bool is_complete);
-void http_owner_drained(void *face, http_exchange *exchange);
+void http_owner_closed(void *router, http_exchange *exchange, bool is_complete);
+void http_owner_drained(void *router, http_exchange *exchange);
 
 enum { HTTP_REPLY_FIELDS = 12 };
 /* What a browser of an allowed origin needs to see in any reply to `exchange`; nothing for others.

@@ -95,7 +95,7 @@ void admin_job_remove(admin_job *self)
     self->admin->job_count--;
 }
 
-static void on_closed(void *user, http_exchange *exchange, bool is_complete)
+static void admin_on_closed(void *user, http_exchange *exchange, bool is_complete)
 {
     admin_job *job = http_exchange_user(exchange);
     (void)user;
@@ -251,7 +251,7 @@ static void on_request(void *user, http_exchange *exchange)
 
 static bay_err make_server(admin *self)
 {
-    static const http_handler handler = {.request = on_request, .closed = on_closed};
+    static const http_handler handler = {.request = on_request, .closed = admin_on_closed};
     const config *settings = self->gateway->config;
     http_server_options options = {
         .limits = http_server_default_limits,

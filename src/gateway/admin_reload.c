@@ -207,7 +207,7 @@ static void reload_request_free(admin_job *job)
 }
 
 /* The reload goes on without anybody to tell. */
-static void forget(admin_job *job)
+static void admin_reload_forget(admin_job *job)
 {
     reload_request *self = CONTAINER_OF(job, reload_request, job);
     list_remove(&self->waiter.link);
@@ -223,7 +223,7 @@ static void reload_late(void *argument)
                      STR("{\"status\":\"waiting\",\"detail\":\"the configuration is not in force "
                          "yet: an earlier reload waits for calls of servers that it replaced, or "
                          "a loop does not answer; the reload goes on\"}"));
-    forget(job);
+    admin_reload_forget(job);
 }
 
 void admin_reload(admin *self, http_exchange *exchange)
@@ -233,7 +233,7 @@ void admin_reload(admin *self, http_exchange *exchange)
         admin_refuse_busy(exchange);
         return;
     }
-    made->job.gone = forget;
+    made->job.gone = admin_reload_forget;
     made->job.free = reload_request_free;
     made->waiter = (reload_waiter){.done = reload_done, .user = made};
     if (admin_job_begin(&made->job, self, exchange, reload_late, ADMIN_RELOAD_MS) != BAY_OK) {

@@ -1,8 +1,8 @@
 /* GET /v1/status: the gateway as all its loops see it.
  *
- * Each loop gets one message and fills in a report of its own; the last one to do so tells worker 0,
- * which answers with all of them. If a loop has not reported within ADMIN_STATUS_MS the answer names
- * it and has what the others said. The request stays until every loop has reported, since the
+ * Each loop gets one message and fills in a report of its own; the last one to do so tells worker
+ * 0, which answers with all of them. If a loop has not reported within ADMIN_STATUS_MS the answer
+ * names it and has what the others said. The request stays until every loop has reported, since the
  * messages are in it; meanwhile that loop is asked nothing more. */
 #include <stdatomic.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ typedef struct server_report {
     bay_str revision; /* empty: not known yet */
     upstream_state state;
     uint64_t state_ms; /* for so long */
-    bool is_mirror;    /* another loop owns its processes, and counts its calls */
+    bool is_proxy;     /* another loop owns its processes, and counts its calls */
     int process_id;
     uint32_t restarts;
     size_t calls;
@@ -46,7 +46,7 @@ typedef struct worker_report {
     size_t server_count;
     size_t retiring; /* servers that a reload replaced, and their calls */
     size_t retiring_calls;
-    face_figures held;
+    endpoint_figures held;
     uint32_t connections;
 } worker_report;
 
@@ -65,17 +65,17 @@ static const char *transport_of(const config_server *server)
     return server->agent.len > 0 ? "agent" : server->command.len > 0 ? "stdio" : "http";
 }
 
-static void add_face(face_figures *sum, face *of)
+static void add_endpoint(endpoint_figures *sum, endpoint *of)
 {
     if (of != NULL) {
-        face_figures more = face_figures_of(of);
+        endpoint_figures more = endpoint_figures_of(of);
         sum->sessions += more.sessions;
-        sum->parked_calls += more.parked_calls;
+        sum->suspended_calls += more.suspended_calls;
         sum->tasks += more.tasks;
     }
 }
 
-static bay_err fill_server(const slot *from, arena *memory, server_report *out)
+static bay_err fill_server(const worker_upstream *from, arena *memory, server_report *out)
 {
     const upstream *server = from->upstream;
     const mcp_revision *revision = upstream_revision(server);
@@ -84,7 +84,7 @@ static bay_err fill_server(const slot *from, arena *memory, server_report *out)
         .revision = revision != NULL ? revision->text : (bay_str){NULL, 0},
         .state = upstream_state_of(server),
         .state_ms = loop_now_ms(from->worker->loop) - from->state_ms,
-        .is_mirror = from->is_mirror,
+        .is_proxy = from->is_proxy,
         .process_id = upstream_process_id(server),
         .restarts = upstream_restarts(server),
         .calls = upstream_open_calls(server),
@@ -100,12 +100,12 @@ static bay_err fill_server(const slot *from, arena *memory, server_report *out)
                          : err;
 }
 
-static void count_retiring(worker_report *out, const list *slots)
+static void count_retiring(worker_report *out, const list *upstreams)
 {
-    LIST_EACH(link, slots)
+    LIST_EACH(link, upstreams)
     {
-        const slot *at = CONTAINER_OF(link, slot, link);
-        if (!at->is_mirror) {
+        const worker_upstream *at = CONTAINER_OF(link, worker_upstream, link);
+        if (!at->is_proxy) {
             out->retiring++;
             out->retiring_calls += upstream_open_calls(at->upstream);
         }
@@ -116,17 +116,17 @@ static void fill_report(worker_report *out, worker *from)
 {
     out->is_settled = from->is_settled;
     out->connections = from->server != NULL ? http_server_connections(from->server) : 0;
-    add_face(&out->held, from->all);
+    add_endpoint(&out->held, from->all);
     for (size_t i = 0; i < from->profile_count; i++) {
-        add_face(&out->held, from->profiles[i]);
+        add_endpoint(&out->held, from->profiles[i]);
     }
     count_retiring(out, &from->retired);
     count_retiring(out, &from->leaving);
-    out->servers = arena_array(&out->memory, from->slot_count, sizeof(*out->servers));
-    out->err = out->servers != NULL || from->slot_count == 0 ? BAY_OK : BAY_NOMEM;
-    for (size_t i = 0; out->err == BAY_OK && i < from->slot_count; i++) {
-        add_face(&out->held, from->slots[i]->face);
-        out->err = fill_server(from->slots[i], &out->memory, &out->servers[i]);
+    out->servers = arena_array(&out->memory, from->upstream_count, sizeof(*out->servers));
+    out->err = out->servers != NULL || from->upstream_count == 0 ? BAY_OK : BAY_NOMEM;
+    for (size_t i = 0; out->err == BAY_OK && i < from->upstream_count; i++) {
+        add_endpoint(&out->held, from->upstreams[i]->endpoint);
+        out->err = fill_server(from->upstreams[i], &out->memory, &out->servers[i]);
         out->server_count = i + 1;
     }
 }
@@ -156,14 +156,14 @@ static void report(void *argument)
 /* A server as all loops see it. */
 typedef struct server_sum {
     server_report all;
-    bool is_known; /* by its owner; else by what a mirror last heard */
+    bool is_known; /* by its owner; else by what a proxy last heard */
 } server_sum;
 
 typedef struct status_sum {
     map by_name;
     server_sum *servers;
     size_t count;
-    face_figures held;
+    endpoint_figures held;
     uint64_t connections;
     size_t retiring;
     size_t retiring_calls;
@@ -213,10 +213,10 @@ static bay_err add_server(status_sum *to, const server_report *from)
     server_sum *at = map_get(&to->by_name, from->name);
     if (at == NULL) {
         at = &to->servers[to->count++];
-        *at = (server_sum){.all = *from, .is_known = !from->is_mirror};
+        *at = (server_sum){.all = *from, .is_known = !from->is_proxy};
         return map_put(&to->by_name, at->all.name, at, NULL);
     }
-    if (!from->is_mirror) {
+    if (!from->is_proxy) {
         add_owner(at, from);
     }
     return BAY_OK;
@@ -226,7 +226,7 @@ static bay_err add_report(status_sum *to, const worker_report *from)
 {
     bay_err err = BAY_OK;
     to->held.sessions += from->held.sessions;
-    to->held.parked_calls += from->held.parked_calls;
+    to->held.suspended_calls += from->held.suspended_calls;
     to->held.tasks += from->held.tasks;
     to->connections += from->connections;
     to->retiring += from->retiring;
@@ -324,7 +324,7 @@ static void put_worker(json_writer *out, const worker_report *of)
     if (of->is_heard) {
         put_count(out, "connections", of->connections);
         put_count(out, "sessions", of->held.sessions);
-        put_count(out, "parkedCalls", of->held.parked_calls);
+        put_count(out, "parkedCalls", of->held.suspended_calls);
         put_count(out, "tasks", of->held.tasks);
     }
     json_close_object(out);
@@ -381,7 +381,7 @@ static void write_status(const status_request *self, const status_sum *sum, buf 
     put_count(&writer, "connections", sum->connections);
     put_count(&writer, "sessions", sum->held.sessions);
     put_count(&writer, "calls", sum->calls);
-    put_count(&writer, "parkedCalls", sum->held.parked_calls);
+    put_count(&writer, "parkedCalls", sum->held.suspended_calls);
     put_count(&writer, "tasks", sum->held.tasks);
     put_count(&writer, "replacedServers", sum->retiring);
     put_count(&writer, "callsOfReplacedServers", sum->retiring_calls);
@@ -406,7 +406,7 @@ static void write_status(const status_request *self, const status_sum *sum, buf 
     json_close_object(&writer);
 }
 
-static void answer(status_request *self)
+static void admin_status_answer(status_request *self)
 {
     status_sum sum;
     buf out;
@@ -449,7 +449,7 @@ static void all_reported(void *argument)
     if (atomic_load(&owner->gateway->is_over)) {
         return; /* admin_free frees it */
     }
-    answer(self);
+    admin_status_answer(self);
     for (size_t i = 0; i < self->count; i++) {
         if (owner->silent[i] == self) {
             owner->silent[i] = NULL;
@@ -467,10 +467,10 @@ static void on_late(void *argument)
             self->job.admin->silent[i] = self;
         }
     }
-    answer(self);
+    admin_status_answer(self);
 }
 
-static void ask(status_request *self, size_t index)
+static void admin_status_ask(status_request *self, size_t index)
 {
     worker_report *to = &self->reports[index];
     gateway *owner = self->job.admin->gateway;
@@ -506,7 +506,7 @@ void admin_status(admin *self, http_exchange *exchange)
     }
     atomic_init(&made->missing, 1);
     for (size_t i = 0; i < count; i++) {
-        ask(made, i);
+        admin_status_ask(made, i);
     }
     report_done(made);
 }

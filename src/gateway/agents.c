@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "a2a_transport/router.h"
 #include "base/check.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -76,19 +77,6 @@ static bay_err read_key(shared *self, bay_diag *diag)
                           why.text[0] != '\0' ? why.text : bay_err_text(err));
 }
 
-/* "https://gateway.example" -> "gateway.example:443" */
-static void write_authority(bay_str url, buf *out)
-{
-    bool is_https = str_starts(url, STR("https://"));
-    bay_str rest = str_from(url, is_https ? 8 : 7);
-    rest = str_head(rest, str_find(rest, '/'));
-    bool has_port = str_find_last(rest, ':') < rest.len && rest.at[rest.len - 1] != ']';
-    buf_str(out, rest);
-    if (!has_port) {
-        buf_str(out, is_https ? STR(":443") : STR(":80"));
-    }
-}
-
 static void write_public(const worker *self, shared *of)
 {
     const config_a2a *settings = &of->config->a2a;
@@ -97,17 +85,13 @@ static void write_public(const worker *self, shared *of)
     buf jku = {.at = of->jku, .cap = sizeof(of->jku), .max = sizeof(of->jku)};
     if (settings->public_url.len > 0) {
         buf_str(&base, settings->public_url);
-        write_authority(settings->public_url, &grpc);
     } else {
         buf_str(&base, self->gateway->tls != NULL ? STR("https://") : STR("http://"));
         gateway_write_reachable(self->gateway, &base);
-        gateway_write_reachable(self->gateway, &grpc);
     }
+    a2a_http_router_write_grpc(buf_view(&base), &grpc);
     buf_str(&jku, buf_view(&base));
     buf_lit(&jku, "/a2a/keys.json");
-#ifdef BAY_NO_HTTP2
-    buf_clear(&grpc);
-#endif
     of->public = (agents_public){
         .base = buf_view(&base),
         .grpc = buf_view(&grpc),
@@ -190,7 +174,7 @@ static void write_settings(const config *all, const config_agent *agent, hold *o
 static mcp_server *tools_engine(void *user)
 {
     worker *self = user;
-    return self->all != NULL ? face_engine(self->all) : NULL;
+    return self->all != NULL ? endpoint_engine(self->all) : NULL;
 }
 
 bay_err worker_agents_init(worker *self, bay_diag *diag)

@@ -1,5 +1,5 @@
 /* What ties the agents of one loop (agents/agents) to the gateway: the configuration in their
- * words, the faces whose tools they are made of, the servers that stand for their skills. */
+ * words, the endpoints whose tools they are made of, the servers that stand for their skills. */
 #ifndef GATEWAY_AGENTS_H
 #define GATEWAY_AGENTS_H
 

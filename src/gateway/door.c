@@ -1,4 +1,5 @@
-/* The door of one loop: what every call on it passes (call/call.h), and the line that each leaves. */
+/* The door of one loop: what every call on it passes (call/call.h), and the line that each leaves.
+ */
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"

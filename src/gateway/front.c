@@ -10,7 +10,7 @@ static bool serve_endpoint(void *user, const front_request *request)
     worker *self = user;
     mcp_server *engine = worker_engine(self, request->path);
     if (engine != NULL) {
-        http_face_serve(self->http_face, request->exchange, engine, request->principal);
+        mcp_http_router_serve(self->mcp_http_router, request->exchange, engine, request->principal);
     }
     return engine != NULL;
 }
@@ -20,10 +20,11 @@ static bool serve_sse(void *user, const front_request *request)
 {
     worker *self = user;
     static const bay_str last = STR_INIT("/sse");
-    bay_str endpoint = str_head(request->path, request->path.len - last.len);
-    mcp_server *engine = worker_engine(self, endpoint.len > 0 ? endpoint : STR("/mcp"));
+    bay_str path = str_head(request->path, request->path.len - last.len);
+    mcp_server *engine = worker_engine(self, path.len > 0 ? path : STR("/mcp"));
     if (engine != NULL) {
-        http_face_serve_sse(self->http_face, request->exchange, engine, request->principal);
+        mcp_http_router_serve_sse(self->mcp_http_router, request->exchange, engine,
+                                  request->principal);
     }
     return engine != NULL;
 }
@@ -31,7 +32,7 @@ static bool serve_sse(void *user, const front_request *request)
 static bool serve_message(void *user, const front_request *request)
 {
     worker *self = user;
-    http_face_serve_message(self->http_face, request->exchange, request->principal);
+    mcp_http_router_serve_message(self->mcp_http_router, request->exchange, request->principal);
     return true;
 }
 
@@ -106,27 +107,36 @@ static bool serve_greeting(void *user, const front_request *request)
 
 /* The first that matches counts; what is asked for most comes first. */
 static const front_row rows[] = {
-    {STR_INIT("/mcp"), false, FRONT_CALLER, &http_face_cors, serve_endpoint, NULL},
-    {STR_INIT("/mcp/*"), false, FRONT_CALLER, &http_face_cors, serve_endpoint, NULL},
+    {STR_INIT("/mcp"), false, FRONT_CALLER, &mcp_http_router_cors, serve_endpoint, NULL},
+    {STR_INIT("/mcp/*"), false, FRONT_CALLER, &mcp_http_router_cors, serve_endpoint, NULL},
     {STR_INIT("/a2a/keys.json"), false, FRONT_PUBLIC, NULL, serve_keys, refuse_agent},
-    {STR_INIT("/a2a/*"), false, FRONT_CALLER, &a2a_face_cors, serve_agent, refuse_agent},
+    {STR_INIT("/a2a/*"), false, FRONT_CALLER, &a2a_http_router_cors, serve_agent, refuse_agent},
     {STR_INIT("/lf.a2a.v1.**"), false, FRONT_CALLER, NULL, serve_grpc, refuse_agent},
     {STR_INIT("/a2a.v1.**"), false, FRONT_CALLER, NULL, serve_grpc, refuse_agent},
-    {STR_INIT("/a2a/*/.well-known/agent-card.json"), false, FRONT_PUBLIC, &a2a_face_cors,
+    {STR_INIT("/a2a/*/.well-known/agent-card.json"), false, FRONT_PUBLIC, &a2a_http_router_cors,
      serve_card, refuse_agent},
-    {STR_INIT("/a2a/*/.well-known/agent.json"), false, FRONT_PUBLIC, &a2a_face_cors, serve_card,
-     refuse_agent},
+    {STR_INIT("/a2a/*/.well-known/agent.json"), false, FRONT_PUBLIC, &a2a_http_router_cors,
+     serve_card, refuse_agent},
     {STR_INIT("/a2a/*/push/*"), false, FRONT_PROVEN, NULL, serve_webhook, refuse_agent},
-    {STR_INIT("/a2a/*/**"), false, FRONT_CALLER, &a2a_face_cors, serve_agent, refuse_agent},
+    {STR_INIT("/a2a/*/**"), false, FRONT_CALLER, &a2a_http_router_cors, serve_agent, refuse_agent},
     {STR_INIT("/a2a"), false, FRONT_CALLER, NULL, serve_index, refuse_agent},
     {STR_INIT("/a2a/"), false, FRONT_CALLER, NULL, serve_index, refuse_agent},
-    {STR_INIT("/sse"), false, FRONT_CALLER, &http_face_sse_cors, serve_sse, NULL},
-    {STR_INIT("/mcp/*/sse"), false, FRONT_CALLER, &http_face_sse_cors, serve_sse, NULL},
-    {STR_INIT(WORKER_MESSAGES), false, FRONT_CALLER, &http_face_message_cors, serve_message, NULL},
+    {STR_INIT("/sse"), false, FRONT_CALLER, &mcp_http_router_sse_cors, serve_sse, NULL},
+    {STR_INIT("/mcp/*/sse"), false, FRONT_CALLER, &mcp_http_router_sse_cors, serve_sse, NULL},
+    {STR_INIT(WORKER_MESSAGES), false, FRONT_CALLER, &mcp_http_router_message_cors, serve_message,
+     NULL},
     {STR_INIT("/"), false, FRONT_PUBLIC, NULL, serve_greeting, NULL},
     {STR_INIT("/healthz"), false, FRONT_PUBLIC, NULL, serve_health, NULL},
     {STR_INIT("/readyz"), false, FRONT_PUBLIC, NULL, serve_ready, NULL},
 };
+
+static bool identify_caller(void *user, const front_request *request,
+                            const auth_principal **out_principal, front_refusal *out)
+{
+    const worker *self = user;
+    const gateway_options *options = &self->gateway->options;
+    return options->identify(options->user, request, out_principal, out);
+}
 
 bay_err worker_front_open(worker *self)
 {
@@ -147,6 +157,7 @@ bay_err worker_front_open(worker *self)
         .names = &self->gateway->names,
         .proxies = &self->proxies,
         .via = str_of(self->gateway->via),
+        .identify = self->gateway->options.identify != NULL ? identify_caller : NULL,
         .unknown = worker_unknown,
         .user = self,
     };

@@ -49,11 +49,11 @@ static bay_err join_agents(gateway *self, bay_diag *diag)
         all[i] = self->workers[i].agents;
     }
     if (err == BAY_OK && !self->options.on_stdio) {
-        err = agents_post_new(self->workers[0].loop, self->config->store, &self->post);
+        err = agents_push_queue_new(self->workers[0].loop, self->config->store, &self->post);
     }
     err = err == BAY_OK ? agents_owners_write_on(self->owners, self->workers[0].loop) : err;
     for (uint32_t i = 0; err == BAY_OK && i < self->worker_count; i++) {
-        agents_set_post(all[i], self->post);
+        agents_set_push_queue(all[i], self->post);
         err = agents_set_peers(all[i], all, self->worker_count);
     }
     mem_free(all);
@@ -64,7 +64,7 @@ static bay_err open_workers(gateway *self, bay_diag *diag)
 {
     for (uint32_t i = 0; i < self->worker_count; i++) {
         bay_err err = worker_init(&self->workers[i], self, i, diag);
-        self->faces[i] = self->workers[i].http_face;
+        self->endpoints[i] = self->workers[i].mcp_http_router;
         if (err != BAY_OK) {
             return diag_set(diag, err, "a worker could not be set up: %s", bay_err_text(err));
         }
@@ -75,7 +75,8 @@ static bay_err open_workers(gateway *self, bay_diag *diag)
         return diag_set(diag, err, "the servers could not be set up: %s", bay_err_text(err));
     }
     for (uint32_t i = 0; i < self->worker_count && !self->options.on_stdio; i++) {
-        http_face_set_peers(self->workers[i].http_face, self->faces, self->worker_count);
+        mcp_http_router_set_peers(self->workers[i].mcp_http_router, self->endpoints,
+                                  self->worker_count);
         err = worker_listen(&self->workers[i], diag);
         if (err != BAY_OK) {
             return err;
@@ -99,8 +100,8 @@ bay_err gateway_new(const gateway_options *options, gateway **out, bay_diag *dia
                    (unsigned long long)rand_u64());
     uint32_t count = count_workers(options);
     self->workers = mem_array(count, sizeof(*self->workers));
-    self->faces = mem_array(count, sizeof(http_face *));
-    bay_err err = self->workers != NULL && self->faces != NULL
+    self->endpoints = mem_array(count, sizeof(mcp_http_router *));
+    bay_err err = self->workers != NULL && self->endpoints != NULL
                       ? BAY_OK
                       : diag_set(diag, BAY_NOMEM, "out of memory");
     if (err == BAY_OK) {
@@ -232,11 +233,11 @@ bay_err gateway_run(gateway *self)
 
 /* No loop runs here any more; this thread turns them all. A round trip takes two rounds; the bound
  * is for a lack of memory that swallows a post. */
-static void close_mirrors(gateway *self)
+static void close_proxies(gateway *self)
 {
     size_t open = 0;
     for (uint32_t i = 0; i < self->worker_count; i++) {
-        worker_close_mirrors(&self->workers[i], &open);
+        worker_close_proxies(&self->workers[i], &open);
     }
     for (uint32_t round = 0; open > 0 && round < MOST_ROUNDS; round++) {
         for (uint32_t i = 0; i < self->worker_count; i++) {
@@ -246,7 +247,7 @@ static void close_mirrors(gateway *self)
         }
     }
     for (uint32_t i = 0; open > 0 && i < self->worker_count; i++) {
-        worker_close_mirrors(&self->workers[i], NULL); /* nobody is to be told any more */
+        worker_close_proxies(&self->workers[i], NULL); /* nobody is to be told any more */
     }
 }
 
@@ -259,13 +260,13 @@ void gateway_free(gateway *self)
     admin_close(self->admin);
     reload_abandon(self);
     for (uint32_t i = 0; i < self->worker_count; i++) {
-        worker_end_faces(&self->workers[i]);
+        worker_end_endpoints(&self->workers[i]);
     }
-    close_mirrors(self);
+    close_proxies(self);
     for (uint32_t i = 0; i < self->worker_count; i++) {
-        worker_free_slots(&self->workers[i]);
+        worker_upstreams_free(&self->workers[i]);
     }
-    agents_post_free(self->post);
+    agents_push_queue_free(self->post);
     agents_owners_close(self->owners);
     for (uint32_t i = 0; i < self->worker_count; i++) {
         worker_fini(&self->workers[i]);
@@ -277,7 +278,7 @@ void gateway_free(gateway *self)
     agents_aliases_free(self->aliases);
     agents_owners_free(self->owners);
     mem_free(self->workers);
-    mem_free(self->faces);
+    mem_free(self->endpoints);
     config_free(self->config);
     config_free(self->started);
     mem_free(self);
@@ -285,12 +286,12 @@ void gateway_free(gateway *self)
 
 size_t gateway_tool_count(const gateway *self)
 {
-    return face_count(self->workers[0].all, LISTING_TOOLS);
+    return endpoint_count(self->workers[0].all, LISTING_TOOLS);
 }
 
 bay_str gateway_tool_name(const gateway *self, size_t index)
 {
-    return face_shown(self->workers[0].all, LISTING_TOOLS, index);
+    return endpoint_shown(self->workers[0].all, LISTING_TOOLS, index);
 }
 
 size_t gateway_agent_count(const gateway *self)
@@ -313,12 +314,13 @@ void gateway_tell(gateway *self, const char *what)
 gateway_servers gateway_count_servers(const gateway *self)
 {
     const worker *on = &self->workers[0];
-    gateway_servers out = {.count = on->slot_count};
-    for (size_t i = 0; i < on->slot_count; i++) {
-        const upstream *server = on->slots[i]->upstream;
+    gateway_servers out = {.count = on->upstream_count};
+    for (size_t i = 0; i < on->upstream_count; i++) {
+        const upstream *server = on->upstreams[i]->upstream;
         out.down += upstream_is_down(server);
         out.asleep += upstream_is_asleep(server);
-        out.starting += !upstream_is_asleep(server) && !slot_is_learned(on->slots[i]);
+        out.starting +=
+            !upstream_is_asleep(server) && !worker_upstream_is_learned(on->upstreams[i]);
     }
     return out;
 }

@@ -1,8 +1,8 @@
 /* The gateway: a configuration, a number of loops (workers), and what each of them serves.
  *
- *   gateway --has--> worker (one per loop) --has--> slot (a server as this loop sees it: upstream +
+ *   gateway --has--> worker (one per loop) --has--> entry (a server as this loop sees it: upstream +
  * lists)
- *                                          --has--> face "/mcp", faces "/mcp/NAME"
+ *                                          --has--> endpoint "/mcp", endpoints "/mcp/NAME"
  *
  * Worker 0 runs on the caller's thread and hears the signals. Workers share nothing but the
  * immutable configuration; they talk by posts. */
@@ -10,6 +10,7 @@
 #define GATEWAY_GATEWAY_H
 
 #include "config/config.h"
+#include "front/front.h"
 #include "patchbay/types.h"
 
 typedef struct gateway gateway;
@@ -29,6 +30,10 @@ typedef struct gateway_options {
      * started), "started" (lists go out: all servers were heard of, or timeouts.settle is over),
      * "listed" (the servers that were missing then have been heard of), "reloaded". May be NULL. */
     void (*told)(void *user, gateway *self, const char *what);
+    /* Who sends a request over HTTP, as front_options.identify, on the thread of the worker that
+     * received it. NULL: every caller is anonymous. */
+    bool (*identify)(void *user, const front_request *request, const auth_principal **out_principal,
+                     front_refusal *out);
     void *user;
 } gateway_options;
 

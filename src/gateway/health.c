@@ -41,7 +41,7 @@ static void write_errors(json_writer *writer, const upstream *server)
     }
 }
 
-static void write_server(json_writer *writer, const slot *at)
+static void write_server(json_writer *writer, const worker_upstream *at)
 {
     const upstream *server = at->upstream;
     const mcp_revision *revision = upstream_revision(server);
@@ -82,8 +82,8 @@ static void write_state(worker *self, buf *out)
     json_writer writer;
     json_writer_init(&writer, out);
     bool is_degraded = false;
-    for (size_t i = 0; i < self->slot_count; i++) {
-        is_degraded = is_degraded || upstream_is_down(self->slots[i]->upstream);
+    for (size_t i = 0; i < self->upstream_count; i++) {
+        is_degraded = is_degraded || upstream_is_down(self->upstreams[i]->upstream);
     }
     json_open_object(&writer);
     json_key_lit(&writer, "status");
@@ -94,8 +94,8 @@ static void write_state(worker *self, buf *out)
     json_put_str(&writer, str_of(bay_version()));
     json_key_lit(&writer, "servers");
     json_open_array(&writer);
-    for (size_t i = 0; i < self->slot_count; i++) {
-        write_server(&writer, self->slots[i]);
+    for (size_t i = 0; i < self->upstream_count; i++) {
+        write_server(&writer, self->upstreams[i]);
     }
     json_close_array(&writer);
     if (self->agents != NULL && agents_count(self->agents) > 0) {

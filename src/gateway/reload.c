@@ -1,13 +1,13 @@
 /* A new configuration in a running gateway, without dropping a call.
  *
  *   load -> A on every worker: make what is new and its own (URLs, processes it owns)
- *        -> B on every worker: make mirrors of processes owned elsewhere, swap the slots, let the
+ *        -> B on every worker: make proxies of processes owned elsewhere, swap the upstreams, let the
  * old ones retire (each leaves when its last call has ended)
- *        -> when the last retired mirror has left: C on every worker: retire the processes
+ *        -> when the last retired proxy has left: C on every worker: retire the processes
  *
- * A server whose settings did not change keeps its slot, its process and its sessions. A face keeps
- * its clients when its server was replaced. The first configuration takes the same way before any
- * loop runs. */
+ * A server whose settings did not change keeps its worker's upstream, its process and its sessions.
+ * An endpoint keeps its clients when its server was replaced. The first configuration takes the
+ * same way before any loop runs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -28,17 +28,17 @@ typedef struct reload_step {
 typedef struct reload {
     gateway *gateway;
     const config *next;
-    seal_ring *ring;       /* its keys, when they are others; else NULL */
-    upstream_told **told;  /* by server: what the log was told of it */
-    call_target **targets; /* by server: what its calls are admitted to */
-    upstream **owners;     /* of processes, by server; written in A by the owning worker */
-    slot ***slots;         /* per worker, by server; NULL where there is none */
-    slot ***places;        /* per worker: what becomes its array of slots */
-    reload_step *steps;    /* per worker: the one under way */
+    seal_ring *ring;              /* its keys, when they are others; else NULL */
+    upstream_told **told;         /* by server: what the log was told of it */
+    call_target **targets;        /* by server: what its calls are admitted to */
+    upstream **owners;            /* of processes, by server; written in A by the owning worker */
+    worker_upstream ***upstreams; /* per worker, by server; NULL where there is none */
+    worker_upstream ***places;    /* per worker: what becomes its array of upstreams */
+    reload_step *steps;           /* per worker: the one under way */
     void (*function)(struct reload *self, worker *on);
     void (*after)(struct reload *self); /* on worker 0, once every worker is through */
     atomic_uint pending;                /* workers that have not finished the step */
-    atomic_uint mirrors; /* retired mirrors that have not left, plus one until B is over */
+    atomic_uint proxies; /* retired proxies that have not left, plus one until B is over */
     atomic_uint failures;
     config_report *report; /* of the file; NULL: the first configuration */
 } reload;
@@ -61,7 +61,9 @@ static void step_run(void *argument)
     self->function(self, at->worker);
     if (atomic_fetch_sub(&self->pending, 1) == 1 &&
         loop_post(self->gateway->workers[0].loop, step_over, self) != BAY_OK) {
-        LOG(LOG_ERROR, "gateway", "out of memory: the reload stands still");
+        LOG(LOG_ERROR, "gateway",
+            "out of memory: the reload cannot finish, and later reloads wait for it; restart the "
+            "gateway");
     }
 }
 
@@ -75,16 +77,18 @@ static void step_everywhere(reload *self, void (*function)(reload *self, worker 
     for (uint32_t i = 0; i < owner->worker_count; i++) {
         self->steps[i] = (reload_step){self, &owner->workers[i]};
         if (loop_post(owner->workers[i].loop, step_run, &self->steps[i]) != BAY_OK) {
-            LOG(LOG_ERROR, "gateway", "out of memory: the reload stands still");
+            LOG(LOG_ERROR, "gateway",
+                "out of memory: the reload cannot finish, and later reloads wait for it; restart "
+                "the gateway");
         }
     }
 }
 
-static slot *slot_of(const worker *on, const config_server *server)
+static worker_upstream *worker_upstream_of(const worker *on, const config_server *server)
 {
-    for (size_t i = 0; i < on->slot_count; i++) {
-        if (str_eq(upstream_name(on->slots[i]->upstream), server->name)) {
-            return on->slots[i];
+    for (size_t i = 0; i < on->upstream_count; i++) {
+        if (str_eq(upstream_name(on->upstreams[i]->upstream), server->name)) {
+            return on->upstreams[i];
         }
     }
     return NULL;
@@ -95,7 +99,7 @@ static bool is_process(const config_server *server)
     return server->command.len > 0;
 }
 
-static void slot_failed(reload *self, const config_server *server, bay_err err)
+static void worker_upstream_failed(reload *self, const config_server *server, bay_err err)
 {
     atomic_fetch_add(&self->failures, 1);
     LOG(LOG_ERROR, "gateway", "server \"%s\" could not be set up: %s", server->name.at,
@@ -108,20 +112,20 @@ static void make_own(reload *self, worker *on)
         const config_server *server = &self->next->servers[i];
         bool is_own =
             !is_process(server) || worker_of_server(self->gateway, server->name) == on->index;
-        slot *known = slot_of(on, server);
+        worker_upstream *known = worker_upstream_of(on, server);
         if (server->is_disabled) {
             continue;
         }
-        slot **to = &self->slots[on->index][i];
+        worker_upstream **to = &self->upstreams[on->index][i];
         if (known != NULL && config_equal_server(upstream_config(known->upstream), server) &&
             (server->agent.len == 0 || worker_agent_stays(on, self->next, server->agent))) {
             *to = known;
         } else if (is_own) {
-            bay_err err =
-                slot_new(on, self->next, server,
-                         &(slot_origin){.told = self->told[i], .target = self->targets[i]}, to);
+            bay_err err = worker_upstream_new(
+                on, self->next, server,
+                &(worker_upstream_origin){.told = self->told[i], .target = self->targets[i]}, to);
             if (err != BAY_OK) {
-                slot_failed(self, server, err);
+                worker_upstream_failed(self, server, err);
             }
         }
         if (is_own && is_process(server) && *to != NULL) {
@@ -130,69 +134,69 @@ static void make_own(reload *self, worker *on)
     }
 }
 
-static void make_mirrors(reload *self, worker *on)
+static void make_proxies(reload *self, worker *on)
 {
     for (size_t i = 0; i < self->next->server_count; i++) {
         const config_server *server = &self->next->servers[i];
-        if (self->slots[on->index][i] != NULL || self->owners[i] == NULL) {
+        if (self->upstreams[on->index][i] != NULL || self->owners[i] == NULL) {
             continue;
         }
-        uint32_t owner = worker_of_server(self->gateway, server->name);
-        slot_origin origin = {self->owners[i], self->gateway->workers[owner].loop, self->told[i],
-                              self->targets[i]};
-        bay_err err = slot_new(on, self->next, server, &origin, &self->slots[on->index][i]);
+        worker_upstream_origin origin = {self->owners[i], self->told[i], self->targets[i]};
+        bay_err err =
+            worker_upstream_new(on, self->next, server, &origin, &self->upstreams[on->index][i]);
         if (err != BAY_OK) {
-            slot_failed(self, server, err);
+            worker_upstream_failed(self, server, err);
         }
     }
 }
 
-static bool slot_stays(const reload *self, const worker *on, const slot *candidate)
+static bool worker_upstream_stays(const reload *self, const worker *on,
+                                  const worker_upstream *candidate)
 {
     for (size_t i = 0; i < self->next->server_count; i++) {
-        if (self->slots[on->index][i] == candidate) {
+        if (self->upstreams[on->index][i] == candidate) {
             return true;
         }
     }
     return false;
 }
 
-/* The clients of a face stay with its name. */
-static void move_face(worker *on, slot *to)
+/* The clients of an endpoint stay with its name. */
+static void move_endpoint(worker *on, worker_upstream *to)
 {
-    for (size_t i = 0; i < on->slot_count; i++) {
-        slot *from = on->slots[i];
-        if (from != to && from->face != NULL && to->face == NULL &&
+    for (size_t i = 0; i < on->upstream_count; i++) {
+        worker_upstream *from = on->upstreams[i];
+        if (from != to && from->endpoint != NULL && to->endpoint == NULL &&
             str_eq(upstream_name(from->upstream), upstream_name(to->upstream))) {
-            to->face = from->face;
-            from->face = NULL;
+            to->endpoint = from->endpoint;
+            from->endpoint = NULL;
         }
     }
 }
 
-static void keep_config(slot *kept, const config *next, const config_server *server)
+static void keep_config(worker_upstream *kept, const config *next, const config_server *server)
 {
     const config *old = kept->config;
     kept->config = config_ref(next);
     upstream_set_config(kept->upstream, next, server);
-    slot_replan(kept);
+    worker_upstream_replan(kept);
     config_free(old);
 }
 
-static void retire_old(reload *self, worker *on, slot **old, size_t count)
+static void retire_old(reload *self, worker *on, worker_upstream **old, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (slot_stays(self, on, old[i])) {
+        if (worker_upstream_stays(self, on, old[i])) {
             continue;
         }
-        if (old[i]->is_mirror) {
-            atomic_fetch_add(&self->mirrors, 1);
-            slot_retire(old[i]);
+        if (old[i]->is_proxy) {
+            atomic_fetch_add(&self->proxies, 1);
+            worker_upstream_retire(old[i]);
         } else if (is_process(upstream_config(old[i]->upstream))) {
             old[i]->is_leaving = true;
             list_push(&on->leaving, &old[i]->link);
         } else {
-            slot_retire(old[i]);
+            worker_upstream_retire(old[i]);
         }
     }
 }
@@ -212,31 +216,31 @@ static void set_agents(reload *self, worker *on)
 
 static void swap(reload *self, worker *on)
 {
-    slot **slots = self->places[on->index];
+    worker_upstream **upstreams = self->places[on->index];
     self->places[on->index] = NULL;
     if (self->ring != NULL) {
         worker_set_ring(on, self->ring);
     }
-    make_mirrors(self, on);
+    make_proxies(self, on);
     size_t count = 0;
     for (size_t i = 0; i < self->next->server_count; i++) {
-        slot *made = self->slots[on->index][i];
+        worker_upstream *made = self->upstreams[on->index][i];
         if (made != NULL) {
-            move_face(on, made);
+            move_endpoint(on, made);
             keep_config(made, self->next, &self->next->servers[i]);
-            slots[count++] = made;
+            upstreams[count++] = made;
         }
     }
-    slot **old = on->slots;
-    size_t old_count = on->slot_count;
+    worker_upstream **old = on->upstreams;
+    size_t old_count = on->upstream_count;
     const config *old_config = on->config;
     on->config = config_ref(self->next);
     on->door.timeout_ms = self->next->timeouts.call_ms;
     set_agents(self, on); /* before what stands for their skills begins */
-    bay_err err = worker_set_slots(on, slots, count);
+    bay_err err = worker_upstreams_set(on, upstreams, count);
     if (err != BAY_OK) {
         atomic_fetch_add(&self->failures, 1);
-        LOG(LOG_ERROR, "gateway", "the faces could not be rebuilt: %s", bay_err_text(err));
+        LOG(LOG_ERROR, "gateway", "the endpoints could not be rebuilt: %s", bay_err_text(err));
     }
     retire_old(self, on, old, old_count);
     mem_free(old);
@@ -248,7 +252,7 @@ static void retire_processes(reload *self, worker *on)
     (void)self;
     list_link *link;
     while ((link = list_pop(&on->leaving)) != NULL) {
-        slot_retire(CONTAINER_OF(link, slot, link));
+        worker_upstream_retire(CONTAINER_OF(link, worker_upstream, link));
     }
 }
 
@@ -258,7 +262,7 @@ void reload_free(reload *self)
         return;
     }
     for (uint32_t i = 0; i < self->gateway->worker_count; i++) {
-        mem_free(self->slots != NULL ? self->slots[i] : NULL);
+        mem_free(self->upstreams != NULL ? self->upstreams[i] : NULL);
         mem_free(self->places != NULL ? self->places[i] : NULL);
     }
     for (size_t i = 0; self->told != NULL && i < self->next->server_count; i++) {
@@ -269,7 +273,7 @@ void reload_free(reload *self)
     }
     mem_free(self->targets);
     mem_free(self->told);
-    mem_free(self->slots);
+    mem_free(self->upstreams);
     mem_free(self->places);
     mem_free(self->steps);
     mem_free(self->owners);
@@ -279,15 +283,16 @@ void reload_free(reload *self)
     mem_free(self);
 }
 
-/* A worker whose `places` are still here has not swapped: what is not yet in its slots is new. */
+/* A worker whose `places` are still here has not swapped: what is not yet in its upstreams is new.
+ */
 void reload_abandon(gateway *owner)
 {
     reload *self = owner->reload;
     for (uint32_t i = 0; self != NULL && i < owner->worker_count; i++) {
         worker *on = &owner->workers[i];
         for (size_t k = 0; self->places[i] != NULL && k < self->next->server_count; k++) {
-            slot *made = self->slots[i][k];
-            if (made != NULL && slot_of(on, &self->next->servers[k]) != made) {
+            worker_upstream *made = self->upstreams[i][k];
+            if (made != NULL && worker_upstream_of(on, &self->next->servers[k]) != made) {
                 made->is_leaving = true;
                 list_push(&on->retired, &made->link);
             }
@@ -303,24 +308,24 @@ static reload *reload_new(gateway *owner, const config *next)
     }
     self->gateway = owner;
     self->next = config_ref(next);
-    atomic_init(&self->mirrors, 1);
+    atomic_init(&self->proxies, 1);
     self->told = mem_array(next->server_count + 1, sizeof(upstream_told *));
     self->targets = mem_array(next->server_count + 1, sizeof(call_target *));
     self->owners = mem_array(next->server_count + 1, sizeof(*self->owners));
-    self->slots = mem_array(owner->worker_count, sizeof(*self->slots));
+    self->upstreams = mem_array(owner->worker_count, sizeof(*self->upstreams));
     self->places = mem_array(owner->worker_count, sizeof(*self->places));
     self->steps = mem_array(owner->worker_count, sizeof(*self->steps));
     bool is_good = self->told != NULL && self->targets != NULL && self->owners != NULL &&
-                   self->slots != NULL && self->places != NULL && self->steps != NULL;
+                   self->upstreams != NULL && self->places != NULL && self->steps != NULL;
     for (size_t i = 0; is_good && i < next->server_count; i++) {
         is_good = upstream_told_new(&self->told[i]) == BAY_OK &&
                   call_target_new(next->servers[i].name, next->servers[i].concurrency,
                                   &self->targets[i]) == BAY_OK;
     }
     for (uint32_t i = 0; is_good && i < owner->worker_count; i++) {
-        self->slots[i] = mem_array(next->server_count + 1, sizeof(slot *));
-        self->places[i] = mem_array(next->server_count + 1, sizeof(slot *));
-        is_good = self->slots[i] != NULL && self->places[i] != NULL;
+        self->upstreams[i] = mem_array(next->server_count + 1, sizeof(worker_upstream *));
+        self->places[i] = mem_array(next->server_count + 1, sizeof(worker_upstream *));
+        is_good = self->upstreams[i] != NULL && self->places[i] != NULL;
     }
     if (!is_good) {
         reload_free(self);
@@ -346,7 +351,7 @@ static void reload_over(reload *self)
     }
 }
 
-static void mirrors_gone(void *argument)
+static void proxies_gone(void *argument)
 {
     gateway *owner = argument;
     if (owner->reload != NULL && !atomic_load(&owner->is_over)) {
@@ -354,11 +359,11 @@ static void mirrors_gone(void *argument)
     }
 }
 
-void reload_mirror_left(gateway *self)
+void reload_proxy_left(gateway *self)
 {
     reload *under_way = self->reload;
-    if (under_way != NULL && atomic_fetch_sub(&under_way->mirrors, 1) == 1) {
-        err_ignore(loop_post(self->workers[0].loop, mirrors_gone, self));
+    if (under_way != NULL && atomic_fetch_sub(&under_way->proxies, 1) == 1) {
+        err_ignore(loop_post(self->workers[0].loop, proxies_gone, self));
     }
 }
 
@@ -427,7 +432,7 @@ static void swapped(reload *self)
                                          .text = "",
                                          .failures = atomic_load(&self->failures)});
     config_free(before);
-    reload_mirror_left(owner); /* B is over: the guard's own count */
+    reload_proxy_left(owner); /* B is over: the guard's own count */
 }
 
 static void started(reload *self)

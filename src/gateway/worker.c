@@ -1,4 +1,4 @@
-/* One loop of the gateway: its listeners, its faces, its share of the servers. */
+/* One loop of the gateway: its listeners, its endpoints, its share of the servers. */
 #include <string.h>
 #include <unistd.h>
 
@@ -22,13 +22,13 @@ static void worker_tick(void *argument)
     worker *self = argument;
     uint64_t now = loop_now_ms(self->loop);
     call_door_tick(&self->door, now);
-    face_tick(self->all, now);
+    endpoint_tick(self->all, now);
     for (size_t i = 0; i < self->profile_count; i++) {
-        face_tick(self->profiles[i], now);
+        endpoint_tick(self->profiles[i], now);
     }
-    for (size_t i = 0; i < self->slot_count; i++) {
-        if (self->slots[i]->face != NULL) {
-            face_tick(self->slots[i]->face, now);
+    for (size_t i = 0; i < self->upstream_count; i++) {
+        if (self->upstreams[i]->endpoint != NULL) {
+            endpoint_tick(self->upstreams[i]->endpoint, now);
         }
     }
     err_ignore(loop_timer_start(self->loop, &self->tick, TICK_MS));
@@ -38,9 +38,9 @@ static void worker_tick(void *argument)
 static void worker_impatient(void *argument)
 {
     worker *self = argument;
-    for (size_t i = 0; i < self->slot_count; i++) {
-        const slot *at = self->slots[i];
-        if (!slot_is_learned(at) && !at->is_mirror && !upstream_is_asleep(at->upstream)) {
+    for (size_t i = 0; i < self->upstream_count; i++) {
+        const worker_upstream *at = self->upstreams[i];
+        if (!worker_upstream_is_learned(at) && !at->is_proxy && !upstream_is_asleep(at->upstream)) {
             /* a server at a URL is awaited on each loop */
             bool is_new = upstream_told_text(upstream_told_of(at->upstream), STR("late"));
             LOG(is_new ? LOG_WARN : LOG_DEBUG, "gateway",
@@ -49,14 +49,14 @@ static void worker_impatient(void *argument)
                 upstream_name(at->upstream).at, self->config->timeouts.settle_ms);
         }
     }
-    worker_settle(self);
+    worker_lists_ready(self);
 }
 
 mcp_server *worker_engine(void *user, bay_str path)
 {
     worker *self = user;
     if (str_eq(path, STR("/mcp"))) {
-        return face_engine(self->all);
+        return endpoint_engine(self->all);
     }
     if (!str_starts(path, STR("/mcp/"))) {
         return NULL;
@@ -64,59 +64,62 @@ mcp_server *worker_engine(void *user, bay_str path)
     bay_str name = str_from(path, 5);
     bool is_escaped = str_starts(name, STR("%40"));
     if (is_escaped || str_starts(name, STR("@"))) {
-        face *of = worker_profile(self, str_from(name, is_escaped ? 3 : 1));
-        return of != NULL ? face_engine(of) : NULL;
+        endpoint *of = worker_profile(self, str_from(name, is_escaped ? 3 : 1));
+        return of != NULL ? endpoint_engine(of) : NULL;
     }
-    for (size_t i = 0; i < self->slot_count; i++) {
-        if (str_eq(upstream_name(self->slots[i]->upstream), name)) {
-            return self->slots[i]->face != NULL ? face_engine(self->slots[i]->face) : NULL;
+    for (size_t i = 0; i < self->upstream_count; i++) {
+        if (str_eq(upstream_name(self->upstreams[i]->upstream), name)) {
+            return self->upstreams[i]->endpoint != NULL
+                       ? endpoint_engine(self->upstreams[i]->endpoint)
+                       : NULL;
         }
     }
     return NULL;
 }
 
-static bool worker_home(void *user, bay_str body, uint32_t *out_worker)
+static bool worker_home(void *user, bay_str token, uint32_t *out_worker)
 {
     (void)user;
-    return token_home(body, out_worker);
+    return token_worker(token, out_worker);
 }
 
-static face *face_of(worker *self, const mcp_server *engine)
+static endpoint *endpoint_of(worker *self, const mcp_server *engine)
 {
-    if (face_engine(self->all) == engine) {
+    if (endpoint_engine(self->all) == engine) {
         return self->all;
     }
     for (size_t i = 0; i < self->profile_count; i++) {
-        if (face_engine(self->profiles[i]) == engine) {
+        if (endpoint_engine(self->profiles[i]) == engine) {
             return self->profiles[i];
         }
     }
-    for (size_t i = 0; i < self->slot_count; i++) {
-        face *own = self->slots[i]->face;
-        if (own != NULL && face_engine(own) == engine) {
+    for (size_t i = 0; i < self->upstream_count; i++) {
+        endpoint *own = self->upstreams[i]->endpoint;
+        if (own != NULL && endpoint_engine(own) == engine) {
             return own;
         }
     }
     return NULL;
 }
 
-static bay_err worker_recall(void *user, mcp_server *engine, bay_str id,
-                             const auth_principal *principal,
-                             void (*done)(void *done_user, bay_err err), void *done_user)
+static bay_err worker_session_lookup(void *user, mcp_server *engine, bay_str id,
+                                     const auth_principal *principal,
+                                     void (*done)(void *done_user, bay_err err), void *done_user)
 {
-    face *of = face_of(user, engine);
-    session_keeper *keeper = of != NULL ? face_keeper(of) : NULL;
-    return keeper != NULL ? session_keeper_recall(keeper, engine, id, principal, done, done_user)
-                          : BAY_NOTFOUND;
+    endpoint *of = endpoint_of(user, engine);
+    session_persister *persister = of != NULL ? endpoint_persister(of) : NULL;
+    return persister != NULL
+               ? session_persister_find(persister, engine, id, principal, done, done_user)
+               : BAY_NOTFOUND;
 }
 
-static void set_ring_of(list *slots, const seal_ring *ring)
+static void set_ring_of(list *upstreams, const seal_ring *ring)
 {
-    LIST_EACH(at, slots)
+    LIST_EACH(at, upstreams)
     {
-        slot *one = CONTAINER_OF(at, slot, link);
-        if (one->face != NULL) {
-            face_set_ring(one->face, ring);
+        worker_upstream *one = CONTAINER_OF(at, worker_upstream, link);
+        if (one->endpoint != NULL) {
+            endpoint_set_ring(one->endpoint, ring);
         }
     }
 }
@@ -125,11 +128,11 @@ static void set_ring_of(list *slots, const seal_ring *ring)
 void worker_set_ring(worker *self, const seal_ring *ring)
 {
     self->ring = ring;
-    face_set_ring(self->all, ring);
+    endpoint_set_ring(self->all, ring);
     worker_profiles_set_ring(self, ring);
-    for (size_t i = 0; i < self->slot_count; i++) {
-        if (self->slots[i]->face != NULL) {
-            face_set_ring(self->slots[i]->face, ring);
+    for (size_t i = 0; i < self->upstream_count; i++) {
+        if (self->upstreams[i]->endpoint != NULL) {
+            endpoint_set_ring(self->upstreams[i]->endpoint, ring);
         }
     }
     set_ring_of(&self->retired, ring);
@@ -141,18 +144,18 @@ static bay_err open_http(worker *self)
     const config *settings = self->config;
     const config_limits *limits = &settings->limits;
     uint32_t keep_alive_ms = settings->timeouts.keep_alive_ms;
-    http_face_options options_of_face = {
+    mcp_http_router_options options_of_endpoint = {
         .worker = self->index,
         .engine = worker_engine,
         .home = worker_home,
-        .recall = worker_recall,
+        .session_lookup = worker_session_lookup,
         .keep_alive_ms = keep_alive_ms > 0 ? keep_alive_ms : UINT32_MAX,
         .stream_idle_ms = limits->stream_idle_ms,
         .stream_total_ms = limits->stream_total_ms,
         .user = self,
         .messages_path = WORKER_MESSAGES,
     };
-    bay_err err = http_face_new(self->loop, &options_of_face, &self->http_face);
+    bay_err err = mcp_http_router_new(self->loop, &options_of_endpoint, &self->mcp_http_router);
     if (err == BAY_OK) {
         err = worker_front_open(self);
     }
@@ -211,15 +214,15 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag
         }
     }
     if (err == BAY_OK) {
-        face_options options = {.config = self->config,
-                                .worker = index,
-                                .has_one_client = owner->options.on_stdio,
-                                .loop = self->loop,
-                                .ring = self->ring,
-                                .sessions = self->sessions,
-                                .tasks = &task_ops,
-                                .door = &self->door};
-        err = face_new(&options, &self->all);
+        endpoint_options options = {.config = self->config,
+                                    .worker = index,
+                                    .has_one_client = owner->options.on_stdio,
+                                    .loop = self->loop,
+                                    .ring = self->ring,
+                                    .sessions = self->sessions,
+                                    .tasks = &task_ops,
+                                    .door = &self->door};
+        err = endpoint_new(&options, &self->all);
     }
     if (err == BAY_OK && !owner->options.on_stdio) {
         err = open_http(self);
@@ -271,12 +274,12 @@ static void stdio_done(void *user)
 bay_err worker_open_stdio(worker *self, bay_diag *diag)
 {
     bay_str profile = self->gateway->options.profile;
-    face *of = profile.len > 0 ? worker_profile(self, profile) : self->all;
+    endpoint *of = profile.len > 0 ? worker_profile(self, profile) : self->all;
     if (of == NULL) {
         return diag_set(diag, BAY_NOTFOUND, "the configuration has no profile \"%.*s\"",
                         BAY_STR(profile));
     }
-    return mcp_stdio_new(self->loop, face_engine(of), STDIN_FILENO, STDOUT_FILENO,
+    return mcp_stdio_new(self->loop, endpoint_engine(of), STDIN_FILENO, STDOUT_FILENO,
                          self->config->timeouts.drain_ms, stdio_done, self, &self->stdio);
 }
 
@@ -284,12 +287,12 @@ void worker_start_servers(worker *self)
 {
     worker_tick(self);
     err_ignore(loop_timer_start(self->loop, &self->patience, self->config->timeouts.settle_ms));
-    for (size_t i = 0; i < self->slot_count; i++) {
-        if (!self->slots[i]->is_mirror && !upstream_is_asleep(self->slots[i]->upstream)) {
-            upstream_start(self->slots[i]->upstream);
+    for (size_t i = 0; i < self->upstream_count; i++) {
+        if (!self->upstreams[i]->is_proxy && !upstream_is_asleep(self->upstreams[i]->upstream)) {
+            upstream_start(self->upstreams[i]->upstream);
         }
     }
-    worker_check_settled(self);
+    worker_check_lists_ready(self);
 }
 
 /* Servers are shared: they go when no worker needs one any more. */
@@ -307,7 +310,7 @@ void worker_drain(worker *self)
         worker_drained(self);
         return;
     }
-    http_face_close_streams(self->http_face);
+    mcp_http_router_close_streams(self->mcp_http_router);
     agents_close_streams(self->agents);
     uint32_t drain_ms = self->config->timeouts.drain_ms;
     err_ignore(loop_timer_start(self->loop, &self->last_words, drain_ms));

@@ -5,38 +5,44 @@
 
 #include "agents/agents.h"
 #include "catalog/freshness.h"
-#include "downstream/face.h"
+#include "endpoint/endpoint.h"
 #include "front/front.h"
 #include "gateway/gateway.h"
+#include "mcp_transport/http_router.h"
+#include "mcp_transport/stdio.h"
 #include "net/thread.h"
 #include "tasks/task.h"
-#include "transport/mcp_http_face.h"
-#include "transport/mcp_stdio.h"
 
 typedef struct worker worker;
 
 /* What a reading brought that answers an announcement; of two the greater counts. */
-typedef enum slot_answer { ANSWER_NONE, ANSWER_FAILED, ANSWER_SAME, ANSWER_CHANGED } slot_answer;
+typedef enum worker_upstream_answer {
+    ANSWER_NONE,
+    ANSWER_FAILED,
+    ANSWER_SAME,
+    ANSWER_CHANGED
+} worker_upstream_answer;
 
 /* A server as one loop sees it. */
-typedef struct slot {
+typedef struct worker_upstream {
     worker *worker;
     const config *config; /* a reference: the upstream reads from it */
     upstream *upstream;
-    bool is_mirror;
+    bool is_proxy;
     listing_fetch fetches[LISTING_KINDS];
-    unsigned fetched;                                    /* one bit a kind: it has been tried */
-    slot_answer first_answers[MCP_CHANGE_RESOURCES + 1]; /* by mcp_change: of two lists that answer
+    unsigned fetched; /* one bit a kind: it has been tried */
+    worker_upstream_answer
+        first_answers[MCP_CHANGE_RESOURCES + 1]; /* by mcp_change: of two lists that answer
                                                             one announcement, the first */
     freshness freshness;
     upstream_state shown_state; /* what it was at `state_ms`, when it last changed */
     uint64_t state_ms;
-    face *face;     /* "/mcp/NAME"; NULL once retired */
-    list_link link; /* in worker.retired or worker.leaving */
+    endpoint *endpoint; /* "/mcp/NAME"; NULL once retired */
+    list_link link;     /* in worker.retired or worker.leaving */
     uint64_t retired_until_ms;
     bool is_leaving; /* another has taken its place, or none */
     bool is_closing;
-} slot;
+} worker_upstream;
 
 struct worker {
     gateway *gateway;
@@ -52,25 +58,25 @@ struct worker {
     http_server *server;
     http_front *front; /* what comes in by `server` */
     forwarded_proxies proxies;
-    http_face *http_face;
+    mcp_http_router *mcp_http_router;
     mcp_stdio *stdio;
     agents *agents;              /* NULL: nothing is listened on */
     const config *agents_config; /* of which these agents are; NULL: there were none yet */
     uint64_t *agents_files;      /* of each agent in it: what the files it names were */
-    face *all;
-    face **profiles; /* "/mcp/@NAME", in the order of the configuration */
+    endpoint *all;
+    endpoint **profiles; /* "/mcp/@NAME", in the order of the configuration */
     size_t profile_count;
-    list parting; /* faces of profiles that are gone, while their last calls last */
+    list retiring_endpoint; /* endpoints of profiles that are gone, while their last calls last */
     loop_timer part;
-    slot **slots;
-    size_t slot_count;
+    worker_upstream **upstreams;
+    size_t upstream_count;
     bool is_settled; /* every server has been heard of, or given up on for now */
     bool is_ending;
     loop_timer tick;
     loop_timer patience;
     loop_timer last_words; /* the time to drain is over */
-    list retired;          /* slots that wait for their last calls */
-    list leaving;          /* owners of processes that wait for their mirrors to leave */
+    list retired;          /* upstreams that wait for their last calls */
+    list leaving;          /* owners of processes that wait for their proxies to leave */
     loop_timer retire;
 };
 
@@ -85,10 +91,10 @@ struct gateway {
     seal_ring *ring;         /* of tokens and sessions; NULL in a build without TLS */
     agents_aliases *aliases; /* ids of tasks that clients made */
     agents_owners *owners;   /* whose the tasks of agents are */
-    agents_post *post;       /* notifications that are passed on; NULL: nothing is listened on */
+    agents_push_queue *post; /* notifications that are passed on; NULL: nothing is listened on */
     worker *workers;
-    http_face **faces; /* of all workers */
-    char via[32];      /* this process in Via fields: a name that says nothing of it */
+    mcp_http_router **endpoints; /* of all workers */
+    char via[32];                /* this process in Via fields: a name that says nothing of it */
     uint32_t worker_count;
     atomic_uint draining;   /* workers that have not drained yet */
     atomic_bool is_over;    /* the loops stop: no reload goes on */
@@ -109,7 +115,7 @@ struct gateway {
 
 /* worker.c */
 bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag) BAY_MUST_CHECK;
-/* Other keys from now on, for all its faces. */
+/* Other keys from now on, for all its endpoints. */
 void worker_set_ring(worker *self, const seal_ring *ring);
 bay_err worker_listen(worker *self, bay_diag *diag) BAY_MUST_CHECK;
 bay_err worker_open_stdio(worker *self, bay_diag *diag) BAY_MUST_CHECK;
@@ -119,7 +125,8 @@ void worker_start_servers(worker *self);
 /* The engine of an endpoint, "/mcp" or "/mcp/…"; NULL: there is none. `user` is the worker. */
 mcp_server *worker_engine(void *user, bay_str path);
 
-/* front.c: the table of what comes in over HTTP. After the worker's http_face; it goes before. */
+/* front.c: the table of what comes in over HTTP. After the worker's mcp_http_router; it goes
+ * before. */
 #define WORKER_MESSAGES "/messages"
 bay_err worker_front_open(worker *self) BAY_MUST_CHECK;
 
@@ -150,53 +157,54 @@ void gateway_drain(gateway *self);
 /* What is still under way ends now, and its clients are told so. */
 void worker_fail_calls(void *argument); /* a timer's function; the argument is the worker */
 void worker_close_servers(worker *self);
-/* The rest with no loop running: listeners, streams, faces; open requests are cancelled … */
-void worker_end_faces(worker *self);
-/* … mirrors leave their owners (`open` counts those that have not) … */
-void worker_close_mirrors(worker *self, size_t *open);
+/* The rest with no loop running: listeners, streams, endpoints; open requests are cancelled … */
+void worker_end_endpoints(worker *self);
+/* … proxies leave their owners (`open` counts those that have not) … */
+void worker_close_proxies(worker *self, size_t *open);
 /* … and what is left goes. */
-void worker_free_slots(worker *self);
+void worker_upstreams_free(worker *self);
 void worker_fini(worker *self);
 
 /* door.c */
 void worker_door_init(worker *self);
 
-/* slot.c */
-/* What the slots of a server share. */
-typedef struct slot_origin {
-    upstream *owner; /* of the process, on another loop; NULL: this slot is an owner */
-    loop *owner_loop;
+/* worker_upstream.c */
+/* What the upstreams of a server share. */
+typedef struct worker_upstream_origin {
+    upstream *owner; /* of the process, on another loop; NULL: this entry is an owner */
     upstream_told *told;
     call_target *target;
-} slot_origin;
-bay_err slot_new(worker *owner, const config *settings, const config_server *server,
-                 const slot_origin *origin, slot **out) BAY_MUST_CHECK;
-void slot_free(slot *self);
-bool slot_is_learned(const slot *self);
+} worker_upstream_origin;
+bay_err worker_upstream_new(worker *owner, const config *settings, const config_server *server,
+                            const worker_upstream_origin *origin,
+                            worker_upstream **out) BAY_MUST_CHECK;
+void worker_upstream_free(worker_upstream *self);
+bool worker_upstream_is_learned(const worker_upstream *self);
 /* Its settings became others: when its lists are read anew may differ. */
-void slot_replan(slot *self);
-/* Leaves when its last call has ended: it is in no face any more. */
-void slot_retire(slot *self);
+void worker_upstream_replan(worker_upstream *self);
+/* Leaves when its last call has ended: it is in no endpoint any more. */
+void worker_upstream_retire(worker_upstream *self);
 void worker_retire_step(void *argument);
-/* The slots became others: rebuild what the faces show. */
-bay_err worker_set_slots(worker *self, slot **slots, size_t count) BAY_MUST_CHECK;
-void worker_check_settled(worker *self);
+/* The upstreams became others: rebuild what the endpoints show. */
+bay_err worker_upstreams_set(worker *self, worker_upstream **upstreams,
+                             size_t count) BAY_MUST_CHECK;
+void worker_check_lists_ready(worker *self);
 
 /* profile.c */
 void worker_profiles_init(worker *self);
 /* Other keys for all of them, those that part included. */
 void worker_profiles_set_ring(worker *self, const seal_ring *ring);
-/* The faces of the configuration's profiles, of these servers; those of profiles that are gone part
- * from their clients. */
+/* The endpoints of the configuration's profiles, of these servers; those of profiles that are gone
+ * part from their clients. */
 bay_err worker_set_profiles(worker *self, const catalog_source *sources,
                             size_t count) BAY_MUST_CHECK;
-face *worker_profile(const worker *self, bay_str name); /* NULL: there is none */
+endpoint *worker_profile(const worker *self, bay_str name); /* NULL: there is none */
 void worker_free_profiles(worker *self);
 
 /* To whoever is to tell a person; worker 0's thread. */
 void gateway_tell(gateway *self, const char *what);
 /* Lists go out from now on, whoever has not been heard of. */
-void worker_settle(worker *self);
+void worker_lists_ready(worker *self);
 /* Which worker owns the process of a server. */
 uint32_t worker_of_server(const gateway *self, bay_str name);
 
@@ -207,7 +215,7 @@ void health_greet(http_exchange *exchange);
 void health_serve_ready(worker *self, http_exchange *exchange);
 
 /* reload.c */
-void reload_mirror_left(gateway *self); /* any worker's thread */
+void reload_proxy_left(gateway *self); /* any worker's thread */
 void gateway_reload(gateway *self);
 
 /* What became of a reload. Views and pointers live for the callback only. */
@@ -232,7 +240,7 @@ void gateway_reload_for(gateway *self, reload_waiter *waiter);
  * its memory goes. */
 void reload_abandon(gateway *self);
 void reload_free(struct reload *self);
-/* Builds the slots of every worker from the configuration, before any loop runs. */
+/* Builds the upstreams of every worker from the configuration, before any loop runs. */
 bay_err gateway_build(gateway *self) BAY_MUST_CHECK;
 
 #endif

@@ -13,8 +13,8 @@ static void one_left(void *user)
     (*open)--;
 }
 
-/* A slot that was leaving anyway is only told again. Without `open` nobody hears of the end. */
-static void close_slot(slot *at, size_t *open)
+/* A entry that was leaving anyway is only told again. Without `open` nobody hears of the end. */
+static void close_upstream(worker_upstream *at, size_t *open)
 {
     at->is_leaving = true;
     at->is_closing = true;
@@ -24,20 +24,20 @@ static void close_slot(slot *at, size_t *open)
     upstream_close(at->upstream, open != NULL ? one_left : NULL, open);
 }
 
-static void close_slots(worker *self, bool mirrors, size_t *open)
+static void close_upstreams(worker *self, bool proxies, size_t *open)
 {
     list *const lists[] = {&self->retired, &self->leaving};
-    for (size_t i = 0; i < self->slot_count; i++) {
-        if (self->slots[i]->is_mirror == mirrors) {
-            close_slot(self->slots[i], open);
+    for (size_t i = 0; i < self->upstream_count; i++) {
+        if (self->upstreams[i]->is_proxy == proxies) {
+            close_upstream(self->upstreams[i], open);
         }
     }
     for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
         LIST_EACH(at, lists[i])
         {
-            slot *leaving = CONTAINER_OF(at, slot, link);
-            if (leaving->is_mirror == mirrors) {
-                close_slot(leaving, open);
+            worker_upstream *leaving = CONTAINER_OF(at, worker_upstream, link);
+            if (leaving->is_proxy == proxies) {
+                close_upstream(leaving, open);
             }
         }
     }
@@ -47,13 +47,13 @@ void worker_fail_calls(void *argument)
 {
     worker *self = argument;
     const list *const lists[] = {&self->retired, &self->leaving};
-    for (size_t i = 0; i < self->slot_count; i++) {
-        upstream_close(self->slots[i]->upstream, NULL, NULL);
+    for (size_t i = 0; i < self->upstream_count; i++) {
+        upstream_close(self->upstreams[i]->upstream, NULL, NULL);
     }
     for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
         LIST_EACH(at, lists[i])
         {
-            slot *leaving = CONTAINER_OF(at, slot, link);
+            worker_upstream *leaving = CONTAINER_OF(at, worker_upstream, link);
             if (!leaving->is_closing) {
                 upstream_close(leaving->upstream, NULL, NULL);
             }
@@ -66,7 +66,7 @@ void worker_close_servers(worker *self)
     static const bool owners = false;
     size_t open = 0;
     loop_timer_stop(self->loop, &self->retire);
-    close_slots(self, owners, &open);
+    close_upstreams(self, owners, &open);
     uint64_t until = loop_now_ms(self->loop) + self->config->timeouts.terminate_ms +
                      self->config->timeouts.kill_ms + GRACE_MS;
     while (open > 0 && loop_now_ms(self->loop) < until &&
@@ -74,7 +74,7 @@ void worker_close_servers(worker *self)
         loop_turn(self->loop, TURN_MS);
     }
     if (open > 0) {
-        close_slots(self, owners, NULL); /* the count goes with this function */
+        close_upstreams(self, owners, NULL); /* the count goes with this function */
         LOG(LOG_WARN, "gateway", "%zu servers of worker %u did not end in time; they are killed",
             open, self->index);
     }
@@ -83,14 +83,14 @@ void worker_close_servers(worker *self)
     }
 }
 
-static void end_slot_face(slot *of)
+static void end_own_endpoint(worker_upstream *of)
 {
-    face *ending = of->face;
-    of->face = NULL;
-    face_free(ending);
+    endpoint *ending = of->endpoint;
+    of->endpoint = NULL;
+    endpoint_free(ending);
 }
 
-void worker_end_faces(worker *self)
+void worker_end_endpoints(worker *self)
 {
     self->is_ending = true;
     if (self->loop == NULL) {
@@ -107,56 +107,56 @@ void worker_end_faces(worker *self)
         http_server_free(self->server);
     }
     front_free(self->front);
-    if (self->http_face != NULL) {
-        http_face_free(self->http_face);
+    if (self->mcp_http_router != NULL) {
+        mcp_http_router_free(self->mcp_http_router);
     }
     agents_free(self->agents);
     self->agents = NULL;
-    for (size_t i = 0; i < self->slot_count; i++) {
-        end_slot_face(self->slots[i]);
+    for (size_t i = 0; i < self->upstream_count; i++) {
+        end_own_endpoint(self->upstreams[i]);
     }
     LIST_EACH(at, &self->retired)
     {
-        end_slot_face(CONTAINER_OF(at, slot, link));
+        end_own_endpoint(CONTAINER_OF(at, worker_upstream, link));
     }
     LIST_EACH(at, &self->leaving)
     {
-        end_slot_face(CONTAINER_OF(at, slot, link));
+        end_own_endpoint(CONTAINER_OF(at, worker_upstream, link));
     }
     worker_free_profiles(self);
-    face_free(self->all);
+    endpoint_free(self->all);
     self->all = NULL;
 }
 
-void worker_close_mirrors(worker *self, size_t *open)
+void worker_close_proxies(worker *self, size_t *open)
 {
-    static const bool mirrors = true;
+    static const bool proxies = true;
     if (self->loop != NULL) {
-        close_slots(self, mirrors, open);
+        close_upstreams(self, proxies, open);
     }
 }
 
-static void free_slots(list *from)
+static void free_upstreams(list *from)
 {
     list_link *link;
     while ((link = list_pop(from)) != NULL) {
-        slot_free(CONTAINER_OF(link, slot, link));
+        worker_upstream_free(CONTAINER_OF(link, worker_upstream, link));
     }
 }
 
-void worker_free_slots(worker *self)
+void worker_upstreams_free(worker *self)
 {
     if (self->loop == NULL) {
         return;
     }
-    for (size_t i = 0; i < self->slot_count; i++) {
-        slot_free(self->slots[i]);
+    for (size_t i = 0; i < self->upstream_count; i++) {
+        worker_upstream_free(self->upstreams[i]);
     }
-    mem_free(self->slots);
-    self->slots = NULL;
-    self->slot_count = 0;
-    free_slots(&self->retired);
-    free_slots(&self->leaving);
+    mem_free(self->upstreams);
+    self->upstreams = NULL;
+    self->upstream_count = 0;
+    free_upstreams(&self->retired);
+    free_upstreams(&self->leaving);
     if (self->http != NULL) {
         http_client_free(self->http);
     }

@@ -7,14 +7,14 @@
 
 enum { GOAWAY_BYTES = 17 };
 
-/* --- memory ---------------------------------------------------------------------------------- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 /* Before each block; keeps what follows aligned. */
 typedef struct heap_block {
     _Alignas(16) list_link link;
 } heap_block;
 
-static void *take(size_t bytes, void *user)
+static void *http2_take(size_t bytes, void *user)
 {
     http2_heap *self = user;
     heap_block *block =
@@ -40,7 +40,7 @@ static void give(void *old, void *user)
 static void *take_zeroed(size_t count, size_t size, void *user)
 {
     bool is_possible = size == 0 || count <= SIZE_MAX / size;
-    void *at = take(is_possible ? count * size : SIZE_MAX, user);
+    void *at = http2_take(is_possible ? count * size : SIZE_MAX, user);
     if (at != NULL) {
         memset(at, 0, count * size);
     }
@@ -51,7 +51,7 @@ static void *resize(void *old, size_t bytes, void *user)
 {
     http2_heap *self = user;
     if (old == NULL) {
-        return take(bytes, user);
+        return http2_take(bytes, user);
     }
     heap_block *block = (heap_block *)old - 1;
     list_remove(&block->link);
@@ -65,7 +65,7 @@ static void *resize(void *old, size_t bytes, void *user)
 
 void http2_heap_init(http2_heap *self)
 {
-    self->mem = (nghttp2_mem){self, take, give, take_zeroed, resize};
+    self->mem = (nghttp2_mem){self, http2_take, give, take_zeroed, resize};
     list_init(&self->blocks);
     self->has_failed = false;
 }
@@ -80,7 +80,7 @@ void http2_heap_fini(http2_heap *self, nghttp2_session *session)
     }
 }
 
-/* --- fields ---------------------------------------------------------------------------------- */
+/* --- fields ----------------------------------------------------------------------------------- */
 
 void http2_fields_init(http2_fields *self)
 {
@@ -140,7 +140,7 @@ size_t http2_fields_count(const http2_fields *self)
     return self->values.len / sizeof(nghttp2_nv);
 }
 
-/* --- what a peer's frames cost --------------------------------------------------------------- */
+/* --- what a peer's frames cost ---------------------------------------------------------------- */
 
 void http2_meter_init(http2_meter *self, bool is_server)
 {
@@ -208,7 +208,7 @@ void http2_meter_data(http2_meter *self, const nghttp2_frame *frame, size_t *exc
     }
 }
 
-/* --- output ---------------------------------------------------------------------------------- */
+/* --- output ----------------------------------------------------------------------------------- */
 
 static bay_err write_batch(net_socket *socket, buf *scratch, uint64_t *written)
 {

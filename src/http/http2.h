@@ -53,7 +53,7 @@ enum {
     HTTP2_SPARE_BYTES = 4096, /* … with as much of their buffers, each */
 };
 
-/* --- for both sides (http2.c) ---------------------------------------------------------------- */
+/* --- for both sides (http2.c) ----------------------------------------------------------------- */
 
 /* What one session of nghttp2 has allocated. After a failed allocation a session is not trusted any
  * more, not even with its own end: nothing of nghttp2 is called for it, and its memory goes block
@@ -118,7 +118,7 @@ void http2_write_goaway(net_socket *socket, int32_t last_stream, uint32_t code);
 /* What to tell a peer after nghttp2 said this. */
 uint32_t http2_code_of(int failure);
 
-/* --- the server's side ----------------------------------------------------------------------- */
+/* --- the server's side ------------------------------------------------------------------------ */
 
 typedef struct http2_connection {
     nghttp2_session *session;

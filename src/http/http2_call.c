@@ -9,7 +9,7 @@ enum {
     PART_LENGTHS = 2 * sizeof(uint32_t),
 };
 
-/* --- what a call says ------------------------------------------------------------------------ */
+/* --- what a call says ------------------------------------------------------------------------- */
 
 static void put_part(buf *out, bay_str name, bay_str value)
 {
@@ -177,7 +177,7 @@ bay_err http2_call_submit(http2_line *line, http2_call *more)
     return err;
 }
 
-/* --- what comes ------------------------------------------------------------------------------ */
+/* --- what comes ------------------------------------------------------------------------------- */
 
 void http2_call_due(http2_line *line, http2_call *more)
 {
@@ -361,7 +361,7 @@ bool http2_call_is_whole(const http2_call *more)
     return more->is_over && more->failure == NGHTTP2_NO_ERROR && more->has_head;
 }
 
-/* --- telling owners -------------------------------------------------------------------------- */
+/* --- telling owners --------------------------------------------------------------------------- */
 
 static void detach(http2_call *more)
 {

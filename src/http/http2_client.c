@@ -17,7 +17,7 @@
 static const socket_events line_events;
 static void line_task(void *argument);
 
-/* --- lines ----------------------------------------------------------------------------------- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 static void hang_up(http2_line *self)
 {
@@ -236,7 +236,7 @@ bay_err http2_call_start(http_call *self)
     return BAY_OK;
 }
 
-/* --- turns ----------------------------------------------------------------------------------- */
+/* --- turns ------------------------------------------------------------------------------------ */
 
 static void tell_all(http2_line *self)
 {
@@ -335,7 +335,7 @@ void http2_origin_drop(http_origin *origin)
     }
 }
 
-/* --- events of the socket -------------------------------------------------------------------- */
+/* --- events of the socket --------------------------------------------------------------------- */
 
 static void on_connected(void *user)
 {
@@ -405,7 +405,7 @@ static void on_eof(void *user)
     http_client_leave(client);
 }
 
-static void on_closed(void *user, bay_err reason, const char *text)
+static void http2_client_on_closed(void *user, bay_err reason, const char *text)
 {
     http2_line *self = user;
     http_client *client = self->client;
@@ -422,5 +422,5 @@ static const socket_events line_events = {
     .data = on_data,
     .eof = on_eof,
     .drained = on_drained,
-    .closed = on_closed,
+    .closed = http2_client_on_closed,
 };

@@ -72,7 +72,7 @@ void http2_abort(http_exchange *exchange)
     }
 }
 
-/* --- what nghttp2 takes ---------------------------------------------------------------------- */
+/* --- what nghttp2 takes ----------------------------------------------------------------------- */
 
 static size_t queued_of(const http2_stream *self)
 {
@@ -194,7 +194,7 @@ static bay_err submit(http2_stream *self, int status, const http_field *fields, 
     return failure == 0 ? BAY_OK : BAY_NOMEM;
 }
 
-/* --- replies --------------------------------------------------------------------------------- */
+/* --- replies ---------------------------------------------------------------------------------- */
 
 static bool has_no_body(int status)
 {
@@ -291,7 +291,7 @@ void http2_refuse(http2_stream *self, int status, const char *text)
     write_later(self);
 }
 
-/* --- streams --------------------------------------------------------------------------------- */
+/* --- streams ---------------------------------------------------------------------------------- */
 
 bay_err http2_stream_open(http_exchange *exchange, int status, const http_field *fields,
                           size_t count, bool release_request)

@@ -16,7 +16,7 @@ static const http_server_limits *limits_of(const http2_stream *self)
     return &self->connection->server->options.limits;
 }
 
-/* --- the head -------------------------------------------------------------------------------- */
+/* --- the head --------------------------------------------------------------------------------- */
 
 int http2_on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
@@ -44,7 +44,7 @@ static void refuse_later(http2_stream *self, uint16_t status, const char *text)
 }
 
 /* Copies text behind the head; every view into it follows. */
-static bool keep(http2_stream *self, bay_str text, bay_str *out)
+static bool http2_request_keep(http2_stream *self, bay_str text, bay_str *out)
 {
     http_memory *memory = self->exchange.memory;
     const char *before = memory->input.at;
@@ -64,7 +64,7 @@ static void keep_pseudo(http2_stream *self, bay_str name, bay_str value)
 {
     http1_head *head = &self->exchange.memory->head;
     bay_str kept;
-    if (str_eq(name, STR(":scheme")) || !keep(self, value, &kept)) {
+    if (str_eq(name, STR(":scheme")) || !http2_request_keep(self, value, &kept)) {
         return;
     }
     if (str_eq(name, STR(":method"))) {
@@ -86,11 +86,11 @@ static void keep_field(http2_stream *self, bay_str name, bay_str value)
         return;
     }
     http_field kept;
-    if (!keep(self, name, &kept.name)) {
+    if (!http2_request_keep(self, name, &kept.name)) {
         return;
     }
     size_t name_at = (size_t)(kept.name.at - self->exchange.memory->input.at);
-    if (!keep(self, value, &kept.value)) {
+    if (!http2_request_keep(self, value, &kept.value)) {
         return;
     }
     kept.name.at = self->exchange.memory->input.at + name_at; /* it may have moved */
@@ -130,7 +130,7 @@ int http2_on_header(nghttp2_session *session, const nghttp2_frame *frame, const 
     return 0;
 }
 
-/* --- what a whole head says ------------------------------------------------------------------ */
+/* --- what a whole head says ------------------------------------------------------------------- */
 
 static void remove_field(http1_head *head, uint32_t at)
 {
@@ -163,7 +163,7 @@ static void join_cookies(http2_stream *self)
     bay_str kept;
     if (joined.err != BAY_OK) {
         refuse_later(self, 503, "no memory for the request\n");
-    } else if (keep(self, buf_view(&joined), &kept)) {
+    } else if (http2_request_keep(self, buf_view(&joined), &kept)) {
         head->fields[head->field_count++] = (http_field){STR("cookie"), kept};
     }
     buf_fini(&joined);
@@ -275,7 +275,7 @@ static void end_head(http2_connection *http2, http2_stream *self, bool is_whole)
     set_body_deadline(self, 0);
 }
 
-/* --- the body -------------------------------------------------------------------------------- */
+/* --- the body --------------------------------------------------------------------------------- */
 
 static void take_body(http2_stream *self, bay_str bytes)
 {

@@ -30,7 +30,7 @@ static const http_server_limits *limits_of(const http2_connection *self)
     return &self->connection->server->options.limits;
 }
 
-/* --- streams --------------------------------------------------------------------------------- */
+/* --- streams ---------------------------------------------------------------------------------- */
 
 static void stream_free(http2_stream *self)
 {
@@ -143,9 +143,9 @@ static void free_gone(http2_connection *self)
     }
 }
 
-/* --- what frames cost ------------------------------------------------------------------------ */
+/* --- what frames cost ------------------------------------------------------------------------- */
 
-static void fail(http2_connection *self, uint32_t code)
+static void http2_server_fail(http2_connection *self, uint32_t code)
 {
     if (!self->is_failing) {
         self->is_failing = true;
@@ -218,7 +218,7 @@ static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, 
     return 0;
 }
 
-/* --- telling the handler's owner ------------------------------------------------------------- */
+/* --- telling the handler's owner -------------------------------------------------------------- */
 
 static void say_closed(http2_stream *stream)
 {
@@ -299,7 +299,7 @@ static bool serve_one(http2_connection *self)
     return true;
 }
 
-/* --- turns ----------------------------------------------------------------------------------- */
+/* --- turns ------------------------------------------------------------------------------------ */
 
 static bool is_live(const http2_connection *self)
 {
@@ -342,7 +342,7 @@ static void check_meter(http2_connection *self)
     const http_server_limits *limits = limits_of(self);
     bool resets = self->meter.resets > limits->resets;
     if (self->meter.is_broken) {
-        fail(self, NGHTTP2_PROTOCOL_ERROR);
+        http2_server_fail(self, NGHTTP2_PROTOCOL_ERROR);
     }
     if (!resets && self->meter.useless <= limits->control_frames) {
         return;
@@ -352,14 +352,14 @@ static void check_meter(http2_connection *self)
             resets ? "too many of its streams are reset or no HTTP"
                    : "too many frames of it change nothing");
     }
-    fail(self, NGHTTP2_ENHANCE_YOUR_CALM);
+    http2_server_fail(self, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
 /* Is it over, by its peer's fault or for lack of memory? */
 static bool has_failed(http2_connection *self)
 {
     if (self->heap.has_failed) {
-        fail(self, NGHTTP2_INTERNAL_ERROR);
+        http2_server_fail(self, NGHTTP2_INTERNAL_ERROR);
     }
     check_meter(self);
     return self->is_failing;
@@ -393,7 +393,7 @@ void http2_turn(http_connection *connection)
     }
 }
 
-/* --- events of the socket -------------------------------------------------------------------- */
+/* --- events of the socket --------------------------------------------------------------------- */
 
 static void receive(http2_connection *self, bay_str bytes)
 {
@@ -405,7 +405,7 @@ static void receive(http2_connection *self, bay_str bytes)
     http2_meter_read(&self->meter, bytes, self->heard_ms, limits_of(self)->flood_window_ms);
     ssize_t used = nghttp2_session_mem_recv(self->session, (const uint8_t *)bytes.at, bytes.len);
     if (used < 0) {
-        fail(self, http2_code_of((int)used));
+        http2_server_fail(self, http2_code_of((int)used));
     }
 }
 
@@ -446,7 +446,7 @@ static void on_drained(void *user)
     server_leave(server);
 }
 
-static void on_closed(void *user, bay_err reason, const char *text)
+static void http2_server_on_closed(void *user, bay_err reason, const char *text)
 {
     http_connection *connection = user;
     http_server *server = connection->server;
@@ -457,7 +457,7 @@ static void on_closed(void *user, bay_err reason, const char *text)
     server_leave(server);
 }
 
-/* --- making and ending ----------------------------------------------------------------------- */
+/* --- making and ending ------------------------------------------------------------------------ */
 
 static bay_err new_session(http2_connection *self)
 {
@@ -512,7 +512,7 @@ void http2_begin(http_connection *connection, bay_str bytes)
         .data = on_data,
         .eof = on_eof,
         .drained = on_drained,
-        .closed = on_closed,
+        .closed = http2_server_on_closed,
     };
     http2_connection *self = mem_zalloc(sizeof(http2_connection));
     if (self == NULL) {
@@ -631,12 +631,12 @@ void http2_drain(http_connection *connection)
     int32_t last = nghttp2_session_get_last_proc_stream_id(self->session);
     if (nghttp2_submit_goaway(self->session, NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, NULL, 0) !=
         0) {
-        fail(self, NGHTTP2_NO_ERROR);
+        http2_server_fail(self, NGHTTP2_NO_ERROR);
     }
     turn_later(self);
 }
 
-/* --- limits in time -------------------------------------------------------------------------- */
+/* --- limits in time --------------------------------------------------------------------------- */
 
 /* True: a peer that takes too little of what the socket has for it was cut. */
 static bool sweep_socket(http2_connection *self, uint64_t now)
@@ -738,7 +738,7 @@ void http2_sweep(http_connection *connection, uint64_t now)
     }
     sweep_silence(self, now);
     if (self->head_end_ms > 0 && now >= self->head_end_ms) {
-        fail(self, NGHTTP2_ENHANCE_YOUR_CALM);
+        http2_server_fail(self, NGHTTP2_ENHANCE_YOUR_CALM);
     }
     if (connection->deadline_ms > 0 && now >= connection->deadline_ms &&
         list_is_empty(&self->streams)) {
@@ -746,7 +746,7 @@ void http2_sweep(http_connection *connection, uint64_t now)
         if (self->is_open) {
             http2_drain(connection);
         } else {
-            fail(self, NGHTTP2_SETTINGS_TIMEOUT);
+            http2_server_fail(self, NGHTTP2_SETTINGS_TIMEOUT);
         }
     }
     if (list_is_empty(&self->streams)) {

@@ -34,7 +34,7 @@ uint64_t connection_moved(const http_connection *self, uint64_t sent, uint64_t *
     return moved;
 }
 
-/* --- the account ----------------------------------------------------------------------------- */
+/* --- the account ------------------------------------------------------------------------------ */
 
 static uint64_t taken_of(const reply_debt *debt)
 {
@@ -112,7 +112,7 @@ bool connection_account(http_connection *self)
     return self->state < HTTP_CLOSING;
 }
 
-/* --- in pieces ------------------------------------------------------------------------------- */
+/* --- in pieces -------------------------------------------------------------------------------- */
 
 /* The part of the spans that begins `from` bytes into them, a piece at most; returns its bytes. */
 static size_t cut(const bay_str *spans, size_t count, size_t from, bay_str out[SPANS])

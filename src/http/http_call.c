@@ -11,7 +11,7 @@ enum { INTERIM_MAX = 16 };
 static const socket_events channel_events;
 static void on_resume(void *argument);
 
-/* --- channels -------------------------------------------------------------------------------- */
+/* --- channels --------------------------------------------------------------------------------- */
 
 void channel_free(http_channel *self)
 {
@@ -91,7 +91,7 @@ static bay_err channel_open(http_call *call, http_channel **out)
     return BAY_OK;
 }
 
-/* --- starting -------------------------------------------------------------------------------- */
+/* --- starting --------------------------------------------------------------------------------- */
 
 bool call_send_on(http_call *self, http_channel *channel)
 {
@@ -152,7 +152,7 @@ bay_err http_call_start(http_call *self)
     return BAY_OK;
 }
 
-/* --- ending ---------------------------------------------------------------------------------- */
+/* --- ending ----------------------------------------------------------------------------------- */
 
 /* Takes the call out of everything; afterwards only its owner may be told. */
 void call_leave(http_call *self)
@@ -196,7 +196,7 @@ void http_call_cancel(http_call *self)
 }
 
 /* The reply is whole. */
-static void finish(http_channel *channel, bool is_reusable)
+static void http_call_finish(http_channel *channel, bool is_reusable)
 {
     http_call *call = channel->call;
     bool goes_on = is_reusable && channel->keep_alive && channel->end == BAY_OK &&
@@ -225,7 +225,7 @@ static void channel_end(http_channel *self, bay_err reason, const char *text)
     }
     if (call->state == CALL_BODY) {
         if (reason == BAY_EOF && http1_body_finish(&self->body) == BAY_OK) {
-            finish(self, false);
+            http_call_finish(self, false);
         } else {
             http_call_fail(call, BAY_CLOSED, "the connection ended inside the reply");
         }
@@ -250,7 +250,7 @@ static void channel_end(http_channel *self, bay_err reason, const char *text)
     http_call_fail(call, reason, text);
 }
 
-/* --- time ------------------------------------------------------------------------------------ */
+/* --- time ------------------------------------------------------------------------------------- */
 
 /* Without memory for a timer the call goes on without its time-out. */
 static void arm(http_call *self, uint64_t at_ms)
@@ -333,7 +333,7 @@ void call_on_timer(void *argument)
     http_client_leave(client);
 }
 
-/* --- the reply ------------------------------------------------------------------------------- */
+/* --- the reply -------------------------------------------------------------------------------- */
 
 static void hold(http_channel *self, bay_str bytes)
 {
@@ -371,7 +371,7 @@ static void read_body(http_channel *self, bay_str bytes)
         }
         bytes = str_from(bytes, consumed);
         if (event == HTTP1_BODY_END) {
-            finish(self, bytes.len == 0);
+            http_call_finish(self, bytes.len == 0);
             return;
         }
         if (event == HTTP1_BODY_MORE) {
@@ -446,7 +446,7 @@ static bay_err read_head(http_channel *self, bay_str bytes, http1_head *out, siz
     return err;
 }
 
-static void refuse(http_channel *self, bay_err err)
+static void http_call_refuse(http_channel *self, bay_err err)
 {
     if (err == BAY_NOMEM) {
         http_call_fail(self->call, err, bay_err_text(err));
@@ -476,7 +476,7 @@ static void feed(http_channel *self, bay_str bytes)
             return;
         }
         if (err != BAY_OK) {
-            refuse(self, err);
+            http_call_refuse(self, err);
             return;
         }
         bytes = str_from(bytes, used);
@@ -500,7 +500,7 @@ static void feed(http_channel *self, bay_str bytes)
     read_body(self, bytes);
 }
 
-/* --- events of the socket -------------------------------------------------------------------- */
+/* --- events of the socket --------------------------------------------------------------------- */
 
 static void on_connected(void *user)
 {
@@ -551,7 +551,7 @@ static void on_eof(void *user)
     http_client_leave(client);
 }
 
-static void on_closed(void *user, bay_err reason, const char *text)
+static void http_call_on_closed(void *user, bay_err reason, const char *text)
 {
     http_channel *self = user;
     http_client *client = self->client;
@@ -571,10 +571,10 @@ static const socket_events channel_events = {
     .failed = on_failed,
     .data = on_data,
     .eof = on_eof,
-    .closed = on_closed,
+    .closed = http_call_on_closed,
 };
 
-/* --- back-pressure --------------------------------------------------------------------------- */
+/* --- back-pressure ---------------------------------------------------------------------------- */
 
 void http_call_pause(http_call *self)
 {
@@ -628,9 +628,9 @@ void http_call_resume(http_call *self)
     }
 }
 
-/* --- room for what comes --------------------------------------------------------------------- */
+/* --- room for what comes ---------------------------------------------------------------------- */
 
-static void ask(http_call *self, size_t bytes)
+static void http_call_ask(http_call *self, size_t bytes)
 {
     if (!reply_room_ask(self->client->rooms, &self->room, bytes, loop_now_ms(self->client->loop))) {
         client_arm_sweep(self->client); /* which sees to those that wait for long */
@@ -643,14 +643,14 @@ void call_ask(http_call *self, uint64_t have, uint64_t promised)
         return;
     }
     size_t most = self->client->limits.reply_bytes; /* to believe of a promise */
-    ask(self, (size_t)have + (promised < most ? (size_t)promised : most));
+    http_call_ask(self, (size_t)have + (promised < most ? (size_t)promised : most));
 }
 
 void http_call_keep(http_call *self, size_t bytes)
 {
     bool is_waiting = self->room.is_waiting;
     if (bytes > REPLY_ROOM_SMALL && self->client->rooms != NULL && self->state == CALL_BODY) {
-        ask(self, bytes);
+        http_call_ask(self, bytes);
         return;
     }
     reply_room_release(&self->room, loop_now_ms(self->client->loop));

@@ -32,7 +32,7 @@ const http_client_limits http_client_default_limits = {
     .http2_connections = 4,
 };
 
-/* --- memory ---------------------------------------------------------------------------------- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 http_reader *client_reader_take(http_client *self)
 {
@@ -104,7 +104,7 @@ static void call_give(http_client *self, http_call *call)
     self->spare_call_count++;
 }
 
-/* --- entering and leaving -------------------------------------------------------------------- */
+/* --- entering and leaving --------------------------------------------------------------------- */
 
 void http_client_enter(http_client *self)
 {
@@ -148,7 +148,7 @@ void http_client_leave(http_client *self)
     }
 }
 
-/* --- origins --------------------------------------------------------------------------------- */
+/* --- origins ---------------------------------------------------------------------------------- */
 
 static char lower(char c)
 {
@@ -235,7 +235,7 @@ void origin_kick(http_client *self, http_origin *origin)
     }
 }
 
-/* --- the sweep ------------------------------------------------------------------------------- */
+/* --- the sweep -------------------------------------------------------------------------------- */
 
 void client_arm_sweep(http_client *self)
 {
@@ -298,7 +298,7 @@ static void on_sweep(void *argument)
     http_client_leave(self);
 }
 
-/* --- requests -------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 /* Fields that say how the message is framed are ours to write. */
 static bool is_ours(bay_str name)
@@ -466,7 +466,7 @@ bay_err http_client_call(http_client *self, const http_call_spec *spec,
     return err;
 }
 
-/* --- the public face ------------------------------------------------------------------------- */
+/* --- the public interface --------------------------------------------------------------------- */
 
 bay_err http_client_new(loop *runs_on, const http_client_options *options, http_client **out)
 {

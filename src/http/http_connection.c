@@ -7,7 +7,7 @@
 
 enum { LINGER_MS = 3000, CORK_KEPT = 32 * 1024 };
 
-/* --- states ---------------------------------------------------------------------------------- */
+/* --- states ----------------------------------------------------------------------------------- */
 
 void connection_set_state(http_connection *self, http_state state)
 {
@@ -53,7 +53,7 @@ static void set_idle_deadline(http_connection *self)
                  self->server->is_draining ? DRAIN_LINGER_MS : limits_of(self)->idle_timeout_ms);
 }
 
-/* --- the end --------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 /* Tells the owner that the exchange is over. Nothing of the connection may be relied on after it
  * but its memory and its state. */
@@ -144,10 +144,10 @@ void connection_refuse(http_connection *self, int status, const char *text)
     exchange_release_memory(&self->exchange);
 }
 
-/* --- handing over ---------------------------------------------------------------------------- */
+/* --- handing over ----------------------------------------------------------------------------- */
 
 /* After a whole reply: the next request, or the end. */
-static void settle(http_connection *self)
+static void http_connection_settle(http_connection *self)
 {
     if (!self->exchange.is_given || self->exchange.outcome != HTTP_COMPLETE) {
         return;
@@ -183,7 +183,7 @@ static void dispatch(http_connection *self)
     exchange->is_dispatching = true;
     server->options.handler->request(server->options.user, exchange);
     exchange->is_dispatching = false;
-    settle(self);
+    http_connection_settle(self);
 }
 
 void connection_settle_later(http_connection *self)
@@ -193,7 +193,7 @@ void connection_settle_later(http_connection *self)
     }
 }
 
-/* --- reading --------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static void rebase_view(bay_str *view, const char *from, size_t len, ptrdiff_t by)
 {
@@ -440,7 +440,7 @@ static void feed_held(http_connection *self)
     }
 }
 
-/* --- events ---------------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 static void on_connected(void *user)
 {
@@ -537,7 +537,7 @@ static void on_drained(void *user)
     }
     if (self->state == HTTP_REPLYING && exchange->outcome == HTTP_UNDECIDED && err == BAY_OK) {
         exchange->outcome = HTTP_COMPLETE;
-        settle(self);
+        http_connection_settle(self);
         feed_held(self);
     } else if (self->state == HTTP_STREAMING && connection_rest_bytes(self) == 0) {
         const http_server_limits *limits = limits_of(self);
@@ -547,7 +547,7 @@ static void on_drained(void *user)
     server_leave(server);
 }
 
-static void on_closed(void *user, bay_err reason, const char *text)
+static void http_connection_on_closed(void *user, bay_err reason, const char *text)
 {
     http_connection *self = user;
     http_server *server = self->server;
@@ -573,7 +573,7 @@ static void on_task(void *argument)
         exchange_flush(&self->exchange);
         give_cork(self);
     }
-    settle(self);
+    http_connection_settle(self);
     feed_held(self);
     server_leave(server);
 }
@@ -585,7 +585,7 @@ http_connection *connection_new(http_server *server, http_listener *listener, ne
         .data = on_data,
         .eof = on_eof,
         .drained = on_drained,
-        .closed = on_closed,
+        .closed = http_connection_on_closed,
     };
     http_connection *self = mem_zalloc(sizeof(http_connection));
     if (self == NULL) {
@@ -604,7 +604,7 @@ http_connection *connection_new(http_server *server, http_listener *listener, ne
     return self;
 }
 
-/* --- limits in time -------------------------------------------------------------------------- */
+/* --- limits in time --------------------------------------------------------------------------- */
 
 /* A peer that takes too little of our bytes is cut. */
 static void sweep_writing(http_connection *self, uint64_t now)
@@ -624,8 +624,9 @@ static void sweep_writing(http_connection *self, uint64_t now)
     (void)connection_account(self);
 }
 
-/* Timers run before what came is read, and after a long turn both are due: a request that is here
- * already is answered. Once: what then has become no request (of TLS, say) is none. */
+/* Timers run before sockets are read, and after a long turn both are due: a request that has
+ * arrived is still answered. Extended once: if the unread bytes are still not a request (an
+ * incomplete TLS record, for example), the connection is closed. */
 static void end_idle(http_connection *self)
 {
     if (!self->is_overdue && socket_has_unread(self->socket)) {

@@ -16,7 +16,7 @@ bool http_exchange_is_http2(const http_exchange *self)
     return self->is_http2;
 }
 
-/* --- the request ----------------------------------------------------------------------------- */
+/* --- the request ------------------------------------------------------------------------------ */
 
 static const http1_head *head_of(const http_exchange *self)
 {
@@ -113,7 +113,7 @@ void exchange_release_memory(http_exchange *self)
     self->memory = NULL;
 }
 
-/* --- heads ----------------------------------------------------------------------------------- */
+/* --- heads ------------------------------------------------------------------------------------ */
 
 /* Fields that say how the message is framed are ours to write. */
 bool exchange_field_is_ours(bay_str name)
@@ -176,10 +176,10 @@ static bool has_no_body(int status)
     return status == 204 || status == 304;
 }
 
-/* --- whole replies --------------------------------------------------------------------------- */
+/* --- whole replies ---------------------------------------------------------------------------- */
 
 /* The last bytes of the reply are handed over. */
-static void finish(http_connection *connection, bay_err err)
+static void http_exchange_finish(http_connection *connection, bay_err err)
 {
     connection_set_state(connection, HTTP_REPLYING);
     if (err == BAY_OK) {
@@ -221,10 +221,10 @@ void http_exchange_reply(http_exchange *self, int status, const http_field *fiel
         is_bare = true;
     }
     bay_str spans[2] = {buf_view(head), body};
-    finish(connection, connection_send(connection, spans, is_bare ? 1 : 2));
+    http_exchange_finish(connection, connection_send(connection, spans, is_bare ? 1 : 2));
 }
 
-/* --- streams --------------------------------------------------------------------------------- */
+/* --- streams ---------------------------------------------------------------------------------- */
 
 bay_err http_stream_open(http_exchange *self, int status, const http_field *fields, size_t count,
                          bool release_request)
@@ -387,7 +387,7 @@ void http_stream_end(http_exchange *self)
         err = BAY_AGAIN;
     }
     buf_clear(&connection->cork);
-    finish(connection, err);
+    http_exchange_finish(connection, err);
 }
 
 void http_exchange_abort(http_exchange *self)

@@ -42,7 +42,7 @@ const http_server_limits http_server_default_limits = {
     .flood_window_ms = 10000,
 };
 
-/* --- memory ---------------------------------------------------------------------------------- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 http_memory *server_memory_take(http_server *self)
 {
@@ -102,7 +102,7 @@ void http_memory_charge(http_server *server, http_memory *memory)
     server->was_high = server->was_high || server->held_bytes >= TRIM_HIGH_BYTES;
 }
 
-/* --- time ------------------------------------------------------------------------------------ */
+/* --- time ------------------------------------------------------------------------------------- */
 
 bay_str server_date(http_server *self)
 {
@@ -205,7 +205,7 @@ static void on_sweep(void *argument)
     server_leave(self);
 }
 
-/* --- entering and leaving -------------------------------------------------------------------- */
+/* --- entering and leaving --------------------------------------------------------------------- */
 
 void server_enter(http_server *self)
 {
@@ -245,7 +245,7 @@ void server_leave(http_server *self)
     }
 }
 
-/* --- connections ----------------------------------------------------------------------------- */
+/* --- connections ------------------------------------------------------------------------------ */
 
 /* Counts a connection of that address. False: it has as many as it may. */
 static bool address_join(http_server *self, net_socket *socket, http_address **out)
@@ -354,7 +354,7 @@ static void on_accepted(void *user, net_socket *socket)
     server_leave(self);
 }
 
-/* --- the public face ------------------------------------------------------------------------- */
+/* --- the public interface --------------------------------------------------------------------- */
 
 static void on_drain_task(void *argument)
 {

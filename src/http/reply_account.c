@@ -24,7 +24,7 @@ struct reply_book {
 static pthread_mutex_t books_lock = PTHREAD_MUTEX_INITIALIZER;
 static list books = {.head = {&books.head, &books.head}};
 
-/* --- who ends -------------------------------------------------------------------------------- */
+/* --- who ends --------------------------------------------------------------------------------- */
 
 static bool is_spared(const reply_book *self, const reply_debt *debt, uint64_t now)
 {
@@ -132,7 +132,8 @@ static bool ask_older(const reply_book *self, uint64_t than_ms, uint64_t now)
 }
 
 /* Brings the account within its bound, as far as this loop can. */
-static void settle(reply_book *self, const reply_debt *newest, bool may_ask, uint64_t now)
+static void reply_account_settle(reply_book *self, const reply_debt *newest, bool may_ask,
+                                 uint64_t now)
 {
     while (reply_account_bytes() > self->most) {
         reply_debt *oldest = find_oldest(self, newest, now);
@@ -155,11 +156,11 @@ static void on_asked(void *argument)
     if (is_freed) {
         mem_free(self);
     } else {
-        settle(self, NULL, false, loop_now_ms(self->loop));
+        reply_account_settle(self, NULL, false, loop_now_ms(self->loop));
     }
 }
 
-/* --- debts ----------------------------------------------------------------------------------- */
+/* --- debts ------------------------------------------------------------------------------------ */
 
 void reply_debt_set(reply_book *book, reply_debt *self, size_t bytes, uint64_t now)
 {
@@ -186,7 +187,7 @@ void reply_debt_set(reply_book *book, reply_debt *self, size_t bytes, uint64_t n
         (void)notice_step(book, self, now);
     }
     if (bytes > before && reply_account_bytes() > book->most) {
-        settle(book, self, true, now);
+        reply_account_settle(book, self, true, now);
     }
 }
 
@@ -198,7 +199,7 @@ bool reply_debt_is_read(reply_book *book, reply_debt *self, uint64_t now)
     return self->has_stepped && now < self->since_ms + REPLY_STEP_MS;
 }
 
-/* --- books ----------------------------------------------------------------------------------- */
+/* --- books ------------------------------------------------------------------------------------ */
 
 bay_err reply_book_new(loop *runs_on, size_t most, const reply_book_ops *ops, reply_book **out)
 {

@@ -12,10 +12,6 @@ size_t json_clone_bytes(json_val value)
     return sizeof(json_doc) + (from->next - value.at) * sizeof(json_tape) + from->end - from->start;
 }
 
-/* An entry of the tape, as four numbers that are worked on at one time. */
-typedef uint32_t four __attribute__((vector_size(16)));
-_Static_assert(sizeof(four) == sizeof(json_tape), "an entry is four numbers");
-
 json_doc *json_clone_at(json_val value, void *memory)
 {
     const json_tape *from = &value.doc->tape[value.at];
@@ -26,13 +22,7 @@ json_doc *json_clone_at(json_val value, void *memory)
     json_tape *tape = (json_tape *)(doc + 1);
     char *text = (char *)(tape + count);
     memcpy(text, value.doc->text.at + base, text_len);
-    const four moved = {0, base, base, (uint32_t)value.at};
-    for (size_t i = 0; i < count; i++) {
-        four entry;
-        memcpy(&entry, &from[i], sizeof(entry));
-        entry -= moved;
-        memcpy(&tape[i], &entry, sizeof(entry));
-    }
+    json_tape_move(tape, from, count, base, (uint32_t)value.at);
     *doc = (json_doc){{text, text_len}, tape, (uint32_t)count, value.doc->is_deep};
     return doc;
 }
@@ -61,5 +51,77 @@ bay_err json_clone_in(json_val value, arena *memory, json_val *out)
         return BAY_NOMEM;
     }
     *out = json_root(json_clone_at(value, room));
+    return BAY_OK;
+}
+
+/* Where it stands, in order; the last entry is behind everything. */
+static bay_err find_cuts(bay_str text, bay_str cut, arena *memory, uint32_t **out,
+                         size_t *out_count)
+{
+    size_t count = 0;
+    const char *end = text.at + text.len;
+    const char *at = text.at;
+    while ((at = memmem(at, (size_t)(end - at), cut.at, cut.len)) != NULL) {
+        at += cut.len;
+        count++;
+    }
+    uint32_t *cuts = arena_alloc(memory, (count + 1) * sizeof(*cuts));
+    if (cuts == NULL) {
+        return memory->is_full ? BAY_LIMIT : BAY_NOMEM;
+    }
+    at = text.at;
+    for (size_t i = 0; i < count; i++) {
+        at = memmem(at, (size_t)(end - at), cut.at, cut.len);
+        cuts[i] = (uint32_t)(at - text.at);
+        at += cut.len;
+    }
+    *out = cuts;
+    *out_count = count;
+    return BAY_OK;
+}
+
+/* Where `at` is when what stands before it is cut. */
+static uint32_t place_after(const uint32_t *cuts, size_t count, size_t len, uint32_t at)
+{
+    size_t low = 0;
+    size_t high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (cuts[middle] < at) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return at - (uint32_t)(low * len);
+}
+
+bay_err json_clone_without(json_val value, bay_str cut, arena *memory, json_val *out)
+{
+    uint32_t *cuts;
+    size_t count;
+    json_val made;
+    bay_err err = json_clone_in(value, memory, &made);
+    if (err == BAY_OK && made.doc != NULL && cut.len > 0) {
+        err = find_cuts(made.doc->text, cut, memory, &cuts, &count);
+    }
+    if (err != BAY_OK || made.doc == NULL || cut.len == 0) {
+        *out = err == BAY_OK ? made : *out;
+        return err;
+    }
+    json_doc *doc = (json_doc *)made.doc; /* a copy of ours, as are its index and its text */
+    json_tape *tape = (json_tape *)doc->tape;
+    char *text = (char *)doc->text.at;
+    for (uint32_t i = 0; i < doc->count; i++) {
+        tape[i].start = place_after(cuts, count, cut.len, tape[i].start);
+        tape[i].end = place_after(cuts, count, cut.len, tape[i].end);
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t from = cuts[i] + cut.len;
+        size_t to = i + 1 < count ? cuts[i + 1] : doc->text.len;
+        memmove(text + cuts[i] - i * cut.len, text + from, to - from);
+    }
+    doc->text.len -= count * cut.len;
+    *out = made;
     return BAY_OK;
 }

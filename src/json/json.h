@@ -67,6 +67,10 @@ json_doc *json_clone_at(json_val value, void *memory);
 /* The same in an arena; a missing value stays one. The copy belongs to no loop of the original's.
  * BAY_NOMEM. */
 bay_err json_clone_in(json_val value, arena *memory, json_val *out) BAY_MUST_CHECK;
+/* … without `cut`, wherever it stands: a text that needs no escapes and stands inside strings only.
+ * BAY_NOMEM. */
+bay_err json_clone_without(json_val value, bay_str cut, arena *memory,
+                           json_val *out) BAY_MUST_CHECK;
 json_kind json_kind_of(json_val value);
 static inline bool json_is(json_val value, json_kind kind)
 {

@@ -293,18 +293,6 @@ static inline const byte *index_key(indexer *self, const byte *at, json_tape *sl
     return skip_space(at + 1, self->end);
 }
 
-/* Ends the container at `index`; the one around it. */
-static inline uint32_t close_container(json_tape *tape, uint32_t index, uint32_t end, uint32_t next)
-{
-    json_tape *entry = &tape[index];
-    uint32_t parent = entry->next;
-    uint32_t members = entry->end < TAPE_COUNT_MAX ? entry->end : TAPE_COUNT_MAX;
-    entry->head |= members << TAPE_COUNT_SHIFT;
-    entry->end = end;
-    entry->next = next;
-    return parent;
-}
-
 /* One value from `at` on; the byte after it, or NULL. */
 static const byte *index_value(indexer *self, const byte *at)
 {
@@ -367,7 +355,7 @@ static const byte *index_value(indexer *self, const byte *at)
         while (at != end && *at == (is_object ? '}' : ']')) {
             at++;
             depth--;
-            parent = close_container(tape, parent, (uint32_t)(at - self->begin), count);
+            parent = json_tape_close(&tape[parent], (uint32_t)(at - self->begin), count);
             if (parent == no_parent) {
                 self->count = count;
                 return at;
@@ -401,7 +389,7 @@ static bay_err index_text(indexer *self)
 }
 
 /* The index at its exact size, where the document lives. */
-static bay_err keep(const indexer *self, bay_str text, arena *memory, json_doc *out)
+static bay_err reader_keep(const indexer *self, bay_str text, arena *memory, json_doc *out)
 {
     size_t bytes = self->count * sizeof(json_tape);
     json_tape *tape = arena_alloc(memory, bytes);
@@ -446,7 +434,7 @@ bay_err json_parse(json_doc *out, bay_str text, const json_limits *limits, arena
     if (err != BAY_OK) {
         diag_at(diag, err, (size_t)(self.where - begin), "%s", self.what);
     } else {
-        err = keep(&self, text, memory, out);
+        err = reader_keep(&self, text, memory, out);
         if (err != BAY_OK) {
             diag_at(diag, err, text.len, "no room for the index");
         }

@@ -7,6 +7,8 @@
 #ifndef JSON_TAPE_H
 #define JSON_TAPE_H
 
+#include <string.h>
+
 #include "json/json.h"
 
 struct json_tape {
@@ -37,6 +39,35 @@ static inline bool tape_is_escaped(const json_tape *entry)
 static inline bay_str tape_inside(const json_doc *doc, const json_tape *entry)
 {
     return (bay_str){doc->text.at + entry->start + 1, entry->end - entry->start - 2};
+}
+
+/* An entry as four numbers that are worked on at one time. */
+typedef uint32_t tape_four __attribute__((vector_size(16)));
+_Static_assert(sizeof(tape_four) == sizeof(json_tape), "an entry is four numbers");
+
+/* Copies the entries of whole values to where their text starts `bytes` earlier and their first
+ * entry `entries` earlier; modulo 2^32, so that "earlier" may be later. */
+static inline void json_tape_move(json_tape *to, const json_tape *from, size_t count,
+                                  uint32_t bytes, uint32_t entries)
+{
+    const tape_four moved = {0, bytes, bytes, entries};
+    for (size_t i = 0; i < count; i++) {
+        tape_four entry;
+        memcpy(&entry, &from[i], sizeof(entry));
+        entry -= moved;
+        memcpy(&to[i], &entry, sizeof(entry));
+    }
+}
+
+/* Ends an open container behind its last member; the one around it. */
+static inline uint32_t json_tape_close(json_tape *entry, uint32_t end, uint32_t next)
+{
+    uint32_t parent = entry->next;
+    uint32_t members = entry->end < TAPE_COUNT_MAX ? entry->end : TAPE_COUNT_MAX;
+    entry->head |= members << TAPE_COUNT_SHIFT;
+    entry->end = end;
+    entry->next = next;
+    return parent;
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* The writer. It keeps one bit a level (is a comma due?); everything else is in the buf, whose
- * first error stays. */
+ * first error stays. With an index (json/build.h) each value is noted where it was written. */
 #include "json/writer.h"
 
 #include <math.h>
@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/str.h"
+#include "json/index.h"
 #include "json/scan.h"
 #include "json/utf8.h"
 #include "json/walk.h"
@@ -20,12 +21,6 @@ void json_writer_init(json_writer *self, buf *out)
     *self = (json_writer){.out = out};
 }
 
-static uint64_t level_bit(const json_writer *self)
-{
-    return self->depth > 0 && self->depth <= JSON_WRITER_DEPTH ? (uint64_t)1 << (self->depth - 1)
-                                                               : 0;
-}
-
 /* What stands before a value or a key. */
 static void separate(json_writer *self)
 {
@@ -33,11 +28,18 @@ static void separate(json_writer *self)
         self->after_key = false;
         return;
     }
-    uint64_t bit = level_bit(self);
-    if ((self->has_member & bit) != 0) {
+    if ((self->has_member & 1) != 0) {
         buf_char(self->out, ',');
     }
-    self->has_member |= bit;
+    self->has_member |= self->depth > 0;
+}
+
+/* The value that was written from `start` on holds no others: a document that is built has it. */
+static inline void note_value(json_writer *self, size_t start)
+{
+    if (self->index != NULL) {
+        json_index_value(self->index, self->out, start);
+    }
 }
 
 static void open_container(json_writer *self, char bracket)
@@ -47,7 +49,10 @@ static void open_container(json_writer *self, char bracket)
     if (self->depth > JSON_WRITER_DEPTH && self->out->err == BAY_OK) {
         self->out->err = BAY_LIMIT;
     }
-    self->has_member &= ~level_bit(self);
+    self->has_member <<= 1;
+    if (self->index != NULL) {
+        json_index_open(self->index, self->out, bracket == '{' ? JSON_OBJECT : JSON_ARRAY);
+    }
     buf_char(self->out, bracket);
 }
 
@@ -55,7 +60,11 @@ static void close_container(json_writer *self, char bracket)
 {
     CHECK(self->depth > 0 && !self->after_key);
     self->depth--;
+    self->has_member >>= 1;
     buf_char(self->out, bracket);
+    if (self->index != NULL) {
+        json_index_close(self->index, self->out);
+    }
 }
 
 void json_open_object(json_writer *self)
@@ -81,7 +90,23 @@ void json_close_array(json_writer *self)
 void json_key(json_writer *self, bay_str key)
 {
     separate(self);
+    size_t start = self->out->len;
     json_quote(self->out, key);
+    if (self->index != NULL) {
+        json_index_key(self->index, self->out, start);
+    }
+    buf_char(self->out, ':');
+    self->after_key = true;
+}
+
+void json_key_val(json_writer *self, json_val key)
+{
+    separate(self);
+    size_t start = self->out->len;
+    buf_str(self->out, json_raw(key));
+    if (self->index != NULL) {
+        json_index_key(self->index, self->out, start);
+    }
     buf_char(self->out, ':');
     self->after_key = true;
 }
@@ -99,51 +124,106 @@ static void put_word(buf *out, bay_str word, bay_str behind)
 
 void json_key_word(json_writer *self, bay_str key)
 {
+    if (self->index != NULL) {
+        json_key(self, key);
+        return;
+    }
     separate(self);
     put_word(self->out, key, STR(":"));
+    self->after_key = true;
+}
+
+void json_key_raw(json_writer *self, bay_str key)
+{
+    separate(self);
+    size_t start = self->out->len;
+    buf_str(self->out, key);
+    if (self->index != NULL) {
+        json_index_key(self->index, self->out, start);
+    }
+    buf_char(self->out, ':');
     self->after_key = true;
 }
 
 void json_put_word(json_writer *self, bay_str word)
 {
     separate(self);
+    size_t start = self->out->len;
     put_word(self->out, word, STR(""));
+    note_value(self, start);
+}
+
+size_t json_open_word(json_writer *self)
+{
+    separate(self);
+    size_t start = self->out->len;
+    buf_char(self->out, '"');
+    return start;
+}
+
+void json_close_word(json_writer *self, size_t opened)
+{
+    buf_char(self->out, '"');
+    note_value(self, opened);
 }
 
 void json_put_str(json_writer *self, bay_str text)
 {
     separate(self);
+    size_t start = self->out->len;
     json_quote(self->out, text);
+    note_value(self, start);
 }
 
 void json_put_int(json_writer *self, int64_t number)
 {
     separate(self);
+    size_t start = self->out->len;
     buf_int(self->out, number);
+    note_value(self, start);
 }
 
 void json_put_uint(json_writer *self, uint64_t number)
 {
     separate(self);
+    size_t start = self->out->len;
     buf_uint(self->out, number);
+    note_value(self, start);
 }
 
 void json_put_bool(json_writer *self, bool value)
 {
     separate(self);
+    size_t start = self->out->len;
     buf_str(self->out, value ? STR("true") : STR("false"));
+    note_value(self, start);
 }
 
 void json_put_null(json_writer *self)
 {
     separate(self);
+    size_t start = self->out->len;
     buf_lit(self->out, "null");
+    note_value(self, start);
 }
 
 void json_put_raw(json_writer *self, bay_str value)
 {
     separate(self);
+    size_t start = self->out->len;
     buf_str(self->out, value);
+    if (self->index != NULL) {
+        json_index_raw(self->index, self->out, start);
+    }
+}
+
+void json_put_val(json_writer *self, json_val value)
+{
+    separate(self);
+    if (self->index != NULL) {
+        json_index_copy(self->index, self->out, value);
+    }
+    buf_str(self->out, json_raw(value));
 }
 
 /* The `count` most significant digits of a finite positive number (the last one rounded), and its
@@ -238,25 +318,32 @@ static void put_digits(buf *out, const char *digits, int count, int exponent)
     }
 }
 
-void json_put_double(json_writer *self, double number)
+static void put_double(buf *out, double number)
 {
-    separate(self);
     if (!isfinite(number)) {
-        buf_lit(self->out, "null");
+        buf_lit(out, "null");
         return;
     }
     if (signbit(number)) {
-        buf_char(self->out, '-');
+        buf_char(out, '-');
         number = -number;
     }
     if (number == 0) {
-        buf_char(self->out, '0');
+        buf_char(out, '0');
         return;
     }
     char digits[24];
     int exponent;
     int count = shortest_digits(number, digits, &exponent);
-    put_digits(self->out, digits, count, exponent);
+    put_digits(out, digits, count, exponent);
+}
+
+void json_put_double(json_writer *self, double number)
+{
+    separate(self);
+    size_t start = self->out->len;
+    put_double(self->out, number);
+    note_value(self, start);
 }
 
 static bool is_excepted(const json_doc *doc, uint32_t key, const bay_str *except, size_t count)
@@ -282,6 +369,9 @@ void json_put_members(json_writer *self, json_val object, const bay_str *except,
     for (uint32_t key = (uint32_t)object.at + 1; key < end; key = json_walk_after(doc, key + 1)) {
         if (!is_excepted(doc, key, except, count)) {
             separate(self);
+            if (self->index != NULL) {
+                json_index_member(self->index, self->out, (json_val){doc, key});
+            }
             buf_str(self->out, json_raw((json_val){doc, key}));
             buf_char(self->out, ':');
             buf_str(self->out, json_raw((json_val){doc, key + 1}));

@@ -8,9 +8,12 @@
 
 enum { JSON_WRITER_DEPTH = 64 };
 
+typedef struct json_index json_index; /* known inside json/ only */
+
 typedef struct json_writer {
     buf *out;
-    uint64_t has_member; /* one bit a level: a comma is due */
+    json_index *index;   /* of a json_builder; NULL: the text is all there is */
+    uint64_t has_member; /* one bit a level, the innermost the lowest: a comma is due */
     uint32_t depth;
     bool after_key;
 } json_writer;
@@ -24,10 +27,16 @@ void json_close_array(json_writer *self);
 void json_key(json_writer *self, bay_str key);
 #define json_key_lit(self, literal) json_key((self), STR(literal))
 
+/* The key with its quotes and escapes, as it stands in somebody else's JSON. */
+void json_key_raw(json_writer *self, bay_str key);
+
 /* Words of a protocol, which need no escapes, as the caller vouches: nothing of them is looked at.
  */
 void json_key_word(json_writer *self, bay_str key);
 void json_put_word(json_writer *self, bay_str word);
+/* The same in pieces: what is appended to `out` between the two is the word. */
+size_t json_open_word(json_writer *self);
+void json_close_word(json_writer *self, size_t opened);
 
 void json_put_str(json_writer *self, bay_str text); /* invalid UTF-8 becomes U+FFFD */
 void json_put_int(json_writer *self, int64_t number);
@@ -37,12 +46,12 @@ void json_put_double(json_writer *self,
 void json_put_bool(json_writer *self, bool value);
 void json_put_null(json_writer *self);
 
-/* One whole value, byte for byte; the caller vouches that it is valid JSON. */
+/* One whole value, byte for byte. json_put_raw: the caller vouches that it is valid JSON; a
+ * json_builder reads it to index it, so give it the json_val where there is one. */
 void json_put_raw(json_writer *self, bay_str value);
-static inline void json_put_val(json_writer *self, json_val value)
-{
-    json_put_raw(self, json_raw(value));
-}
+void json_put_val(json_writer *self, json_val value);
+/* A key, byte for byte, of another document. */
+void json_key_val(json_writer *self, json_val key);
 
 /* Inside an open object: every member of `object`, keys and values byte for byte, but those named
  * in `except` (which may be NULL when count is 0). */

@@ -39,7 +39,7 @@ bay_err mcp_request_ask(mcp_request *shown, mcp_method_id method, bay_str params
 {
     request *self = request_of(shown);
     const mcp_method *row = mcp_method_of(method);
-    if (shown->is_cancelled || self->is_finished || self->outlet == NULL || self->peer == NULL) {
+    if (shown->is_cancelled || self->is_finished || self->channel == NULL || self->peer == NULL) {
         return shown->session == NULL && !shown->is_cancelled ? BAY_UNSUPPORTED : BAY_CLOSED;
     }
     bool is_known = mcp_method_find(row->text, shown->revision->id, MCP_SENDER_SERVER) == row;
@@ -68,7 +68,7 @@ bay_err mcp_request_ask(mcp_request *shown, mcp_method_id method, bay_str params
     buf *out = server_out(server);
     bay_err err = write_ask(out, one->number, method, params);
     uint64_t number = one->number;
-    err = err == BAY_OK ? outlet_event(self->outlet, out) : err;
+    err = err == BAY_OK ? response_channel_event(self->channel, out) : err;
     if (err == BAY_OK || err == BAY_AGAIN) {
         return BAY_OK;
     }
@@ -120,7 +120,7 @@ void ask_response(peer *from, const rpc_message *response)
 static void tell_client(ask *one, bay_str reason)
 {
     request *owner = one->owner;
-    if (owner->outlet == NULL || owner->shown.is_cancelled) {
+    if (owner->channel == NULL || owner->shown.is_cancelled) {
         return;
     }
     buf *out = server_out(owner->shown.server);
@@ -130,7 +130,7 @@ static void tell_client(ask *one, bay_str reason)
     buf_lit(out, ",\"reason\":");
     json_quote(out, reason);
     buf_lit(out, "}}");
-    (void)outlet_event(owner->outlet, out);
+    (void)response_channel_event(owner->channel, out);
 }
 
 /* `user` NULL: the first one. */

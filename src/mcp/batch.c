@@ -1,5 +1,5 @@
 /* Batches, which 2025-03-26 alone has: the messages of an array, each dealt with by itself, their
- * answers collected by one outlet. */
+ * answers collected by one channel. */
 #include "base/check.h"
 #include "mcp/server_internal.h"
 
@@ -12,31 +12,33 @@ bay_err batch_check(const request *read)
     return count > BATCH_MAX ? BAY_LIMIT : BAY_OK;
 }
 
-static void refuse(outlet *through, mcp_server *server, bay_str id, int code, const char *text)
+static void batch_refuse(response_channel *through, mcp_server *server, bay_str id, int code,
+                         const char *text)
 {
     buf *out = server_out(server);
     rpc_write_error(out, id, code, str_of(text), STR(""));
     if (out->err == BAY_OK) {
-        outlet_answer(through, 400, out);
+        response_channel_answer(through, 400, STR(""), out);
     }
 }
 
-static void receive_one(mcp_server *server, bay_str text, mcp_session *session, outlet *through)
+static void receive_one(mcp_server *server, bay_str text, mcp_session *session,
+                        response_channel *through)
 {
     rpc_fault fault = {0};
     request *one;
     bay_err err = request_read(server, text, &one, &fault);
     if (err == BAY_NOMEM) {
-        refuse(through, server, STR("null"), RPC_INTERNAL_ERROR, "Out of memory");
+        batch_refuse(through, server, STR("null"), RPC_INTERNAL_ERROR, "Out of memory");
         return;
     }
     if (err == BAY_UNSUPPORTED) {
         request_discard(one);
-        refuse(through, server, STR("null"), RPC_INVALID_REQUEST, "A batch holds no batches");
+        batch_refuse(through, server, STR("null"), RPC_INVALID_REQUEST, "A batch holds no batches");
         return;
     }
     if (err != BAY_OK) {
-        refuse(through, server, fault.id, fault.code, fault.text);
+        batch_refuse(through, server, fault.id, fault.code, fault.text);
         return;
     }
     bool is_request = one->shown.message.kind == RPC_REQUEST;
@@ -44,9 +46,9 @@ static void receive_one(mcp_server *server, bay_str text, mcp_session *session, 
     err = request_read_envelope(one);
     if (err != BAY_OK || is_initialize || modern_is_marked(one)) {
         if (is_request) {
-            refuse(through, server, one->shown.message.id, RPC_INVALID_REQUEST,
-                   is_initialize ? "initialize must not be part of a batch"
-                                 : "This message cannot be part of a batch");
+            batch_refuse(through, server, one->shown.message.id, RPC_INVALID_REQUEST,
+                         is_initialize ? "initialize must not be part of a batch"
+                                       : "This message cannot be part of a batch");
         }
         request_discard(one);
         return;
@@ -55,7 +57,7 @@ static void receive_one(mcp_server *server, bay_str text, mcp_session *session, 
     legacy_message(one, session, through);
 }
 
-void batch_receive(request *read, mcp_session *session, outlet *through)
+void batch_receive(request *read, mcp_session *session, response_channel *through)
 {
     mcp_server *server = read->shown.server;
     json_iter it = json_iter_of(read->shown.message.root);
@@ -66,5 +68,5 @@ void batch_receive(request *read, mcp_session *session, outlet *through)
         receive_one(server, json_raw(it.value), session, through);
     }
     request_discard(read);
-    outlet_leave(through);
+    response_channel_detach(through);
 }

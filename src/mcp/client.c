@@ -117,11 +117,10 @@ bay_err mcp_client_new(const mcp_client_options *options, const mcp_client_event
     buf_init(&self->capabilities, CLIENT_MAX_OPTION_BYTES);
     buf_init(&self->session, CLIENT_MAX_SESSION);
     buf_init(&self->next_session, CLIENT_MAX_SESSION);
-    buf_init(&self->about, self->max_message_bytes);
     arena_init(&self->about_memory, 16 * self->max_message_bytes);
     map_init(&self->subscriptions, CLIENT_MAX_SUBSCRIPTIONS);
-    mcp_client_desk_init(self, &self->send_desk);
-    mcp_client_desk_init(self, &self->receive_desk);
+    mcp_client_scratch_init(self, &self->send_scratch);
+    mcp_client_scratch_init(self, &self->receive_scratch);
     client_describe(self, options);
     bay_err err = self->client_info.err != BAY_OK ? self->client_info.err : self->capabilities.err;
     err = err != BAY_OK ? err : self->via.err;
@@ -170,10 +169,9 @@ static void client_release(mcp_client *self)
     buf_fini(&self->capabilities);
     buf_fini(&self->session);
     buf_fini(&self->next_session);
-    buf_fini(&self->about);
     arena_fini(&self->about_memory);
-    mcp_client_desk_fini(&self->send_desk);
-    mcp_client_desk_fini(&self->receive_desk);
+    mcp_client_scratch_fini(&self->send_scratch);
+    mcp_client_scratch_fini(&self->receive_scratch);
     mem_free(self);
 }
 

@@ -23,7 +23,7 @@
 typedef struct mcp_client mcp_client;
 typedef struct mcp_call mcp_call;
 
-/* ---- towards the transport ------------------------------------------------------------------ */
+/* ---- towards the transport ------------------------------------------------------------------- */
 
 typedef struct mcp_field {
     bay_str name;
@@ -73,9 +73,9 @@ void mcp_client_receive(mcp_client *self, uint64_t exchange, bay_str message, ba
 /* SSE `retry:` or an id without data. */
 void mcp_client_event_hint(mcp_client *self, uint64_t exchange, bay_str event_id,
                            uint32_t retry_ms);
-/* An exchange ended: BAY_OK = its body is complete. was_sent as in http/http_client.h. HTTP+SSE: the
- * POST of a request ended; a failure or a status of 400 and more (see mcp_client_head) fails its
- * call. */
+/* An exchange ended: BAY_OK = its body is complete. was_sent as in http/http_client.h. HTTP+SSE:
+ * the POST of a request ended; a failure or a status of 400 and more (see mcp_client_head) fails
+ * its call. */
 void mcp_client_ended(mcp_client *self, uint64_t exchange, bay_err err, bool was_sent,
                       const char *text, uint64_t now_ms);
 /* The link as a whole is gone (the process exited, the SSE stream broke). Every open call fails

@@ -5,43 +5,43 @@
 
 /* ---- working memory -------------------------------------------------------------------------- */
 
-void mcp_client_desk_init(const mcp_client *self, client_desk *desk)
+void mcp_client_scratch_init(const mcp_client *self, client_scratch *scratch)
 {
     size_t max = 2 * self->max_message_bytes + CLIENT_MAX_OPTION_BYTES;
-    buf_init(&desk->message, max);
-    buf_init(&desk->name, max);
-    arena_init(&desk->memory, 32 * max);
+    buf_init(&scratch->message, max);
+    buf_init(&scratch->name, max);
+    arena_init(&scratch->memory, 32 * max);
 }
 
-void mcp_client_desk_fini(client_desk *desk)
+void mcp_client_scratch_fini(client_scratch *scratch)
 {
-    buf_fini(&desk->message);
-    buf_fini(&desk->name);
-    arena_fini(&desk->memory);
+    buf_fini(&scratch->message);
+    buf_fini(&scratch->name);
+    arena_fini(&scratch->memory);
 }
 
-client_desk mcp_client_take_desk(const mcp_client *self, client_desk *slot)
+client_scratch mcp_client_scratch_take(const mcp_client *self, client_scratch *slot)
 {
-    client_desk desk = *slot;
-    mcp_client_desk_init(self, slot);
-    return desk;
+    client_scratch scratch = *slot;
+    mcp_client_scratch_init(self, slot);
+    return scratch;
 }
 
-static void desk_trim(buf *one)
+static void scratch_trim(buf *one)
 {
     buf_clear(one);
-    if (one->cap > CLIENT_MAX_DESK_BYTES) { /* not kept for the sake of small messages */
+    if (one->cap > CLIENT_MAX_SCRATCH_BYTES) { /* not kept for the sake of small messages */
         buf_fini(one);
     }
 }
 
-void mcp_client_put_desk(client_desk *slot, client_desk *desk)
+void mcp_client_scratch_put(client_scratch *slot, client_scratch *scratch)
 {
-    desk_trim(&desk->message);
-    desk_trim(&desk->name);
-    arena_reset(&desk->memory);
-    mcp_client_desk_fini(slot); /* one that a callback used meanwhile */
-    *slot = *desk;
+    scratch_trim(&scratch->message);
+    scratch_trim(&scratch->name);
+    arena_reset(&scratch->memory);
+    mcp_client_scratch_fini(slot); /* one that a callback used meanwhile */
+    *slot = *scratch;
 }
 
 /* ---- what the server is ---------------------------------------------------------------------- */
@@ -50,23 +50,18 @@ void mcp_client_unlearn(mcp_client *self)
 {
     self->is_about_known = false;
     self->instructions = (bay_str){0};
-    buf_clear(&self->about);
+    self->about = JSON_NONE;
     arena_reset(&self->about_memory);
 }
 
 bay_err mcp_client_learn(mcp_client *self, json_val result)
 {
     mcp_client_unlearn(self);
-    buf_str(&self->about, json_raw(result));
-    if (self->about.err != BAY_OK) {
-        return self->about.err;
-    }
-    bay_err err =
-        json_parse(&self->about_doc, buf_view(&self->about), NULL, &self->about_memory, NULL);
+    bay_err err = json_clone_in(result, &self->about_memory, &self->about);
     if (err != BAY_OK) {
         return err;
     }
-    json_val instructions = json_get(json_root(&self->about_doc), STR("instructions"));
+    json_val instructions = json_get(self->about, STR("instructions"));
     if (json_is(instructions, JSON_STRING)) {
         err = json_str(instructions, &self->about_memory, &self->instructions);
     }
@@ -76,7 +71,7 @@ bay_err mcp_client_learn(mcp_client *self, json_val result)
 
 static json_val about_root(const mcp_client *self)
 {
-    return self->is_about_known ? json_root(&self->about_doc) : JSON_NONE;
+    return self->is_about_known ? self->about : JSON_NONE;
 }
 
 json_val mcp_client_server_info(const mcp_client *self)

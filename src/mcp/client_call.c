@@ -202,7 +202,7 @@ bay_err mcp_call_open(mcp_call *call, const mcp_revision *revision, json_val par
 }
 
 mcp_call *mcp_call_start(mcp_client *self, call_purpose purpose, mcp_method_id method,
-                         bay_str params, const mcp_revision *revision, uint32_t timeout_ms,
+                         json_val params, const mcp_revision *revision, uint32_t timeout_ms,
                          bay_err *out_err)
 {
     *out_err = BAY_NOMEM;
@@ -213,12 +213,12 @@ mcp_call *mcp_call_start(mcp_client *self, call_purpose purpose, mcp_method_id m
     call->method = mcp_method_of(method);
     call->timeout_ms = timeout_ms;
     call->kept.len[KEPT_METHOD] = call->method->text.len;
-    call->kept.len[KEPT_PARAMS] = params.len;
+    call->kept.len[KEPT_PARAMS] = json_raw(params).len;
     buf_str(&call->kept.bytes, call->method->text);
-    buf_str(&call->kept.bytes, params);
+    buf_str(&call->kept.bytes, json_raw(params));
     *out_err = call->kept.bytes.err;
     if (*out_err == BAY_OK) {
-        *out_err = mcp_call_open(call, revision, JSON_NONE, JSON_NONE);
+        *out_err = mcp_call_open(call, revision, params, JSON_NONE);
     }
     if (*out_err != BAY_OK) {
         mcp_call_recycle(call);
@@ -324,9 +324,9 @@ void mcp_call_tell_cancelled(mcp_call *call, bay_str reason)
         mcp_call_abandon(call);
         return;
     }
-    client_desk desk = mcp_client_take_desk(self, &self->send_desk);
+    client_scratch scratch = mcp_client_scratch_take(self, &self->send_scratch);
     json_writer out;
-    json_writer_init(&out, &desk.name);
+    json_writer_init(&out, &scratch.name);
     json_open_object(&out);
     json_key_lit(&out, "requestId");
     json_put_uint(&out, call->id);
@@ -335,10 +335,10 @@ void mcp_call_tell_cancelled(mcp_call *call, bay_str reason)
         json_put_str(&out, reason);
     }
     json_close_object(&out);
-    if (desk.name.err == BAY_OK) {
-        mcp_client_notify(self, MCP_N_CANCELLED, buf_view(&desk.name));
+    if (scratch.name.err == BAY_OK) {
+        mcp_client_notify(self, MCP_N_CANCELLED, buf_view(&scratch.name));
     }
-    mcp_client_put_desk(&self->send_desk, &desk);
+    mcp_client_scratch_put(&self->send_scratch, &scratch);
 }
 
 /* It may have been the answer: nobody else says what became of it. */

@@ -108,7 +108,7 @@ void mcp_client_detect_probe(mcp_client *self, const mcp_revision *version)
     /* Only where silence would mean a legacy server is it not waited out: a process may take long
      * to start. */
     bool is_hasty = !mcp_client_is_http(self) && may_speak(self, MCP_LEGACY);
-    self->probe = mcp_call_start(self, CALL_PROBE, MCP_DISCOVER, (bay_str){0}, version,
+    self->probe = mcp_call_start(self, CALL_PROBE, MCP_DISCOVER, JSON_NONE, version,
                                  is_hasty ? self->probe_timeout_ms : self->call_timeout_ms, &err);
     if (self->probe == NULL) {
         mcp_client_break(self, err, "server/discover could not be sent", false);

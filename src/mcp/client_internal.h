@@ -41,8 +41,8 @@ enum {
     CLIENT_DOUBT_PAUSE_MS = 60000, /* between doubts about the era that turned out unfounded */
     CLIENT_TEXT = 240,
     CLIENT_LABEL = 128,
-    CLIENT_MAX_OPTION_BYTES = 1 << 20, /* clientInfo, capabilities */
-    CLIENT_MAX_DESK_BYTES = 1 << 16,   /* kept between messages */
+    CLIENT_MAX_OPTION_BYTES = 1 << 20,  /* clientInfo, capabilities */
+    CLIENT_MAX_SCRATCH_BYTES = 1 << 16, /* kept between messages */
 };
 
 typedef enum call_purpose {
@@ -127,11 +127,11 @@ typedef struct id_table {
 } id_table;
 
 /* Working memory of one sending or one receiving. */
-typedef struct client_desk {
+typedef struct client_scratch {
     buf message;
     buf name;
     arena memory;
-} client_desk;
+} client_scratch;
 
 struct mcp_client {
     mcp_client_events events;
@@ -167,8 +167,7 @@ struct mcp_client {
     uint32_t session_serial;
     uint32_t streamed_serial; /* the session whose GET stream was answered with one; 0: none */
 
-    buf about; /* the DiscoverResult or InitializeResult */
-    json_doc about_doc;
+    json_val about; /* the DiscoverResult or InitializeResult */
     arena about_memory;
     bool is_about_known;
     bay_str instructions;
@@ -212,8 +211,8 @@ struct mcp_client {
     map subscriptions; /* uri -> its own copy */
     mcp_log_level level;
 
-    client_desk send_desk;
-    client_desk receive_desk;
+    client_scratch send_scratch;
+    client_scratch receive_scratch;
     uint32_t depth;
     bool is_dead;
     bool is_flushing;
@@ -233,11 +232,11 @@ bool mcp_client_is_http(const mcp_client *self);
 bool mcp_client_is_modern(const mcp_client *self); /* the revision spoken */
 
 /* ---- client_about.c */
-void mcp_client_desk_init(const mcp_client *self, client_desk *desk);
-void mcp_client_desk_fini(client_desk *desk);
+void mcp_client_scratch_init(const mcp_client *self, client_scratch *scratch);
+void mcp_client_scratch_fini(client_scratch *scratch);
 /* Borrows working memory; whoever needs some meanwhile gets other. */
-client_desk mcp_client_take_desk(const mcp_client *self, client_desk *slot);
-void mcp_client_put_desk(client_desk *slot, client_desk *desk);
+client_scratch mcp_client_scratch_take(const mcp_client *self, client_scratch *slot);
+void mcp_client_scratch_put(client_scratch *slot, client_scratch *scratch);
 void mcp_client_unlearn(mcp_client *self);
 /* Remembers a server's description of itself. */
 bay_err mcp_client_learn(mcp_client *self, json_val result) BAY_MUST_CHECK;
@@ -267,7 +266,7 @@ void mcp_client_flush(mcp_client *self);
 mcp_call *mcp_call_new(mcp_client *self, call_purpose purpose);
 /* An engine's own call: made and sent. NULL when that failed (out_err says why). */
 mcp_call *mcp_call_start(mcp_client *self, call_purpose purpose, mcp_method_id method,
-                         bay_str params, const mcp_revision *revision, uint32_t timeout_ms,
+                         json_val params, const mcp_revision *revision, uint32_t timeout_ms,
                          bay_err *out_err);
 /* Gives the call a fresh id and sends it. On failure it is in no list. */
 bay_err mcp_call_open(mcp_call *call, const mcp_revision *revision, json_val params,

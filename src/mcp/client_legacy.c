@@ -1,10 +1,11 @@
-/* The handshake era: initialize, sessions, the GET stream, resumption, subscribe and setLevel.
+/* The session revisions: initialize, sessions, the GET stream, resumption, subscribe and setLevel.
  * Source: mcp 2025-11-25 basic/lifecycle and basic/transports (Session Management, Resumability and
  * Redelivery, Listening for Messages from the Server). */
 #include <stdio.h>
 
 #include "base/log.h"
 #include "mcp/client_internal.h"
+#include "json/build.h"
 
 /* ---- the handshake --------------------------------------------------------------------------- */
 
@@ -14,24 +15,24 @@ void mcp_client_legacy_initialize(mcp_client *self, const mcp_revision *proposal
     self->proposals++;
     buf_clear(&self->session); /* a new session is asked for without naming the old one */
     buf_clear(&self->next_session);
-    client_desk desk = mcp_client_take_desk(self, &self->send_desk);
-    json_writer out;
-    json_writer_init(&out, &desk.name);
-    json_open_object(&out);
-    json_key_lit(&out, "protocolVersion");
-    json_put_str(&out, proposal->text);
-    json_key_lit(&out, "capabilities");
-    json_put_raw(&out, buf_view(&self->capabilities));
-    json_key_lit(&out, "clientInfo");
-    json_put_raw(&out, buf_view(&self->client_info));
-    json_close_object(&out);
-    bay_err err = desk.name.err;
+    json_builder made;
+    json_val params;
+    json_writer *out = json_builder_init(&made, NULL, self->max_message_bytes);
+    json_open_object(out);
+    json_key_lit(out, "protocolVersion");
+    json_put_str(out, proposal->text);
+    json_key_lit(out, "capabilities");
+    json_put_raw(out, buf_view(&self->capabilities));
+    json_key_lit(out, "clientInfo");
+    json_put_raw(out, buf_view(&self->client_info));
+    json_close_object(out);
+    bay_err err = json_builder_view(&made, &params);
     self->probe = NULL;
     if (err == BAY_OK) {
-        self->probe = mcp_call_start(self, CALL_INITIALIZE, MCP_INITIALIZE, buf_view(&desk.name),
-                                     proposal, self->call_timeout_ms, &err);
+        self->probe = mcp_call_start(self, CALL_INITIALIZE, MCP_INITIALIZE, params, proposal,
+                                     self->call_timeout_ms, &err);
     }
-    mcp_client_put_desk(&self->send_desk, &desk);
+    json_builder_drop(&made);
     if (self->probe == NULL) {
         mcp_client_break(self, err, "initialize could not be sent", false);
     }
@@ -55,23 +56,23 @@ void mcp_client_legacy_ready(mcp_client *self)
 
 static void send_quiet(mcp_client *self, mcp_method_id method, bay_str name, bay_str value)
 {
-    client_desk desk = mcp_client_take_desk(self, &self->send_desk);
-    json_writer out;
-    json_writer_init(&out, &desk.name);
-    json_open_object(&out);
-    json_key(&out, name);
-    json_put_str(&out, value);
-    json_close_object(&out);
-    bay_err err = desk.name.err;
+    json_builder made;
+    json_val params;
+    json_writer *out = json_builder_init(&made, NULL, self->max_message_bytes);
+    json_open_object(out);
+    json_key(out, name);
+    json_put_str(out, value);
+    json_close_object(out);
+    bay_err err = json_builder_view(&made, &params);
     if (err == BAY_OK && self->state == MCP_CLIENT_READY) {
-        (void)mcp_call_start(self, CALL_QUIET, method, buf_view(&desk.name), self->revision,
+        (void)mcp_call_start(self, CALL_QUIET, method, params, self->revision,
                              self->call_timeout_ms, &err);
     }
+    json_builder_drop(&made);
     if (err != BAY_OK) {
         LOG(LOG_WARN, "mcp", "%s: %.*s could not be sent: %s", self->label,
             BAY_STR(mcp_method_of(method)->text), bay_err_text(err));
     }
-    mcp_client_put_desk(&self->send_desk, &desk);
 }
 
 void mcp_client_legacy_subscribe(mcp_client *self, bay_str uri, bool is_wanted)

@@ -1,4 +1,4 @@
-/* The stateless era: subscriptions/listen kept open for what the owner wants to hear, versions
+/* The stateless revision: subscriptions/listen kept open for what the owner wants to hear, versions
  * retried.
  *
  * A listen is replaced, not changed: the new one is opened, and only when the server acknowledged
@@ -6,6 +6,7 @@
  * basic/patterns/subscriptions, basic/versioning. */
 #include "base/log.h"
 #include "mcp/client_internal.h"
+#include "json/build.h"
 
 /* ---- listening ------------------------------------------------------------------------------- */
 
@@ -83,17 +84,16 @@ static void listen_open(mcp_client *self)
 {
     self->is_listen_due = false;
     self->listen_at_ms = UINT64_MAX;
-    client_desk desk = mcp_client_take_desk(self, &self->send_desk);
-    json_writer out;
-    json_writer_init(&out, &desk.name);
-    bool has_any = write_filter(self, &out);
-    bay_err err = desk.name.err;
+    json_builder made;
+    json_val params;
+    bool has_any = write_filter(self, json_builder_init(&made, NULL, self->max_message_bytes));
+    bay_err err = json_builder_view(&made, &params);
     mcp_call *call = NULL;
     if (has_any && err == BAY_OK) {
-        call = mcp_call_start(self, CALL_LISTEN, MCP_LISTEN, buf_view(&desk.name), self->revision,
+        call = mcp_call_start(self, CALL_LISTEN, MCP_LISTEN, params, self->revision,
                               self->call_timeout_ms, &err);
     }
-    mcp_client_put_desk(&self->send_desk, &desk);
+    json_builder_drop(&made);
     if (self->is_dead || self->state != MCP_CLIENT_READY) {
         return;
     }
@@ -145,7 +145,7 @@ void mcp_client_modern_ready(mcp_client *self)
         mcp_client_modern_listen_due(self);
     } else if (self->wants_changes) {
         bay_err err; /* without it there are no notifications, but calls go on */
-        (void)mcp_call_start(self, CALL_DISCOVER, MCP_DISCOVER, (bay_str){0}, self->revision,
+        (void)mcp_call_start(self, CALL_DISCOVER, MCP_DISCOVER, JSON_NONE, self->revision,
                              self->call_timeout_ms, &err);
     } else if (self->subscriptions.len > 0) {
         mcp_client_modern_listen_due(self);

@@ -59,9 +59,9 @@ static bay_err call_fill(mcp_call *call, const mcp_call_spec *spec)
     call->end_ms =
         self->now_ms + (spec->max_total_ms != 0 ? spec->max_total_ms : self->max_total_ms);
     call->deadline_ms = self->now_ms + call->timeout_ms;
-    client_desk desk = mcp_client_take_desk(self, &self->send_desk);
-    bay_err err = mcp_call_keep(&call->kept, spec, self->kind == MCP_LINK_HTTP, &desk.memory);
-    mcp_client_put_desk(&self->send_desk, &desk);
+    client_scratch scratch = mcp_client_scratch_take(self, &self->send_scratch);
+    bay_err err = mcp_call_keep(&call->kept, spec, self->kind == MCP_LINK_HTTP, &scratch.memory);
+    mcp_client_scratch_put(&self->send_scratch, &scratch);
     return err;
 }
 

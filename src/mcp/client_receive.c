@@ -151,7 +151,7 @@ static void notify_call(mcp_call *call, const mcp_method *method, json_val param
 
 /* mcp 2025-11-25 basic/utilities/tasks: the token of the call that began a task stays good for as
  * long as the task lasts, so whoever waits for the task hears of its progress. */
-static mcp_call *heir_of(const mcp_client *self, bay_str token)
+static mcp_call *progress_call_find(const mcp_client *self, bay_str token)
 {
     uint64_t id;
     if (self->heirs == 0 || !mcp_client_is_id(token, &id) || id == 0) {
@@ -172,9 +172,9 @@ static void receive_progress(mcp_client *self, mcp_call *owner, const mcp_method
 {
     bay_str token = json_raw(json_get(params, STR("progressToken")));
     mcp_call *call = mcp_call_by_id(self, token);
-    mcp_call *heir = call == NULL ? heir_of(self, token) : NULL;
-    bool is_wanted = heir != NULL || (call != NULL && call->wants_progress);
-    call = heir != NULL ? heir : call;
+    mcp_call *progress_call = call == NULL ? progress_call_find(self, token) : NULL;
+    bool is_wanted = progress_call != NULL || (call != NULL && call->wants_progress);
+    call = progress_call != NULL ? progress_call : call;
     bool is_elsewhere = owner != NULL && owner != call && owner->purpose != CALL_STREAM;
     if (!is_wanted || is_elsewhere) {
         LOG(LOG_DEBUG, "mcp", "%s: progress of no open request was ignored", self->label);
@@ -297,59 +297,61 @@ static void receive_notification(mcp_client *self, mcp_call *owner, const rpc_me
 /* The server waits for an answer: where there is no memory for one, a word of failure may still
  * fit, and where not even that does, the link is of no further use to whoever waits for a call on
  * it. */
-static void post_answer(mcp_client *self, client_desk *desk, bay_str id)
+static void post_answer(mcp_client *self, client_scratch *scratch, bay_str id)
 {
-    bay_err err = desk->message.err;
-    err = err == BAY_OK ? mcp_client_post(self, buf_view(&desk->message)) : err;
+    bay_err err = scratch->message.err;
+    err = err == BAY_OK ? mcp_client_post(self, buf_view(&scratch->message)) : err;
     if (err == BAY_OK) {
         return;
     }
-    buf_clear(&desk->message);
-    rpc_write_error(&desk->message, id, RPC_INTERNAL_ERROR,
+    buf_clear(&scratch->message);
+    rpc_write_error(&scratch->message, id, RPC_INTERNAL_ERROR,
                     STR("the answer could not be sent: out of memory, or it is too long"),
                     (bay_str){0});
-    err = desk->message.err;
-    err = err == BAY_OK ? mcp_client_post(self, buf_view(&desk->message)) : err;
+    err = scratch->message.err;
+    err = err == BAY_OK ? mcp_client_post(self, buf_view(&scratch->message)) : err;
     if (err != BAY_OK) {
         mcp_client_break(self, err, "a question of the server could not be answered", false);
     }
 }
 
-static void refuse(mcp_client *self, const rpc_message *message)
+static void client_message_refuse(mcp_client *self, const rpc_message *message)
 {
     char text[CLIENT_TEXT];
     snprintf(text, sizeof(text),
              "%.*s is refused: this client did not offer to answer it (no capability declared, or "
              "nobody is there to ask)",
              BAY_STR(str_head(message->method, 64)));
-    client_desk desk = mcp_client_take_desk(self, &self->send_desk);
-    rpc_write_error(&desk.message, message->id, RPC_METHOD_NOT_FOUND, str_of(text), (bay_str){0});
-    post_answer(self, &desk, message->id);
-    mcp_client_put_desk(&self->send_desk, &desk);
+    client_scratch scratch = mcp_client_scratch_take(self, &self->send_scratch);
+    rpc_write_error(&scratch.message, message->id, RPC_METHOD_NOT_FOUND, str_of(text),
+                    (bay_str){0});
+    post_answer(self, &scratch, message->id);
+    mcp_client_scratch_put(&self->send_scratch, &scratch);
 }
 
-static void answer(mcp_client *self, bay_str id, bay_str result, int code, bay_str message)
+static void client_message_answer(mcp_client *self, bay_str id, bay_str result, int code,
+                                  bay_str message)
 {
     bool is_modern = self->state == MCP_CLIENT_READY && mcp_client_is_modern(self);
     if (self->is_dead || self->state == MCP_CLIENT_BROKEN || is_modern) {
         return;
     }
     mcp_client_enter(self, 0);
-    client_desk desk = mcp_client_take_desk(self, &self->send_desk);
+    client_scratch scratch = mcp_client_scratch_take(self, &self->send_scratch);
     if (result.len > 0) {
-        rpc_write_result(&desk.message, id, result);
+        rpc_write_result(&scratch.message, id, result);
     } else {
-        rpc_write_error(&desk.message, id, code, message, (bay_str){0});
+        rpc_write_error(&scratch.message, id, code, message, (bay_str){0});
     }
-    post_answer(self, &desk, id);
-    mcp_client_put_desk(&self->send_desk, &desk);
+    post_answer(self, &scratch, id);
+    mcp_client_scratch_put(&self->send_scratch, &scratch);
     mcp_client_leave(self);
 }
 
 void mcp_client_answer(mcp_client *self, bay_str id, bay_str result, int code, bay_str message)
 {
     mcp_client_asked_end(self, id, true);
-    answer(self, id, result, code, message);
+    client_message_answer(self, id, result, code, message);
 }
 
 static bool ask_user(mcp_client *self, mcp_call *owner, const rpc_message *message)
@@ -375,7 +377,7 @@ static void receive_request(mcp_client *self, mcp_call *owner, const rpc_message
         return;
     }
     if (str_eq(message->method, STR("ping"))) {
-        answer(self, message->id, STR("{}"), 0, (bay_str){0});
+        client_message_answer(self, message->id, STR("{}"), 0, (bay_str){0});
         return;
     }
     const mcp_method *method =
@@ -388,7 +390,7 @@ static void receive_request(mcp_client *self, mcp_call *owner, const rpc_message
         mcp_client_asked_end(self, message->id, false);
     }
     if (!is_taken && !self->is_dead && self->state != MCP_CLIENT_BROKEN) {
-        refuse(self, message);
+        client_message_refuse(self, message);
     }
 }
 
@@ -553,11 +555,11 @@ void mcp_client_receive(mcp_client *self, uint64_t exchange, bay_str message, ba
         receive_too_much(self, key);
     } else if (message.len > 0 && is_known) {
         mcp_client_trace(self, false, message, NULL, 0);
-        client_desk desk = mcp_client_take_desk(self, &self->receive_desk);
+        client_scratch scratch = mcp_client_scratch_take(self, &self->receive_scratch);
         if (!self->is_dead) {
-            receive_text(self, key, message, &desk.memory);
+            receive_text(self, key, message, &scratch.memory);
         }
-        mcp_client_put_desk(&self->receive_desk, &desk);
+        mcp_client_scratch_put(&self->receive_scratch, &scratch);
     }
     mcp_client_leave(self);
 }

@@ -25,13 +25,13 @@ bay_err mcp_client_tell(mcp_client *self, bay_str method, bay_str params, uint64
                         BAY_STR(self->revision->text));
     }
     mcp_client_enter(self, now_ms);
-    client_desk desk = mcp_client_take_desk(self, &self->send_desk);
-    rpc_write_notification(&desk.message, method, params);
-    bay_err err = desk.message.err;
+    client_scratch scratch = mcp_client_scratch_take(self, &self->send_scratch);
+    rpc_write_notification(&scratch.message, method, params);
+    bay_err err = scratch.message.err;
     if (err == BAY_OK) {
-        err_ignore(mcp_client_post(self, buf_view(&desk.message)));
+        err_ignore(mcp_client_post(self, buf_view(&scratch.message)));
     }
-    mcp_client_put_desk(&self->send_desk, &desk);
+    mcp_client_scratch_put(&self->send_scratch, &scratch);
     mcp_client_leave(self);
     return err == BAY_OK ? BAY_OK : diag_set(diag, err, "%s", bay_err_text(err));
 }

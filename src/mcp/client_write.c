@@ -129,7 +129,7 @@ static void write_params(json_writer *out, const mcp_call *call, const mcp_revis
         except[excepted++] = name_field;
     }
     if (!is_modern) {
-        /* what a retry of the stateless era brings means nothing to a session */
+        /* what a retry of the stateless revision brings means nothing to a session */
         except[excepted++] = STR("inputResponses");
         except[excepted++] = STR("requestState");
     }
@@ -195,7 +195,7 @@ size_t mcp_client_legacy_fields(const mcp_client *self, bay_str event_id, mcp_fi
 
 /* mcp 2026-07-28 basic/transports/streamable-http: Standard Request Headers, Custom Headers */
 static bay_err modern_fields(const mcp_call *call, const mcp_revision *revision, json_val params,
-                             client_desk *desk, mcp_field *out, size_t *out_count)
+                             client_scratch *scratch, mcp_field *out, size_t *out_count)
 {
     size_t count = 0;
     out[count++] = (mcp_field){STR("MCP-Protocol-Version"), revision->text};
@@ -204,17 +204,17 @@ static bay_err modern_fields(const mcp_call *call, const mcp_revision *revision,
     if (call->method != NULL && call->method->name_field.len > 0) {
         json_val member = json_get(params, call->method->name_field);
         if (name.len == 0 && json_is(member, JSON_STRING)) {
-            bay_err err = json_str(member, &desk->memory, &name);
+            bay_err err = json_str(member, &scratch->memory, &name);
             if (err != BAY_OK) {
                 return err;
             }
         }
         if (name.len > 0 || json_is(member, JSON_STRING)) {
-            header_value_encode(&desk->name, name);
-            if (desk->name.err != BAY_OK) {
-                return desk->name.err;
+            header_value_encode(&scratch->name, name);
+            if (scratch->name.err != BAY_OK) {
+                return scratch->name.err;
             }
-            out[count++] = (mcp_field){STR("Mcp-Name"), buf_view(&desk->name)};
+            out[count++] = (mcp_field){STR("Mcp-Name"), buf_view(&scratch->name)};
         }
     }
     size_t at = 0;
@@ -235,8 +235,8 @@ static bay_err modern_fields(const mcp_call *call, const mcp_revision *revision,
 }
 
 /* rfc 9110 section 7.6.3: whom it came through, and us */
-static bay_err via_field(const mcp_client *self, json_val meta, client_desk *desk, mcp_field *out,
-                         size_t *count)
+static bay_err via_field(const mcp_client *self, json_val meta, client_scratch *scratch,
+                         mcp_field *out, size_t *count)
 {
     bay_str received = {"", 0};
     bay_str value = buf_view(&self->via);
@@ -250,7 +250,7 @@ static bay_err via_field(const mcp_client *self, json_val meta, client_desk *des
         buf_lit(&text, ", ");
         buf_str(&text, value);
         bay_err err =
-            text.err == BAY_OK ? arena_dup(&desk->memory, buf_view(&text), &value) : text.err;
+            text.err == BAY_OK ? arena_dup(&scratch->memory, buf_view(&text), &value) : text.err;
         buf_fini(&text);
         if (err != BAY_OK) {
             return err;
@@ -276,29 +276,29 @@ static bay_err parse_kept(const mcp_call *call, int part, json_doc *doc, arena *
     return err;
 }
 
-static bay_err send_on_desk(mcp_call *call, const mcp_revision *revision, json_val params,
-                            json_val meta, client_desk *desk)
+static bay_err send_on_scratch(mcp_call *call, const mcp_revision *revision, json_val params,
+                               json_val meta, client_scratch *scratch)
 {
     mcp_client *self = call->client;
     json_doc params_doc, meta_doc;
     bay_err err = BAY_OK;
     if (json_kind_of(params) == JSON_MISSING) {
-        err = parse_kept(call, KEPT_PARAMS, &params_doc, &desk->memory, &params);
+        err = parse_kept(call, KEPT_PARAMS, &params_doc, &scratch->memory, &params);
     }
     if (err == BAY_OK && json_kind_of(meta) == JSON_MISSING) {
-        err = parse_kept(call, KEPT_META, &meta_doc, &desk->memory, &meta);
+        err = parse_kept(call, KEPT_META, &meta_doc, &scratch->memory, &meta);
     }
     if (err != BAY_OK) {
         return err;
     }
-    write_request(&desk->message, call, revision, params, meta);
-    if (desk->message.err != BAY_OK) {
-        return desk->message.err;
+    write_request(&scratch->message, call, revision, params, meta);
+    if (scratch->message.err != BAY_OK) {
+        return scratch->message.err;
     }
     mcp_field fields[MCP_MAX_FIELDS];
     size_t count = 0;
     if (self->kind == MCP_LINK_HTTP && revision->era == MCP_MODERN) {
-        err = modern_fields(call, revision, params, desk, fields, &count);
+        err = modern_fields(call, revision, params, scratch, fields, &count);
         if (err != BAY_OK) {
             return err;
         }
@@ -306,16 +306,16 @@ static bay_err send_on_desk(mcp_call *call, const mcp_revision *revision, json_v
         count = mcp_client_legacy_fields(self, (bay_str){0}, fields);
         call->used_session = self->session.len > 0;
     }
-    err = via_field(self, meta, desk, fields, &count);
+    err = via_field(self, meta, scratch, fields, &count);
     if (err != BAY_OK) {
         return err;
     }
     call->session_serial = self->session_serial;
-    mcp_client_trace(self, true, buf_view(&desk->message), fields, count);
+    mcp_client_trace(self, true, buf_view(&scratch->message), fields, count);
     uint32_t bound =
         call->purpose == CALL_USER ? (uint32_t)(call->end_ms - self->now_ms) : call->timeout_ms;
     self->sends_for = call->principal;
-    err = self->ops.send(self->link, call->exchange, buf_view(&desk->message), fields, count,
+    err = self->ops.send(self->link, call->exchange, buf_view(&scratch->message), fields, count,
                          call->purpose == CALL_LISTEN ? 0 : bound);
     self->sends_for = NULL;
     if (err == BAY_AGAIN) {
@@ -328,9 +328,9 @@ static bay_err send_on_desk(mcp_call *call, const mcp_revision *revision, json_v
 bay_err mcp_call_send(mcp_call *call, const mcp_revision *revision, json_val params, json_val meta)
 {
     mcp_client *self = call->client;
-    client_desk desk = mcp_client_take_desk(self, &self->send_desk);
-    bay_err err = send_on_desk(call, revision, params, meta, &desk);
-    mcp_client_put_desk(&self->send_desk, &desk);
+    client_scratch scratch = mcp_client_scratch_take(self, &self->send_scratch);
+    bay_err err = send_on_scratch(call, revision, params, meta, &scratch);
+    mcp_client_scratch_put(&self->send_scratch, &scratch);
     return err;
 }
 
@@ -360,12 +360,12 @@ bay_err mcp_client_post(mcp_client *self, bay_str message)
 
 void mcp_client_notify(mcp_client *self, mcp_method_id method, bay_str params)
 {
-    client_desk desk = mcp_client_take_desk(self, &self->send_desk);
-    rpc_write_notification(&desk.message, mcp_method_of(method)->text, params);
-    if (desk.message.err == BAY_OK) {
-        err_ignore(mcp_client_post(self, buf_view(&desk.message)));
+    client_scratch scratch = mcp_client_scratch_take(self, &self->send_scratch);
+    rpc_write_notification(&scratch.message, mcp_method_of(method)->text, params);
+    if (scratch.message.err == BAY_OK) {
+        err_ignore(mcp_client_post(self, buf_view(&scratch.message)));
     }
-    mcp_client_put_desk(&self->send_desk, &desk);
+    mcp_client_scratch_put(&self->send_scratch, &scratch);
 }
 
 void mcp_client_trace(mcp_client *self, bool is_outgoing, bay_str message, const mcp_field *fields,

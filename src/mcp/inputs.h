@@ -1,6 +1,6 @@
 /* What may be asked of a client: elicitation, sampling and roots, in whatever way its revision has
  * for it: requests of the server in a session, inputRequests of an input_required result in the
- * stateless era. */
+ * stateless revision. */
 #ifndef MCP_INPUTS_H
 #define MCP_INPUTS_H
 

@@ -3,16 +3,16 @@
  * closes the stream (or cancels, on a duplex carrier) or the server ends gracefully. */
 #include "base/check.h"
 #include "base/mem.h"
-#include "mcp/dress.h"
+#include "mcp/result_adapt.h"
 #include "mcp/subscription.h"
 
-typedef struct wish {
+typedef struct listen_filter_row {
     bay_str member;
     mcp_change change;
     mcp_method_id method;
-} wish;
+} listen_filter_row;
 
-static const wish wishes[] = {
+static const listen_filter_row filter_rows[] = {
     {STR_INIT("toolsListChanged"), MCP_CHANGE_TOOLS, MCP_N_TOOLS_CHANGED},
     {STR_INIT("promptsListChanged"), MCP_CHANGE_PROMPTS, MCP_N_PROMPTS_CHANGED},
     {STR_INIT("resourcesListChanged"), MCP_CHANGE_RESOURCES, MCP_N_RESOURCES_CHANGED},
@@ -23,10 +23,10 @@ static bay_str listen_id(const listen_stream *self)
     return (bay_str){self->id, self->id_len};
 }
 
-static void send(listen_stream *self, buf *json)
+static void mcp_listen_send(listen_stream *self, buf *json)
 {
     mcp_carrier *carrier =
-        self->connection != NULL ? self->connection->carrier : self->holder.carrier;
+        self->connection != NULL ? self->connection->carrier : self->owner.carrier;
     if (carrier != NULL && json->err == BAY_OK) {
         (void)carrier->ops->event(carrier, buf_view(json), STR(""));
     }
@@ -35,7 +35,7 @@ static void send(listen_stream *self, buf *json)
 void listen_send(listen_stream *self, buf *json)
 {
     if (self->is_acknowledged) {
-        send(self, json);
+        mcp_listen_send(self, json);
     }
 }
 
@@ -53,9 +53,10 @@ static listen_stream *listen_new(request *from)
     if (self == NULL) {
         return NULL;
     }
-    self->holder.kind = HOLDER_LISTEN;
+    self->owner.kind = CARRIER_LISTEN;
     self->server = server;
-    self->connection = from->outlet->connection;
+    self->connection = from->channel->connection;
+    self->expires_ms = stream_expiry(server, from->shown.principal);
     self->id_len = (uint32_t)id.len;
     memcpy(self->id, id.at, id.len);
     list_init(&self->subscriptions);
@@ -77,8 +78,8 @@ void listen_free(listen_stream *self)
         list_remove(&self->connection_link);
         self->connection->listen_count--;
     }
-    if (self->holder.carrier != NULL) {
-        carrier_end(&self->holder);
+    if (self->owner.carrier != NULL) {
+        carrier_end(&self->owner);
     }
     mem_free(self);
 }
@@ -101,8 +102,8 @@ static bool is_filter(json_val filter)
     if (!json_is(filter, JSON_OBJECT)) {
         return false;
     }
-    for (size_t i = 0; i < ARRAY_LEN(wishes); i++) {
-        json_kind kind = json_kind_of(json_get(filter, wishes[i].member));
+    for (size_t i = 0; i < ARRAY_LEN(filter_rows); i++) {
+        json_kind kind = json_kind_of(json_get(filter, filter_rows[i].member));
         if (kind != JSON_MISSING && kind != JSON_TRUE && kind != JSON_FALSE) {
             return false;
         }
@@ -127,10 +128,10 @@ static bay_err grant(listen_stream *self, const request *from, json_val filter)
     if (has == NULL) {
         return BAY_NOMEM;
     }
-    for (size_t i = 0; i < ARRAY_LEN(wishes); i++) {
-        if (json_true(json_get(filter, wishes[i].member)) &&
-            (has->changes & wishes[i].change) != 0) {
-            self->changes |= wishes[i].change;
+    for (size_t i = 0; i < ARRAY_LEN(filter_rows); i++) {
+        if (json_true(json_get(filter, filter_rows[i].member)) &&
+            (has->changes & filter_rows[i].change) != 0) {
+            self->changes |= filter_rows[i].change;
         }
     }
     subscriber by = {.listen = self, .principal = from->shown.principal};
@@ -154,9 +155,9 @@ static void write_acknowledgement(buf *out, const listen_stream *self)
     json_writer writer;
     json_writer_init(&writer, out);
     json_open_object(&writer);
-    for (size_t i = 0; i < ARRAY_LEN(wishes); i++) {
-        if ((self->changes & wishes[i].change) != 0) {
-            json_key(&writer, wishes[i].member);
+    for (size_t i = 0; i < ARRAY_LEN(filter_rows); i++) {
+        if ((self->changes & filter_rows[i].change) != 0) {
+            json_key(&writer, filter_rows[i].member);
             json_put_bool(&writer, true);
         }
     }
@@ -206,7 +207,7 @@ void listen_open(request *from)
     if (!mcp_request_admit(&from->shown, NULL)) {
         return;
     }
-    mcp_connection *connection = from->outlet->connection;
+    mcp_connection *connection = from->channel->connection;
     uint32_t bound =
         connection != NULL ? server->options.max_subscriptions : server->options.max_sessions;
     uint32_t have = connection != NULL ? connection->listen_count : server->listen_count;
@@ -229,14 +230,14 @@ void listen_open(request *from)
         request_refuse(from, 503, RPC_INTERNAL_ERROR, "Out of memory", STR(""));
         return;
     }
-    mcp_carrier *carrier = from->outlet->holder.carrier;
-    from->outlet->holder.carrier = NULL;
+    mcp_carrier *carrier = from->channel->owner.carrier;
+    from->channel->owner.carrier = NULL;
     if (connection == NULL) {
-        carrier_take(&self->holder, carrier);
+        carrier_take(&self->owner, carrier);
     }
     self->is_acknowledged = true;
     request_drop(from);
-    send(self, out);
+    mcp_listen_send(self, out);
 }
 
 void listen_complete(listen_stream *self)
@@ -253,11 +254,11 @@ void listen_complete(listen_stream *self)
     buf_lit(out, "}}}");
     /* It is off every list before anything is sent: sending may report the carrier gone. */
     mcp_carrier *line = self->connection != NULL ? self->connection->carrier : NULL;
-    holder last_word = {.kind = HOLDER_LAST_WORD};
-    if (self->holder.carrier != NULL) {
-        line = self->holder.carrier;
+    carrier_owner last_word = {.kind = CARRIER_LAST_WORD};
+    if (self->owner.carrier != NULL) {
+        line = self->owner.carrier;
         carrier_take(&last_word, line);
-        self->holder.carrier = NULL;
+        self->owner.carrier = NULL;
     }
     listen_free(self);
     if (line != NULL && out->err == BAY_OK) {
@@ -268,11 +269,24 @@ void listen_complete(listen_stream *self)
     }
 }
 
+bool listen_expire(mcp_server *server, uint64_t wall_ms)
+{
+    LIST_EACH(link, &server->listens)
+    {
+        listen_stream *one = CONTAINER_OF(link, listen_stream, server_link);
+        if (one->expires_ms != 0 && one->expires_ms <= wall_ms) {
+            listen_complete(one);
+            return true;
+        }
+    }
+    return false;
+}
+
 /* list_changed to the listens that asked for it. */
 void listens_changed(mcp_server *server, mcp_change change)
 {
-    for (size_t i = 0; i < ARRAY_LEN(wishes); i++) {
-        if ((wishes[i].change & change) == 0) {
+    for (size_t i = 0; i < ARRAY_LEN(filter_rows); i++) {
+        if ((filter_rows[i].change & change) == 0) {
             continue;
         }
         /* Sending may end listens, this one and others: each round starts anew. */
@@ -282,12 +296,12 @@ void listens_changed(mcp_server *server, mcp_change change)
         while ((link = list_pop(&server->listens)) != NULL) {
             list_push(&done, link);
             listen_stream *one = CONTAINER_OF(link, listen_stream, server_link);
-            if ((one->changes & wishes[i].change) == 0) {
+            if ((one->changes & filter_rows[i].change) == 0) {
                 continue;
             }
             buf *out = server_out(server);
             buf_lit(out, "{\"jsonrpc\":\"2.0\",\"method\":\"");
-            buf_str(out, mcp_method_of(wishes[i].method)->text);
+            buf_str(out, mcp_method_of(filter_rows[i].method)->text);
             buf_lit(out, "\",\"params\":{");
             write_meta(out, one);
             buf_lit(out, "}}}");

@@ -35,7 +35,8 @@ static const mcp_method methods[MCP_METHOD_COUNT] = {
 #undef MCP_METHOD
 };
 
-/* A request of a client that a service sees is a call: none gets past the door for want of a kind. */
+/* A request of a client that a service sees is a call: none gets past the door for want of a kind.
+ */
 #define MCP_METHOD(symbol, text, kind, sender, since, until, capability, name_field, flags, call)  \
     _Static_assert(KIND_##kind == KIND_NOTIFICATION || MCP_SENDER_##sender != MCP_SENDER_CLIENT || \
                        ((flags)&ENGINE) != 0 || CALL_##call != CALL_NONE,                          \

@@ -1,15 +1,15 @@
-/* The life of a request: read into a pocket, opened, handed to the service, answered exactly once.
+/* The life of a request: read into an arena, opened, handed to the service, answered exactly once.
  *
  *   read ──open──► open ──answer──► (answered) ──► gone
  *                    └──cancel──► cancelled ──the service finishes──► gone
  *
- * The pocket lives until the service has finished, so a request never points into a carrier's
+ * The arena lives until the service has finished, so a request never points into a carrier's
  * memory: the carrier may be gone, and the service may still read the request on another thread. */
 #include "base/check.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "mcp/dress.h"
+#include "mcp/result_adapt.h"
 #include "mcp/server_internal.h"
 #include "mcp/session.h"
 
@@ -30,17 +30,17 @@ bay_err request_read(mcp_server *server, bay_str text, request **out, rpc_fault 
             .code = RPC_INVALID_REQUEST, .id = STR("null"), .text = "The message is too large"};
         return BAY_PROTOCOL;
     }
-    pocket *home = pocket_take(server);
+    arena_pool_entry *home = request_arena_take(server);
     if (home == NULL) {
         return BAY_NOMEM;
     }
     bay_str copy;
     request *self = arena_zalloc(&home->memory, sizeof(*self));
     if (self == NULL || arena_dup(&home->memory, text, &copy) != BAY_OK) {
-        pocket_release(server, home);
+        request_arena_release(server, home);
         return BAY_NOMEM;
     }
-    self->pocket = home;
+    self->home = home;
     self->shown.server = server;
     self->shown.memory = &home->memory;
     self->shown.log_level = MCP_LOG_NONE;
@@ -52,7 +52,7 @@ bay_err request_read(mcp_server *server, bay_str text, request **out, rpc_fault 
             /* The copy goes now; the same bytes stand in the caller's text. */
             fault->id.at = text.at + (fault->id.at - copy.at);
         }
-        pocket_release(server, home);
+        request_arena_release(server, home);
         return err;
     }
     *out = self;
@@ -62,7 +62,7 @@ bay_err request_read(mcp_server *server, bay_str text, request **out, rpc_fault 
 void request_discard(request *self)
 {
     principal_unref(self->shown.principal);
-    pocket_release(self->shown.server, self->pocket);
+    request_arena_release(self->shown.server, self->home);
 }
 
 bay_err request_read_envelope(request *self)
@@ -122,15 +122,15 @@ const char *request_name_fault(const mcp_method *method)
                                                      : "taskId is not a string";
 }
 
-void request_open(request *self, peer *of, outlet *through)
+void request_open(request *self, peer *of, response_channel *through)
 {
     self->peer = of;
     if (of != NULL) {
         list_push(&of->requests, &self->peer_link);
         of->count++;
     }
-    self->outlet = through;
-    list_push(&through->requests, &self->outlet_link);
+    self->channel = through;
+    list_push(&through->requests, &self->response_channel_link);
     through->open++;
     list_push(&self->shown.server->requests, &self->server_link);
 }
@@ -147,13 +147,13 @@ request *peer_find(const peer *self, bay_str id)
     return NULL;
 }
 
-static void leave_outlet(request *self)
+static void detach_channel(request *self)
 {
-    outlet *from = self->outlet;
+    response_channel *from = self->channel;
     if (from != NULL) {
-        self->outlet = NULL;
-        list_remove(&self->outlet_link);
-        outlet_leave(from);
+        self->channel = NULL;
+        list_remove(&self->response_channel_link);
+        response_channel_detach(from);
     }
 }
 
@@ -194,13 +194,13 @@ static bool begin_finish(request *self, call_outcome how)
         self->how = self->shown.is_cancelled ? CALL_CANCELLED : how;
     }
     asks_end(self, BAY_CANCELLED);
-    return self->outlet != NULL && !self->shown.is_cancelled;
+    return self->channel != NULL && !self->shown.is_cancelled;
 }
 
 static void end_finish(request *self)
 {
     end_call(self);
-    leave_outlet(self);
+    detach_channel(self);
     if (self->peer != NULL && self->shown.session != NULL) {
         session_touch(self->shown.session);
     }
@@ -220,9 +220,9 @@ static void send_answer(request *self, int status)
         buf_clear(out);
         rpc_write_error(out, self->shown.message.id, RPC_INTERNAL_ERROR,
                         is_limit ? STR("The answer is too large") : STR("Out of memory"), STR(""));
-        status = dress_status(self->shown.revision, RPC_INTERNAL_ERROR);
+        status = mcp_status_adapt(self->shown.revision, RPC_INTERNAL_ERROR);
     }
-    outlet_answer(self->outlet, status, out);
+    response_channel_answer(self->channel, status, self->shown.message.id, out);
     server_out_sent(server);
 }
 
@@ -238,7 +238,7 @@ static void write_refusal(request *self, int code, bay_str text, bay_str data)
 {
     self->how = CALL_ERROR;
     rpc_write_error(server_out(self->shown.server), self->shown.message.id,
-                    dress_code(self->shown.revision, code), text, data);
+                    mcp_error_code_adapt(self->shown.revision, code), text, data);
 }
 
 void request_refuse(request *self, int status, int code, const char *text, bay_str data)
@@ -252,7 +252,7 @@ void request_refuse(request *self, int status, int code, const char *text, bay_s
 
 static void write_result(request *self, json_val result)
 {
-    if (dress_result(server_out(self->shown.server), self, result) == BAY_OK) {
+    if (mcp_result_adapt(server_out(self->shown.server), self, result) == BAY_OK) {
         return;
     }
     bool asks = json_str_eq(json_get(result, STR("resultType")), STR("input_required"));
@@ -292,7 +292,7 @@ void mcp_request_result_members(mcp_request *shown, bay_str members)
     bool may_answer = call_is_admitted(&shown->call);
     if (begin_finish(self, CALL_RESULT)) {
         if (may_answer) {
-            dress_members(server_out(shown->server), self, members);
+            result_adapt_members(server_out(shown->server), self, members);
         } else {
             write_not_admitted(self);
         }
@@ -314,7 +314,7 @@ void mcp_request_tool_error(mcp_request *shown, bay_str text, bay_str meta)
             shown->result_meta = meta;
         }
         if (members.err == BAY_OK) {
-            dress_members(server_out(shown->server), self, buf_view(&members));
+            result_adapt_members(server_out(shown->server), self, buf_view(&members));
         } else {
             write_refusal(self, RPC_INTERNAL_ERROR, STR("Out of memory"), STR(""));
         }
@@ -329,7 +329,8 @@ void mcp_request_error(mcp_request *shown, int code, bay_str message, bay_str da
     request *self = request_of(shown);
     if (begin_finish(self, CALL_ERROR)) {
         write_refusal(self, code, message, data);
-        send_answer(self, dress_status(shown->revision, dress_code(shown->revision, code)));
+        send_answer(self,
+                    mcp_status_adapt(shown->revision, mcp_error_code_adapt(shown->revision, code)));
     }
     end_finish(self);
 }
@@ -354,10 +355,10 @@ void mcp_request_error_object(mcp_request *shown, json_val error)
     request *self = request_of(shown);
     if (begin_finish(self, CALL_ERROR)) {
         int code = RPC_INTERNAL_ERROR;
-        if (dress_error(server_out(shown->server), self, error, &code) != BAY_OK) {
+        if (mcp_error_adapt(server_out(shown->server), self, error, &code) != BAY_OK) {
             write_refusal(self, code, STR("The error is not valid"), STR(""));
         }
-        send_answer(self, dress_status(shown->revision, code));
+        send_answer(self, mcp_status_adapt(shown->revision, code));
     }
     end_finish(self);
 }
@@ -365,7 +366,7 @@ void mcp_request_error_object(mcp_request *shown, json_val error)
 static void tell_cancelled(request *self)
 {
     asks_end(self, BAY_CANCELLED);
-    leave_outlet(self);
+    detach_channel(self);
     mcp_server *server = self->shown.server;
     if (!self->is_finished && server != NULL) {
         server->service->cancelled(server->user, &self->shown);
@@ -390,7 +391,7 @@ void request_abandon(request *self, const char *text)
     }
     self->hold++;
     self->shown.is_cancelled = true;
-    if (self->outlet != NULL) {
+    if (self->channel != NULL) {
         write_refusal(self, RPC_INTERNAL_ERROR, str_of(text),
                       STR("{\"patchbay/mayHaveRun\":true}"));
         send_answer(self, 200);
@@ -421,10 +422,10 @@ void mcp_request_part_result(mcp_request *shown, json_val result)
 {
     request *self = request_of(shown);
     if (begin_part(self, CALL_RESULT)) {
-        if (self->outlet != NULL && !call_is_admitted(&shown->call)) {
+        if (self->channel != NULL && !call_is_admitted(&shown->call)) {
             write_not_admitted(self);
             send_answer(self, 200);
-        } else if (self->outlet != NULL) {
+        } else if (self->channel != NULL) {
             write_result(self, result);
             send_answer(self, 200);
         }
@@ -436,9 +437,10 @@ void mcp_request_part_error(mcp_request *shown, int code, bay_str message, bay_s
 {
     request *self = request_of(shown);
     if (begin_part(self, CALL_ERROR)) {
-        if (self->outlet != NULL) {
+        if (self->channel != NULL) {
             write_refusal(self, code, message, data);
-            send_answer(self, dress_status(shown->revision, dress_code(shown->revision, code)));
+            send_answer(self, mcp_status_adapt(shown->revision,
+                                               mcp_error_code_adapt(shown->revision, code)));
         }
         tell_cancelled(self);
     }
@@ -462,7 +464,7 @@ void peer_close(peer *self, const char *text)
             request_cancel(one);
         }
         asks_end(one, BAY_CLOSED);
-        leave_outlet(one);
+        detach_channel(one);
         leave_peer(one);
         one->shown.session = NULL;
         let_go(one);
@@ -476,7 +478,7 @@ void requests_detach(mcp_server *server)
         request *one = CONTAINER_OF(link, request, server_link);
         one->hold++;
         request_abandon(one, "The server is shutting down. The request may have been carried out");
-        leave_outlet(one);
+        detach_channel(one);
         leave_peer(one);
         if (!one->is_finished) {
             one->how = one->has_part ? one->how : CALL_CANCELLED;
@@ -491,7 +493,7 @@ void requests_detach(mcp_server *server)
 /* ---- the door -------------------------------------------------------------------------------- */
 
 /* A refusal that a model can act on is a tool's result; anything else is a JSON-RPC error. */
-static void answer_refusal(mcp_request *self, const call_refusal *why)
+void request_answer_refusal(mcp_request *self, const call_refusal *why)
 {
     int code = call_reason_code(why->reason);
     bool is_expired = why->reason == CALL_EXPIRED;
@@ -505,7 +507,7 @@ static void answer_refusal(mcp_request *self, const call_refusal *why)
     if (self->call.kind == CALL_TOOL && !is_expired) {
         mcp_request_tool_error(self, str_of(why->text), buf_view(&meta));
     } else {
-        int status = is_expired ? 401 : dress_status(self->revision, code);
+        int status = is_expired ? 401 : mcp_status_adapt(self->revision, code);
         request_refuse(request_of(self), status, code, why->text, buf_view(&data));
     }
     buf_fini(&data);
@@ -517,7 +519,7 @@ bool mcp_request_admit(mcp_request *shown, call_target *to)
     call_refusal why;
     call_verdict verdict = call_admit(&shown->call, to, &why);
     if (verdict == CALL_REFUSE) {
-        answer_refusal(shown, &why);
+        request_answer_refusal(shown, &why);
     }
     return verdict == CALL_GO;
 }
@@ -550,7 +552,7 @@ void request_dispatch(request *self)
     mcp_server *server = self->shown.server;
     const mcp_revision *revision = self->shown.revision;
     const mcp_method *method = self->shown.method;
-    int not_found = dress_status(revision, RPC_METHOD_NOT_FOUND);
+    int not_found = mcp_status_adapt(revision, RPC_METHOD_NOT_FOUND);
     if (method == NULL || method->is_notification) {
         bool is_known =
             method == NULL && server->service->knows_method != NULL &&

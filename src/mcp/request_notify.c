@@ -8,35 +8,12 @@ static bay_err notify(request *self, mcp_method_id method, bay_str params)
 {
     buf *out = server_out(self->shown.server);
     rpc_write_notification(out, mcp_method_of(method)->text, params);
-    return outlet_event(self->outlet, out);
+    return response_channel_event(self->channel, out);
 }
 
 static bool is_reachable(const request *self)
 {
-    return self->outlet != NULL && !self->shown.is_cancelled && !self->is_finished;
-}
-
-/* A level that cannot be read is let through: dropping it would hide it. */
-static bool is_wanted(request *self, bay_str params)
-{
-    mcp_log_level wanted =
-        self->shown.session != NULL ? self->shown.session->level : self->shown.log_level;
-    if (wanted == MCP_LOG_NONE) {
-        return false;
-    }
-    if (wanted == MCP_LOG_DEBUG) {
-        return true;
-    }
-    arena memory;
-    arena_init(&memory, self->pocket->memory.max);
-    json_doc doc;
-    bay_str text;
-    mcp_log_level level = MCP_LOG_EMERGENCY;
-    bool is_read = json_parse(&doc, params, NULL, &memory, NULL) == BAY_OK &&
-                   json_str(json_get(json_root(&doc), STR("level")), &memory, &text) == BAY_OK &&
-                   mcp_log_level_find(text, &level);
-    arena_fini(&memory);
-    return !is_read || level >= wanted;
+    return self->channel != NULL && !self->shown.is_cancelled && !self->is_finished;
 }
 
 bay_err mcp_request_notify(mcp_request *shown, mcp_method_id method, bay_str params)
@@ -45,11 +22,18 @@ bay_err mcp_request_notify(mcp_request *shown, mcp_method_id method, bay_str par
     if (!is_reachable(self)) {
         return BAY_CANCELLED;
     }
-    /* mcp 2026-07-28 server/utilities/logging: none without logLevel. */
-    if (method == MCP_N_MESSAGE && !is_wanted(self, params)) {
-        return BAY_OK;
-    }
     return notify(self, method, params);
+}
+
+bay_err mcp_request_log(mcp_request *shown, mcp_log_level level, bay_str params)
+{
+    request *self = request_of(shown);
+    if (!is_reachable(self)) {
+        return BAY_CANCELLED;
+    }
+    /* mcp 2026-07-28 server/utilities/logging: none without logLevel. */
+    mcp_log_level wanted = shown->session != NULL ? shown->session->level : shown->log_level;
+    return wanted != MCP_LOG_NONE && level >= wanted ? notify(self, MCP_N_MESSAGE, params) : BAY_OK;
 }
 
 /* mcp 2025-11-25 basic/transports, Sending Messages to the Server: a server may close the stream at
@@ -58,7 +42,7 @@ void mcp_request_release_stream(mcp_request *shown, uint32_t retry_ms)
 {
     request *self = request_of(shown);
     if (is_reachable(self) && shown->revision->id == MCP_REV_2025_11_25) {
-        outlet_release(self->outlet, retry_ms);
+        response_channel_release(self->channel, retry_ms);
     }
 }
 
@@ -83,5 +67,5 @@ bay_err mcp_request_progress(mcp_request *shown, double progress, bay_str member
         buf_str(out, members);
     }
     buf_lit(out, "}}");
-    return outlet_event(self->outlet, out);
+    return response_channel_event(self->channel, out);
 }

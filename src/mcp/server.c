@@ -6,12 +6,14 @@
 #include "mcp/session.h"
 #include "mcp/stream.h"
 #include "mcp/subscription.h"
+#include "json/build.h"
 
 enum {
-    WARM_POCKETS = 64,
+    WARM_ARENAS = 64,
     SPARE_OUT_BYTES = 2048,       /* an error always fits, also without memory */
     LARGE_OUT_BYTES = 256 * 1024, /* more than this is given back after use */
     MAX_TOPICS = 1 << 20,
+    DECLARED_MAX_BYTES = 4 * 1024 * 1024, /* what the server declares of itself */
 };
 
 static uint32_t or_default(uint32_t value, uint32_t otherwise)
@@ -34,7 +36,7 @@ static void set_defaults(mcp_server_options *options)
     }
 }
 
-static bay_str keep(char **at, bay_str text)
+static bay_str server_keep(char **at, bay_str text)
 {
     bay_str kept = {*at, text.len};
     if (text.len > 0) {
@@ -96,7 +98,7 @@ static bay_err keep_texts(mcp_server *self, const mcp_server_options *options)
 {
     buf texts;
     size_t ends[INFO_WHOLE + 1];
-    buf_init(&texts, 4 * 1024 * 1024);
+    buf_init(&texts, DECLARED_MAX_BYTES);
     for (int form = INFO_FIRST; form <= INFO_WHOLE; form++) {
         write_info(&texts, options, form);
         ends[form] = texts.len;
@@ -111,11 +113,11 @@ static bay_err keep_texts(mcp_server *self, const mcp_server_options *options)
         char *at = self->texts;
         size_t begin = 0;
         for (int form = INFO_FIRST; form <= INFO_WHOLE; form++) {
-            self->infos[form] = keep(&at, (bay_str){texts.at + begin, ends[form] - begin});
+            self->infos[form] = server_keep(&at, (bay_str){texts.at + begin, ends[form] - begin});
             begin = ends[form];
         }
-        self->modern_list = keep(&at, (bay_str){texts.at + begin, texts.len - begin});
-        self->options.instructions = keep(&at, options->instructions);
+        self->modern_list = server_keep(&at, (bay_str){texts.at + begin, texts.len - begin});
+        self->options.instructions = server_keep(&at, options->instructions);
         self->options.name = self->options.title = self->options.version = STR("");
         self->options.website = self->options.icons = STR("");
     }
@@ -137,7 +139,7 @@ bay_err mcp_server_new(const mcp_server_options *options, const mcp_service *ser
     set_defaults(&self->options);
     self->service = service;
     self->user = user;
-    list_init(&self->pockets);
+    list_init(&self->arenas);
     list_init(&self->requests);
     list_init(&self->connections);
     list_init(&self->listens);
@@ -198,14 +200,14 @@ void server_out_sent(mcp_server *self)
     }
 }
 
-pocket *pocket_take(mcp_server *self)
+arena_pool_entry *request_arena_take(mcp_server *self)
 {
-    list_link *link = list_pop(&self->pockets);
+    list_link *link = list_pop(&self->arenas);
     if (link != NULL) {
-        self->pocket_count--;
-        return CONTAINER_OF(link, pocket, link);
+        self->request_arena_count--;
+        return CONTAINER_OF(link, arena_pool_entry, link);
     }
-    pocket *fresh = mem_zalloc(sizeof(*fresh));
+    arena_pool_entry *fresh = mem_zalloc(sizeof(*fresh));
     if (fresh != NULL) {
         const json_limits *json = &self->options.json;
         size_t max = json->max_bytes < SIZE_MAX / 8 ? json->max_bytes * 4 : SIZE_MAX / 2;
@@ -214,16 +216,16 @@ pocket *pocket_take(mcp_server *self)
     return fresh;
 }
 
-void pocket_release(mcp_server *self, pocket *one)
+void request_arena_release(mcp_server *self, arena_pool_entry *one)
 {
-    if (self == NULL || self->pocket_count >= WARM_POCKETS) {
+    if (self == NULL || self->request_arena_count >= WARM_ARENAS) {
         arena_fini(&one->memory);
         mem_free(one);
         return;
     }
     arena_reset(&one->memory);
-    list_push(&self->pockets, &one->link);
-    self->pocket_count++;
+    list_push(&self->arenas, &one->link);
+    self->request_arena_count++;
 }
 
 /* ---- what the service declares */
@@ -285,22 +287,15 @@ const declared *server_declared(mcp_server *self, const mcp_revision *revision)
     if (known->is_known) {
         return known;
     }
-    buf text;
-    arena memory;
-    json_doc doc;
-    json_writer writer;
-    buf_init(&text, 4 * 1024 * 1024);
-    arena_init(&memory, 64 * 1024 * 1024);
-    json_writer_init(&writer, &text);
-    server_write_capabilities(self, revision, &writer);
-    bool is_read =
-        text.err == BAY_OK && json_parse(&doc, buf_view(&text), NULL, &memory, NULL) == BAY_OK;
-    if (is_read) {
-        read_declared(known, json_root(&doc), revision->id);
+    json_builder made;
+    json_val written;
+    server_write_capabilities(self, revision, json_builder_init(&made, NULL, DECLARED_MAX_BYTES));
+    bool is_known = json_builder_view(&made, &written) == BAY_OK;
+    if (is_known) {
+        read_declared(known, written, revision->id);
     }
-    arena_fini(&memory);
-    buf_fini(&text);
-    return is_read ? known : NULL;
+    json_builder_drop(&made);
+    return is_known ? known : NULL;
 }
 
 /* ---- to everybody */
@@ -386,15 +381,7 @@ void mcp_server_log(mcp_server *self, mcp_log_level level, bay_str params)
     each_session(self, wants_line, write_line, &line);
 }
 
-uint64_t mcp_server_tick(mcp_server *self, uint64_t now_ms)
-{
-    server_advance(self, now_ms);
-    uint64_t next_ask = asks_tick(self);
-    uint64_t next_session = sessions_tick(self);
-    return next_ask < next_session ? next_ask : next_session;
-}
-
-/* ---- the end */
+/* ---- streams whose caller's credentials run out ---------------------------------------------- */
 
 static void end_get_stream(mcp_session *session)
 {
@@ -402,7 +389,7 @@ static void end_get_stream(mcp_session *session)
     if (standing == NULL) {
         return;
     }
-    if (session->server->options.keeper == NULL) {
+    if (session->server->options.persistence == NULL) {
         stream_free(standing);
     } else {
         if (standing->is_held) {
@@ -411,6 +398,68 @@ static void end_get_stream(mcp_session *session)
         (void)stream_release(standing);
     }
 }
+
+uint64_t stream_expiry(mcp_server *server, const auth_principal *principal)
+{
+    uint64_t at = principal_expires_at(principal);
+    if (at == 0) {
+        return 0;
+    }
+    at += STREAM_EXPIRY_GRACE_MS;
+    if (server->expiry_ms == 0 || at < server->expiry_ms) {
+        server->expiry_ms = at;
+    }
+    return at;
+}
+
+static void expire_get_streams(mcp_server *self, uint64_t wall_ms)
+{
+    list done;
+    list_link *link;
+    list_init(&done);
+    self->walking++;
+    while ((link = list_pop(&self->idle)) != NULL) {
+        mcp_session *session = CONTAINER_OF(link, mcp_session, idle_link);
+        list_push(&done, link);
+        if (session->get != NULL && session->get->expires_ms != 0 &&
+            session->get->expires_ms <= wall_ms) {
+            end_get_stream(session);
+        }
+    }
+    while ((link = list_pop(&done)) != NULL) {
+        list_push(&self->idle, link);
+    }
+    self->walking--;
+}
+
+/* A call that is under way goes on. */
+static void expire_streams(mcp_server *self)
+{
+    const call_door *door = self->options.door;
+    if (self->expiry_ms == 0 || door == NULL || door->wall_ms == NULL) {
+        return;
+    }
+    uint64_t wall_ms = door->wall_ms();
+    if (wall_ms < self->expiry_ms) {
+        return;
+    }
+    while (listen_expire(self, wall_ms)) {
+    }
+    expire_get_streams(self, wall_ms);
+    self->expiry_ms =
+        wall_ms + STREAM_EXPIRY_LOOK_MS; /* others may follow; an earlier one says so */
+}
+
+uint64_t mcp_server_tick(mcp_server *self, uint64_t now_ms)
+{
+    server_advance(self, now_ms);
+    expire_streams(self);
+    uint64_t next_ask = asks_tick(self);
+    uint64_t next_session = sessions_tick(self);
+    return next_ask < next_session ? next_ask : next_session;
+}
+
+/* ---- the end */
 
 void mcp_server_close_streams(mcp_server *self)
 {
@@ -493,8 +542,8 @@ void mcp_server_free(mcp_server *self)
         session_end(CONTAINER_OF(link, mcp_session, idle_link));
     }
     requests_detach(self);
-    while ((link = list_pop(&self->pockets)) != NULL) {
-        pocket *one = CONTAINER_OF(link, pocket, link);
+    while ((link = list_pop(&self->arenas)) != NULL) {
+        arena_pool_entry *one = CONTAINER_OF(link, arena_pool_entry, link);
         arena_fini(&one->memory);
         mem_free(one);
     }

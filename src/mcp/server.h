@@ -3,7 +3,7 @@
  *   transport --bytes, now--> engine --mcp_request--> service (an SDK server, a gateway)
  *   transport <--carrier ops-- engine <--result, error, notify-- service
  *
- * One engine per loop and face; single-threaded. Exactly-once: every mcp_request handed to the
+ * One engine per loop and endpoint; single-threaded. Exactly-once: every mcp_request handed to the
  * service is finished exactly once by the service (mcp_request_result… or mcp_request_error), also
  * after `cancelled`; that call frees it. The engine sees to it that the peer gets exactly one
  * answer or, after a cancel or disconnect, none.
@@ -18,15 +18,16 @@
 #include "mcp/param_header.h"
 #include "mcp/protocol.h"
 #include "rpc/message.h"
+#include "wire/field.h"
 
 typedef struct mcp_server mcp_server;
 typedef struct mcp_session mcp_session;       /* one legacy client */
 typedef struct mcp_connection mcp_connection; /* a duplex carrier: stdio, HTTP+SSE, in-process */
 typedef struct mcp_request mcp_request;
 typedef struct mcp_carrier mcp_carrier;
-typedef struct mcp_keeper mcp_keeper; /* mcp/keeper.h */
+typedef struct mcp_persistence mcp_persistence; /* mcp/persistence.h */
 
-/* ---- towards the transport ------------------------------------------------------------------ */
+/* ---- towards the transport ------------------------------------------------------------------- */
 
 /* The way back for one HTTP exchange, or for a whole duplex connection. Embedded first in the
  * transport's own struct. The engine holds a pointer to it until `answer` or `end` was called
@@ -59,12 +60,12 @@ struct mcp_carrier {
 typedef struct mcp_http_request {
     bay_str verb; /* POST, GET, DELETE … */
     bay_str body;
-    bay_str (*field)(void *context, bay_str name); /* `at` NULL when absent */
-    size_t (*field_count)(void *context, bay_str name);
-    /* The fields one by one, from 0; false: there are no more. May be NULL where no service says
-     * mcp_params_pending. */
-    bool (*field_at)(void *context, size_t index, bay_str *out_name, bay_str *out_value);
-    void *context;
+    const http_field *fields;
+    size_t field_count;
+    /* Asked for a POST of a single message, once it is indexed and before anything is done: does it
+     * belong to another loop's engine? True: the transport has handed the exchange over, and the
+     * carrier is gone. NULL: it belongs here. */
+    bool (*forward)(const struct mcp_http_request *self, mcp_carrier *carrier, json_val params);
     arena *memory;                   /* lives as long as the carrier's exchange */
     const auth_principal *principal; /* borrowed; the engine takes its own reference */
 } mcp_http_request;
@@ -188,16 +189,16 @@ typedef struct mcp_server_options {
     uint32_t log_events;        /* 0: 256 */
     uint32_t ask_timeout_ms;    /* server-to-client requests; 0: 10 minutes */
     uint32_t worker;            /* stands in session ids: which loop owns the session */
-    const mcp_keeper *keeper;   /* of sessions; NULL: they end with the engine */
-    void *keeper_user;
+    const mcp_persistence *persistence; /* of sessions; NULL: they end with the engine */
+    void *persistence_user;
     json_limits json; /* all zero: 64 MiB, 64 levels, 1 Mi values */
     call_door *door;  /* what requests pass, borrowed; NULL: none, and all count as admitted */
 } mcp_server_options;
 
-/* The service has found out what a request means, and asks the door. True: go on. False: the request
- * waits, or was refused and is gone. A request that waited comes again by mcp_service.request, so
- * that the service finds out anew what is meant. True at once of a request that was admitted to
- * `to` before. */
+/* The service has found out what a request means, and asks the door. True: go on. False: the
+ * request waits, or was refused and is gone. A request that waited comes again by
+ * mcp_service.request, so that the service finds out anew what is meant. True at once of a request
+ * that was admitted to `to` before. */
 bool mcp_request_admit(mcp_request *self, call_target *to) BAY_MUST_CHECK;
 
 bay_err mcp_server_new(const mcp_server_options *options, const mcp_service *service, void *user,
@@ -250,10 +251,12 @@ void mcp_request_error_object(mcp_request *self, json_val error);
 void mcp_request_part_result(mcp_request *self, json_val result);
 void mcp_request_part_error(mcp_request *self, int code, bay_str message, bay_str data);
 
-/* A notification that belongs to this request (progress, message), on its own stream. `params` is a
- * raw object. BAY_AGAIN: taken, wait for `drained`. BAY_CANCELLED: the peer is gone. Log messages
- * below the wanted level are dropped here. */
+/* A notification that belongs to this request, on its own stream. `params` is a raw object.
+ * BAY_AGAIN: taken, wait for `drained`. BAY_CANCELLED: the peer is gone. */
 bay_err mcp_request_notify(mcp_request *self, mcp_method_id method, bay_str params);
+/* The same for a log message; `level` is the one that `params` name. One below the wanted level is
+ * dropped here. */
+bay_err mcp_request_log(mcp_request *self, mcp_log_level level, bay_str params);
 /* Progress with the client's own token; no-op without one or when it does not increase. `members`:
  * the notification's other members ("progress":1,"total":2), raw, without braces. */
 bay_err mcp_request_progress(mcp_request *self, double progress, bay_str members);

@@ -82,7 +82,8 @@ void mcp_connection_drained(mcp_connection *self)
     }
 }
 
-static void refuse(mcp_connection *self, bay_str id, int code, const char *text, bay_str data)
+static void server_duplex_refuse(mcp_connection *self, bay_str id, int code, const char *text,
+                                 bay_str data)
 {
     if (self->carrier == NULL) {
         return;
@@ -97,18 +98,18 @@ static void receive_batch(mcp_connection *self, request *read)
 {
     bool is_known = self->session != NULL && self->session->revision->batches;
     bay_err err = is_known ? batch_check(read) : BAY_UNSUPPORTED;
-    outlet *through = err == BAY_OK ? outlet_new_batch(self->server) : NULL;
+    response_channel *through = err == BAY_OK ? response_channel_new_batch(self->server) : NULL;
     if (through == NULL) {
         request_discard(read);
         if (err == BAY_OK) {
-            refuse(self, STR(""), RPC_INTERNAL_ERROR, "Out of memory", STR(""));
+            server_duplex_refuse(self, STR(""), RPC_INTERNAL_ERROR, "Out of memory", STR(""));
             return;
         }
-        refuse(self, STR(""), RPC_INVALID_REQUEST,
-               err == BAY_UNSUPPORTED ? "Batches are not supported here"
-               : err == BAY_LIMIT     ? "The batch holds too many messages"
-                                      : "The batch is empty",
-               STR(""));
+        server_duplex_refuse(self, STR(""), RPC_INVALID_REQUEST,
+                             err == BAY_UNSUPPORTED ? "Batches are not supported here"
+                             : err == BAY_LIMIT     ? "The batch holds too many messages"
+                                                    : "The batch is empty",
+                             STR(""));
         return;
     }
     through->connection = self;
@@ -123,14 +124,14 @@ static void receive_request(mcp_connection *self, request *read)
     const rpc_message *message = &read->shown.message;
     bool is_modern =
         server_has_modern(server) && (modern_is_marked(read) || !server_has_legacy(server));
-    outlet_init(&read->own_outlet, server);
-    read->own_outlet.connection = self;
+    response_channel_init(&read->own_channel, server);
+    read->own_channel.connection = self;
     if (!is_modern && self->session != NULL && !str_eq(message->method, STR("initialize"))) {
-        legacy_message(read, self->session, &read->own_outlet);
+        legacy_message(read, self->session, &read->own_channel);
         return;
     }
     bay_err err = peer_admits(server, &self->peer, self, message->id);
-    request_open(read, err == BAY_OK ? &self->peer : NULL, &read->own_outlet);
+    request_open(read, err == BAY_OK ? &self->peer : NULL, &read->own_channel);
     if (err != BAY_OK) {
         request_not_admitted(read, err);
     } else if (is_modern) {
@@ -172,11 +173,11 @@ static void receive(mcp_connection *self, bay_str message)
     request *read;
     bay_err err = request_read(self->server, message, &read, &fault);
     if (err == BAY_NOMEM) {
-        refuse(self, STR(""), RPC_INTERNAL_ERROR, "Out of memory", STR(""));
+        server_duplex_refuse(self, STR(""), RPC_INTERNAL_ERROR, "Out of memory", STR(""));
         return;
     }
     if (err == BAY_PROTOCOL) {
-        refuse(self, fault.id, fault.code, fault.text, STR(""));
+        server_duplex_refuse(self, fault.id, fault.code, fault.text, STR(""));
         return;
     }
     if (err == BAY_UNSUPPORTED) {
@@ -186,8 +187,8 @@ static void receive(mcp_connection *self, bay_str message)
     read->shown.principal = principal_ref(self->principal);
     if (request_read_envelope(read) != BAY_OK) {
         if (read->shown.message.kind == RPC_REQUEST) {
-            refuse(self, read->shown.message.id, RPC_INVALID_REQUEST,
-                   "A member of params or _meta stands twice", STR(""));
+            server_duplex_refuse(self, read->shown.message.id, RPC_INVALID_REQUEST,
+                                 "A member of params or _meta stands twice", STR(""));
         }
         request_discard(read);
         return;

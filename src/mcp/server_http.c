@@ -3,6 +3,7 @@
  * modern one, or an unknown one beside other marks of that era; all else goes by the rules of the
  * session it names. A server of one era applies that era's rules to everything. */
 #include "base/check.h"
+#include "mcp/http_head.h"
 #include "mcp/server_internal.h"
 #include "mcp/session.h"
 #include "mcp/stream.h"
@@ -13,11 +14,6 @@
 static const char out_of_memory_text[] =
     "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,\"message\":\"Out of memory\"}}";
 
-static bay_str field_of(const mcp_http_request *http, bay_str name)
-{
-    return http->field(http->context, name);
-}
-
 static void reply(mcp_carrier *carrier, int status, bay_str json, bay_str allow)
 {
     carrier->engine = NULL;
@@ -25,8 +21,8 @@ static void reply(mcp_carrier *carrier, int status, bay_str json, bay_str allow)
 }
 
 /* An answer before there is a request. */
-static void refuse(mcp_server *self, mcp_carrier *carrier, int status, bay_str id, int code,
-                   const char *text)
+static void server_http_refuse(mcp_server *self, mcp_carrier *carrier, int status, bay_str id,
+                               int code, const char *text)
 {
     buf *out = server_out(self);
     rpc_write_error(out, id, code, str_of(text), STR(""));
@@ -39,24 +35,24 @@ static void refuse_memory(mcp_carrier *carrier)
     reply(carrier, 503, str_of(out_of_memory_text), STR(""));
 }
 
-static bool accepts(const mcp_http_request *http, bay_str type)
+static bool accepts(const http_head *http, bay_str type)
 {
-    bay_str accept = field_of(http, STR("Accept"));
+    bay_str accept = http->at[HEAD_ACCEPT];
     return accept.at == NULL || header_accepts(accept, type);
 }
 
 /* What nearly every client sends is known without reading it. */
-static bool accepts_both(const mcp_http_request *http)
+static bool accepts_both(const http_head *http)
 {
-    return str_eq(field_of(http, STR("Accept")), STR("application/json, text/event-stream")) ||
+    return str_eq(http->at[HEAD_ACCEPT], STR("application/json, text/event-stream")) ||
            (accepts(http, STR("application/json")) && accepts(http, STR("text/event-stream")));
 }
 
 typedef enum header_era { HEADER_NONE, HEADER_LEGACY, HEADER_MODERN, HEADER_UNKNOWN } header_era;
 
-static header_era era_of_header(const mcp_http_request *http)
+static header_era era_of_header(const http_head *http)
 {
-    bay_str version = field_of(http, STR("MCP-Protocol-Version"));
+    bay_str version = http->at[HEAD_VERSION];
     if (version.at == NULL) {
         return HEADER_NONE;
     }
@@ -67,7 +63,7 @@ static header_era era_of_header(const mcp_http_request *http)
     return revision->era == MCP_MODERN ? HEADER_MODERN : HEADER_LEGACY;
 }
 
-static bool is_modern(mcp_server *self, const request *read, const mcp_http_request *http)
+static bool is_modern(mcp_server *self, const request *read, const http_head *http)
 {
     if (!server_has_modern(self) || !server_has_legacy(self)) {
         return server_has_modern(self);
@@ -77,7 +73,7 @@ static bool is_modern(mcp_server *self, const request *read, const mcp_http_requ
     }
     header_era era = era_of_header(http);
     bool has_marks = !json_is(read->envelope.client_capabilities, JSON_MISSING) ||
-                     field_of(http, STR("Mcp-Method")).at != NULL;
+                     http->at[HEAD_METHOD].at != NULL;
     return era == HEADER_MODERN || (era == HEADER_UNKNOWN && has_marks);
 }
 
@@ -90,16 +86,16 @@ static bool is_modern(mcp_server *self, const request *read, const mcp_http_requ
  * HTTP Revisions: sessions, GET and DELETE are not part of that revision, so a request of it cannot
  * be for a session: 400 as well. (A POST that names it does not get here where that revision is
  * served: is_modern.) */
-static const char *session_version_fault(const mcp_server *self, const mcp_http_request *http)
+static const char *session_version_fault(const mcp_server *self, const http_head *http)
 {
-    size_t count = http->field_count(http->context, STR("MCP-Protocol-Version"));
+    size_t count = http->count[HEAD_VERSION];
     if (count == 0) {
         return NULL;
     }
     if (count > 1) {
         return "The MCP-Protocol-Version header stands twice";
     }
-    const mcp_revision *revision = mcp_revision_find(field_of(http, STR("MCP-Protocol-Version")));
+    const mcp_revision *revision = mcp_revision_find(http->at[HEAD_VERSION]);
     if (revision == NULL || !server_offers(self, revision->id)) {
         return "The MCP-Protocol-Version header names a revision that this server does not support";
     }
@@ -109,37 +105,36 @@ static const char *session_version_fault(const mcp_server *self, const mcp_http_
 }
 
 /* The session the request names; NULL: the refusal was sent. */
-static mcp_session *session_of(mcp_server *self, const mcp_http_request *http, mcp_carrier *carrier,
+static mcp_session *session_of(mcp_server *self, const http_head *http, mcp_carrier *carrier,
                                bay_str id)
 {
-    size_t count = http->field_count(http->context, STR("Mcp-Session-Id"));
+    size_t count = http->count[HEAD_SESSION_ID];
     if (count != 1) {
-        refuse(self, carrier, 400, id, RPC_INVALID_REQUEST,
-               count == 0 ? "The Mcp-Session-Id header is missing"
-                          : "The Mcp-Session-Id header stands twice");
+        server_http_refuse(self, carrier, 400, id, RPC_INVALID_REQUEST,
+                           count == 0 ? "The Mcp-Session-Id header is missing"
+                                      : "The Mcp-Session-Id header stands twice");
         return NULL;
     }
-    mcp_session *session =
-        session_find(self, field_of(http, STR("Mcp-Session-Id")), http->principal);
+    mcp_session *session = session_find(self, http->at[HEAD_SESSION_ID], http->request->principal);
     if (session == NULL) {
-        refuse(self, carrier, 404, id, RPC_INVALID_REQUEST, "No such session");
+        server_http_refuse(self, carrier, 404, id, RPC_INVALID_REQUEST, "No such session");
         return NULL;
     }
     const char *fault = session_version_fault(self, http);
     if (fault != NULL) {
-        refuse(self, carrier, 400, id, RPC_INVALID_REQUEST, fault);
+        server_http_refuse(self, carrier, 400, id, RPC_INVALID_REQUEST, fault);
         return NULL;
     }
     session_touch(session);
     return session;
 }
 
-static void post_initialize(request *read, const mcp_http_request *http, mcp_carrier *carrier)
+static void post_initialize(request *read, const http_head *http, mcp_carrier *carrier)
 {
     mcp_server *self = read->shown.server;
     bay_str id = read->shown.message.id;
     const char *fault = NULL;
-    if (field_of(http, STR("Mcp-Session-Id")).at != NULL) {
+    if (http->at[HEAD_SESSION_ID].at != NULL) {
         if (session_of(self, http, carrier, id) == NULL) {
             request_discard(read);
             return;
@@ -149,19 +144,19 @@ static void post_initialize(request *read, const mcp_http_request *http, mcp_car
         fault = "The MCP-Protocol-Version header names an unknown revision";
     }
     if (fault != NULL) {
-        refuse(self, carrier, 400, id, RPC_INVALID_REQUEST, fault);
+        server_http_refuse(self, carrier, 400, id, RPC_INVALID_REQUEST, fault);
         request_discard(read);
         return;
     }
-    outlet_init(&read->own_outlet, self);
-    read->own_outlet.is_legacy = true;
-    carrier_take(&read->own_outlet.holder, carrier);
+    response_channel_init(&read->own_channel, self);
+    read->own_channel.is_legacy = true;
+    carrier_take(&read->own_channel.owner, carrier);
     read->shown.method = mcp_method_of(MCP_INITIALIZE);
-    request_open(read, NULL, &read->own_outlet);
+    request_open(read, NULL, &read->own_channel);
     legacy_initialize(read, NULL);
 }
 
-static void post_legacy(request *read, const mcp_http_request *http, mcp_carrier *carrier)
+static void post_legacy(request *read, const http_head *http, mcp_carrier *carrier)
 {
     mcp_server *self = read->shown.server;
     const rpc_message *message = &read->shown.message;
@@ -180,22 +175,22 @@ static void post_legacy(request *read, const mcp_http_request *http, mcp_carrier
         reply(carrier, 202, STR(""), STR(""));
         return;
     }
-    outlet_init(&read->own_outlet, self);
-    read->own_outlet.is_legacy = true;
-    read->own_outlet.session = session;
+    response_channel_init(&read->own_channel, self);
+    read->own_channel.is_legacy = true;
+    read->own_channel.session = session;
     /* Both are always admitted; a client that names the stream first has it. */
-    read->own_outlet.wants_stream =
-        str_starts(field_of(http, STR("Accept")), STR("text/event-stream"));
-    carrier_take(&read->own_outlet.holder, carrier);
-    legacy_message(read, session, &read->own_outlet);
+    read->own_channel.wants_stream = str_starts(http->at[HEAD_ACCEPT], STR("text/event-stream"));
+    carrier_take(&read->own_channel.owner, carrier);
+    legacy_message(read, session, &read->own_channel);
 }
 
-static void post_batch(request *read, const mcp_http_request *http, mcp_carrier *carrier)
+static void post_batch(request *read, const http_head *http, mcp_carrier *carrier)
 {
     mcp_server *self = read->shown.server;
     mcp_session *session = NULL;
-    if (!server_has_legacy(self) || field_of(http, STR("Mcp-Session-Id")).at == NULL) {
-        refuse(self, carrier, 400, STR(""), RPC_INVALID_REQUEST, "Batches are not supported");
+    if (!server_has_legacy(self) || http->at[HEAD_SESSION_ID].at == NULL) {
+        server_http_refuse(self, carrier, 400, STR(""), RPC_INVALID_REQUEST,
+                           "Batches are not supported");
     } else {
         session = session_of(self, http, carrier, STR(""));
     }
@@ -205,14 +200,14 @@ static void post_batch(request *read, const mcp_http_request *http, mcp_carrier 
     }
     bay_err err = session->revision->batches ? batch_check(read) : BAY_UNSUPPORTED;
     if (err != BAY_OK) {
-        refuse(self, carrier, 400, STR(""), RPC_INVALID_REQUEST,
-               err == BAY_UNSUPPORTED ? "Batches are not part of this protocol revision"
-               : err == BAY_LIMIT     ? "The batch holds too many messages"
-                                      : "The batch is empty");
+        server_http_refuse(self, carrier, 400, STR(""), RPC_INVALID_REQUEST,
+                           err == BAY_UNSUPPORTED ? "Batches are not part of this protocol revision"
+                           : err == BAY_LIMIT     ? "The batch holds too many messages"
+                                                  : "The batch is empty");
         request_discard(read);
         return;
     }
-    outlet *through = outlet_new_batch(self);
+    response_channel *through = response_channel_new_batch(self);
     if (through == NULL) {
         refuse_memory(carrier);
         request_discard(read);
@@ -220,11 +215,11 @@ static void post_batch(request *read, const mcp_http_request *http, mcp_carrier 
     }
     through->is_legacy = true;
     through->session = session;
-    carrier_take(&through->holder, carrier);
+    carrier_take(&through->owner, carrier);
     batch_receive(read, session, through);
 }
 
-static void post_modern(request *read, const mcp_http_request *http, mcp_carrier *carrier)
+static void post_modern(request *read, const http_head *http, mcp_carrier *carrier)
 {
     mcp_server *self = read->shown.server;
     if (read->shown.message.kind != RPC_REQUEST) {
@@ -233,46 +228,47 @@ static void post_modern(request *read, const mcp_http_request *http, mcp_carrier
         if (read->shown.message.kind == RPC_NOTIFICATION) {
             reply(carrier, 202, STR(""), STR(""));
         } else {
-            refuse(self, carrier, 400, STR(""), RPC_INVALID_REQUEST,
-                   "A client does not send responses");
+            server_http_refuse(self, carrier, 400, STR(""), RPC_INVALID_REQUEST,
+                               "A client does not send responses");
         }
         request_discard(read);
         return;
     }
-    outlet_init(&read->own_outlet, self);
-    carrier_take(&read->own_outlet.holder, carrier);
-    request_open(read, NULL, &read->own_outlet);
+    response_channel_init(&read->own_channel, self);
+    carrier_take(&read->own_channel.owner, carrier);
+    request_open(read, NULL, &read->own_channel);
     modern_request(read, http);
 }
 
-/* False: out of memory. One that cannot be passed on is none. */
-static bool keep_via(request *read, const mcp_http_request *http)
+/* Copies a valid Via field for forwarding; ignores an invalid one. Returns false only when out of
+ * memory. */
+static bool keep_via(request *read, const http_head *http)
 {
-    bay_str via = field_of(http, STR("Via"));
+    bay_str via = http->at[HEAD_VIA];
     return !via_is_fine(via) || arena_dup(read->shown.memory, via, &read->shown.via) == BAY_OK;
 }
 
-static void post(mcp_server *self, const mcp_http_request *http, mcp_carrier *carrier)
+static void post(mcp_server *self, const http_head *http, mcp_carrier *carrier)
 {
-    if (!header_content_type_is(field_of(http, STR("Content-Type")), STR("application/json"))) {
-        refuse(self, carrier, 415, STR(""), RPC_INVALID_REQUEST,
-               "Content-Type must be application/json");
+    if (!header_content_type_is(http->at[HEAD_CONTENT_TYPE], STR("application/json"))) {
+        server_http_refuse(self, carrier, 415, STR(""), RPC_INVALID_REQUEST,
+                           "Content-Type must be application/json");
         return;
     }
     if (!accepts_both(http)) {
-        refuse(self, carrier, 406, STR(""), RPC_INVALID_REQUEST,
-               "Accept must admit application/json and text/event-stream");
+        server_http_refuse(self, carrier, 406, STR(""), RPC_INVALID_REQUEST,
+                           "Accept must admit application/json and text/event-stream");
         return;
     }
     rpc_fault fault = {0};
     request *read;
-    bay_err err = request_read(self, http->body, &read, &fault);
+    bay_err err = request_read(self, http->request->body, &read, &fault);
     if (err == BAY_NOMEM) {
         refuse_memory(carrier);
         return;
     }
     if (err == BAY_PROTOCOL) {
-        refuse(self, carrier, 400, fault.id, fault.code, fault.text);
+        server_http_refuse(self, carrier, 400, fault.id, fault.code, fault.text);
         return;
     }
     if (err == BAY_UNSUPPORTED) {
@@ -280,12 +276,17 @@ static void post(mcp_server *self, const mcp_http_request *http, mcp_carrier *ca
         return;
     }
     if (request_read_envelope(read) != BAY_OK) {
-        refuse(self, carrier, 400, read->shown.message.id, RPC_INVALID_REQUEST,
-               "A member of params or _meta stands twice");
+        server_http_refuse(self, carrier, 400, read->shown.message.id, RPC_INVALID_REQUEST,
+                           "A member of params or _meta stands twice");
         request_discard(read);
         return;
     }
-    read->shown.principal = principal_ref(http->principal);
+    const mcp_http_request *sent = http->request;
+    if (sent->forward != NULL && sent->forward(sent, carrier, read->shown.message.params)) {
+        request_discard(read);
+        return;
+    }
+    read->shown.principal = principal_ref(sent->principal);
     if (!keep_via(read, http)) {
         refuse_memory(carrier);
         request_discard(read);
@@ -308,27 +309,28 @@ static void show_stream(mcp_carrier *carrier)
 
 /* RFC 9110 section 9.3.2: HEAD gets what GET would, without content. HTTP leaves the content out;
  * no stream is opened here, because a session's new one ends the one that it has. */
-static void get(mcp_server *self, const mcp_http_request *http, mcp_carrier *carrier, bool is_head)
+static void get(mcp_server *self, const http_head *http, mcp_carrier *carrier, bool is_head)
 {
     if (!accepts(http, STR("text/event-stream"))) {
-        refuse(self, carrier, 406, STR(""), RPC_INVALID_REQUEST,
-               "Accept must admit text/event-stream");
+        server_http_refuse(self, carrier, 406, STR(""), RPC_INVALID_REQUEST,
+                           "Accept must admit text/event-stream");
         return;
     }
     mcp_session *session = session_of(self, http, carrier, STR(""));
     if (session == NULL) {
         return;
     }
-    bay_str last = field_of(http, STR("Last-Event-ID"));
+    bay_str last = http->at[HEAD_LAST_EVENT_ID];
     if (last.len > 0) {
         uint32_t seq;
         bool is_over;
         stream *known = stream_find(session, last, &seq, &is_over);
         if (known == NULL) {
             /* A new stream in its place would wait for ever for what was lost. */
-            refuse(self, carrier, 400, STR(""), RPC_INVALID_REQUEST,
-                   "The stream of this Last-Event-ID is over or unknown. What it was to answer "
-                   "may have been carried out");
+            server_http_refuse(
+                self, carrier, 400, STR(""), RPC_INVALID_REQUEST,
+                "The stream of this Last-Event-ID is over or unknown. What it was to answer "
+                "may have been carried out");
             return;
         }
         if (is_over) {
@@ -337,6 +339,7 @@ static void get(mcp_server *self, const mcp_http_request *http, mcp_carrier *car
         if (is_head) {
             show_stream(carrier);
         } else {
+            known->expires_ms = known->is_get ? stream_expiry(self, http->request->principal) : 0;
             stream_resume(known, carrier, seq);
         }
         return;
@@ -353,10 +356,11 @@ static void get(mcp_server *self, const mcp_http_request *http, mcp_carrier *car
         refuse_memory(carrier);
         return;
     }
+    session->get->expires_ms = stream_expiry(self, http->request->principal);
     stream_prime(session->get);
 }
 
-static void end_session(mcp_server *self, const mcp_http_request *http, mcp_carrier *carrier)
+static void end_session(mcp_server *self, const http_head *http, mcp_carrier *carrier)
 {
     mcp_session *session = session_of(self, http, carrier, STR(""));
     if (session != NULL) {
@@ -368,16 +372,18 @@ static void end_session(mcp_server *self, const mcp_http_request *http, mcp_carr
 void mcp_server_http(mcp_server *self, const mcp_http_request *http, mcp_carrier *carrier,
                      uint64_t now_ms)
 {
+    http_head head;
+    http_head_read(&head, http);
     bool has_legacy = server_has_legacy(self);
     server_advance(self, now_ms);
     if (str_eq(http->verb, STR("POST"))) {
-        post(self, http, carrier);
+        post(self, &head, carrier);
     } else if (has_legacy && str_eq(http->verb, STR("GET"))) {
-        get(self, http, carrier, false);
+        get(self, &head, carrier, false);
     } else if (has_legacy && str_eq(http->verb, STR("HEAD"))) {
-        get(self, http, carrier, true);
+        get(self, &head, carrier, true);
     } else if (has_legacy && str_eq(http->verb, STR("DELETE"))) {
-        end_session(self, http, carrier);
+        end_session(self, &head, carrier);
     } else {
         /* mcp 2026-07-28 basic/transports: without sessions GET is 405, and so is HEAD. */
         reply(carrier, 405, STR(""), has_legacy ? STR("GET, HEAD, POST, DELETE") : STR("POST"));
@@ -387,29 +393,29 @@ void mcp_server_http(mcp_server *self, const mcp_http_request *http, mcp_carrier
 void mcp_server_gone(mcp_server *self, mcp_carrier *carrier, uint64_t now_ms)
 {
     server_advance(self, now_ms);
-    holder *of = carrier->engine;
+    carrier_owner *of = carrier->engine;
     if (of == NULL) {
         return;
     }
     carrier->engine = NULL;
     of->carrier = NULL;
-    if (of->kind == HOLDER_LAST_WORD) {
+    if (of->kind == CARRIER_LAST_WORD) {
         return;
     }
-    if (of->kind == HOLDER_LISTEN) {
+    if (of->kind == CARRIER_LISTEN) {
         listen_free((listen_stream *)of);
         return;
     }
-    if (of->kind == HOLDER_STREAM) {
+    if (of->kind == CARRIER_STREAM) {
         session_touch(((stream *)of)->session);
         return;
     }
-    outlet *from = (outlet *)of;
+    response_channel *from = (response_channel *)of;
     /* mcp 2025-11-25 basic/transports: a disconnection is no cancellation; 2026-07-28: it is. */
     if (!from->is_legacy) {
         list_link *link = list_first(&from->requests);
         if (link != NULL) {
-            request_cancel(CONTAINER_OF(link, request, outlet_link));
+            request_cancel(CONTAINER_OF(link, request, response_channel_link));
         }
     }
 }
@@ -417,19 +423,19 @@ void mcp_server_gone(mcp_server *self, mcp_carrier *carrier, uint64_t now_ms)
 void mcp_server_quiet(mcp_server *self, mcp_carrier *carrier, uint64_t now_ms)
 {
     server_advance(self, now_ms);
-    holder *of = carrier->engine;
-    if (of != NULL && of->kind == HOLDER_OUTLET) {
-        outlet_open_stream((outlet *)of);
+    carrier_owner *of = carrier->engine;
+    if (of != NULL && of->kind == CARRIER_RESPONSE_CHANNEL) {
+        response_channel_open_stream((response_channel *)of);
     }
 }
 
 void mcp_server_end_stream(mcp_server *self, mcp_carrier *carrier, uint64_t now_ms)
 {
     server_advance(self, now_ms);
-    holder *of = carrier->engine;
-    if (of != NULL && of->kind == HOLDER_LISTEN) {
+    carrier_owner *of = carrier->engine;
+    if (of != NULL && of->kind == CARRIER_LISTEN) {
         listen_complete((listen_stream *)of);
-    } else if (of != NULL && of->kind == HOLDER_STREAM) {
+    } else if (of != NULL && of->kind == CARRIER_STREAM) {
         (void)stream_release((stream *)of);
     }
 }
@@ -438,19 +444,20 @@ static void requests_drained(mcp_server *self, const list *requests)
 {
     LIST_EACH(link, requests)
     {
-        request *one = CONTAINER_OF(link, request, outlet_link);
+        request *one = CONTAINER_OF(link, request, response_channel_link);
         self->service->drained(self->user, &one->shown);
     }
 }
 
 void mcp_server_drained(mcp_server *self, mcp_carrier *carrier)
 {
-    holder *of = carrier->engine;
-    if (of == NULL || self->service->drained == NULL || of->kind == HOLDER_LISTEN ||
-        of->kind == HOLDER_LAST_WORD) {
+    carrier_owner *of = carrier->engine;
+    if (of == NULL || self->service->drained == NULL || of->kind == CARRIER_LISTEN ||
+        of->kind == CARRIER_LAST_WORD) {
         return;
     }
-    outlet *from = of->kind == HOLDER_OUTLET ? (outlet *)of : ((stream *)of)->outlet;
+    response_channel *from =
+        of->kind == CARRIER_RESPONSE_CHANNEL ? (response_channel *)of : ((stream *)of)->channel;
     if (from != NULL) {
         requests_drained(self, &from->requests);
     }

@@ -3,38 +3,44 @@
  *   mcp_server ── sessions (HTTP, by id) ── streams, log, subscriptions
  *      │      ├── connections (duplex)   ── at most one session, listens
  *      │      └── listens                ── subscriptions
- *      └── requests: each in a pocket of memory of its own, from arrival until the service finished
+ *      └── requests: each in an arena of memory of its own, from arrival until the service finished
  *          it, whatever became of its carrier, session or server meanwhile
  *
- * A request reaches its client through an outlet: the way back of one POST, or of one message on a
- * duplex carrier. A batch's requests share one. A request without an outlet has nobody waiting.
+ * A request reaches its client through an channel: the way back of one POST, or of one message on a
+ * duplex carrier. A batch's requests share one. A request without an channel has nobody waiting.
  *
- * A carrier's `engine` points to the holder that owns it now; it is NULL once nobody does. */
+ * A carrier's `engine` points to the owner that owns it now; it is NULL once nobody does. */
 #ifndef MCP_SERVER_INTERNAL_H
 #define MCP_SERVER_INTERNAL_H
 
 #include "base/list.h"
 #include "base/map.h"
 #include "mcp/event_log.h"
-#include "mcp/keeper.h"
+#include "mcp/http_head.h"
+#include "mcp/persistence.h"
 #include "mcp/server.h"
 
 typedef struct request request;
 typedef struct stream stream;
 typedef struct listen listen_stream;
 
-typedef enum holder_kind {
-    HOLDER_OUTLET,
-    HOLDER_STREAM,
-    HOLDER_LISTEN,
-    HOLDER_LAST_WORD, /* only sees to it that a carrier that goes is not used again */
-} holder_kind;
+enum {
+    STREAM_EXPIRY_GRACE_MS = 60000, /* a listen or a GET stream outlives its credentials by this */
+    STREAM_EXPIRY_LOOK_MS = 1000,   /* between two looks for such streams */
+};
+
+typedef enum carrier_owner_kind {
+    CARRIER_RESPONSE_CHANNEL,
+    CARRIER_STREAM,
+    CARRIER_LISTEN,
+    CARRIER_LAST_WORD, /* only sees to it that a carrier that goes is not used again */
+} carrier_owner_kind;
 
 /* First in every object that may own an HTTP carrier. */
-typedef struct holder {
-    holder_kind kind;
+typedef struct carrier_owner {
+    carrier_owner_kind kind;
     mcp_carrier *carrier; /* NULL: the peer is gone or has its whole answer */
-} holder;
+} carrier_owner;
 
 /* Whose request ids must differ, and whose answers to asks we know: a session or a connection. */
 typedef struct peer {
@@ -44,19 +50,19 @@ typedef struct peer {
     uint32_t count;
 } peer;
 
-/* Memory of one message; pockets are kept warm. */
-typedef struct pocket {
+/* Memory of one message; arenas are kept warm. */
+typedef struct arena_pool_entry {
     list_link link;
     arena memory;
-} pocket;
+} arena_pool_entry;
 
-typedef struct outlet {
-    holder holder;
+typedef struct response_channel {
+    carrier_owner owner;
     mcp_server *server;
     mcp_connection *connection; /* duplex */
     mcp_session *session;       /* HTTP, legacy */
     stream *stream;             /* HTTP, legacy: opened by a first notification or ask */
-    list requests;              /* by outlet_link */
+    list requests;              /* by response_channel_link */
     uint32_t open;              /* of them not yet answered; a batch being read counts as one */
     bool is_batch;              /* then it lives on the heap, else inside its request */
     bool is_streaming;          /* HTTP, modern: events were sent */
@@ -65,7 +71,7 @@ typedef struct outlet {
     bool is_legacy;
     buf answers;        /* batch: what is to go out as one array */
     bay_str session_id; /* of a session just begun */
-} outlet;
+} response_channel;
 
 /* What a message says of itself in params and _meta, read in one pass each. */
 typedef struct envelope {
@@ -81,22 +87,19 @@ typedef struct envelope {
 
 /* Mcp-Param fields of a call whose tool is not known yet, in the request's memory. */
 typedef struct kept_params {
-    struct {
-        bay_str name;
-        bay_str value;
-    } * at;
+    http_field *at;
     size_t count;
 } kept_params;
 
 struct request {
     mcp_request shown; /* first */
-    pocket *pocket;
+    arena_pool_entry *home;
     list_link server_link;
     list_link peer_link;
-    list_link outlet_link;
-    peer *peer;     /* NULL: modern over HTTP, or the peer is gone */
-    outlet *outlet; /* NULL: nothing can reach the client any more */
-    outlet own_outlet;
+    list_link response_channel_link;
+    peer *peer;                /* NULL: modern over HTTP, or the peer is gone */
+    response_channel *channel; /* NULL: nothing can reach the client any more */
+    response_channel own_channel;
     envelope envelope;
     json_doc doc;
     json_doc client_doc;
@@ -117,8 +120,8 @@ struct mcp_session {
     const auth_principal *principal; /* counted, as is that of a connection */
     bay_str id;                      /* these two stand behind the struct */
     bay_str client;   /* {"clientInfo":…,"capabilities":…} as the client sent them */
-    void *kept_by;    /* the keeper's own word */
-    uint64_t told_ms; /* when the keeper last heard of it */
+    void *kept_by;    /* the persister's own word */
+    uint64_t told_ms; /* when the persister last heard of it */
     uint64_t active_ms;
     list_link idle_link; /* in server->idle, longest idle first */
     list streams;
@@ -173,8 +176,8 @@ struct mcp_server {
     bay_str modern_list; /* ["2026-07-28"]: what may stand in _meta */
     declared declared[MCP_REVISION_COUNT];
     buf out;
-    list pockets; /* warm ones */
-    uint32_t pocket_count;
+    list arenas; /* warm ones */
+    uint32_t request_arena_count;
     list requests;
     list connections;
     list listens;
@@ -186,6 +189,8 @@ struct mcp_server {
     uint32_t listen_count;
     uint64_t last_ask;
     uint64_t now_ms;
+    uint64_t
+        expiry_ms; /* wall clock: when to look for streams that have expired; 0: there are none */
     uint32_t walking; /* > 0: `idle` is being walked and keeps its order */
     bool is_closing;
 };
@@ -207,11 +212,12 @@ void server_write_capabilities(mcp_server *self, const mcp_revision *revision, j
 buf *server_out(mcp_server *self);
 /* What was in it has been sent: a large buffer is given back now, not when it is next used. */
 void server_out_sent(mcp_server *self);
-pocket *pocket_take(mcp_server *self);              /* NULL when out of memory */
-void pocket_release(mcp_server *self, pocket *one); /* self NULL: the server is gone */
+arena_pool_entry *request_arena_take(mcp_server *self); /* NULL when out of memory */
+void request_arena_release(mcp_server *self,
+                           arena_pool_entry *one); /* self NULL: the server is gone */
 
 /* ---- request.c */
-/* A request-to-be in a pocket of its own: `text` copied and read. BAY_PROTOCOL with the fault,
+/* A request-to-be in an arena of its own: `text` copied and read. BAY_PROTOCOL with the fault,
  * BAY_UNSUPPORTED (a batch; *out is there), BAY_NOMEM. The fault's id lives as long as `text`. */
 bay_err request_read(mcp_server *server, bay_str text, request **out,
                      rpc_fault *fault) BAY_MUST_CHECK;
@@ -223,7 +229,7 @@ bay_err request_read_envelope(request *self) BAY_MUST_CHECK;
 bay_err request_read_name(request *self) BAY_MUST_CHECK;
 const char *request_name_fault(const mcp_method *method); /* of a BAY_PROTOCOL of that */
 /* From now on it is answered exactly once. `peer` may be NULL. */
-void request_open(request *self, peer *of, outlet *through);
+void request_open(request *self, peer *of, response_channel *through);
 /* The open request of that raw id that is not cancelled. */
 request *peer_find(const peer *self, bay_str id);
 void peer_init(peer *self);
@@ -245,6 +251,8 @@ void request_dispatch(request *self);
  */
 void request_begin_call(request *self);
 void request_refuse(request *self, int status, int code, const char *text, bay_str data);
+/* What the door refused. */
+void request_answer_refusal(mcp_request *self, const call_refusal *why);
 /* The answer is in the server's buffer. */
 void request_answer(request *self, int status);
 static inline request *request_of(mcp_request *self)
@@ -252,22 +260,26 @@ static inline request *request_of(mcp_request *self)
     return (request *)self;
 }
 
-/* ---- outlet.c */
-void outlet_init(outlet *self, mcp_server *server);
-outlet *outlet_new_batch(mcp_server *server);
-void outlet_answer(outlet *self, int status, buf *json);
+/* ---- response_channel.c */
+void response_channel_init(response_channel *self, mcp_server *server);
+response_channel *response_channel_new_batch(mcp_server *server);
+void response_channel_answer(response_channel *self, int status, bay_str id, buf *json);
 /* Opens a stream if need be. BAY_CANCELLED: nobody is there. */
-bay_err outlet_event(outlet *self, buf *json);
+bay_err response_channel_event(response_channel *self, buf *json);
 /* Begins the reply as a stream, before there is anything to say. */
-void outlet_open_stream(outlet *self);
+void response_channel_open_stream(response_channel *self);
 /* Lets the client go, if it can come back for the rest. */
-void outlet_release(outlet *self, uint32_t retry_ms);
-void outlet_leave(outlet *self); /* one request fewer; the last one closes it */
+void response_channel_release(response_channel *self, uint32_t retry_ms);
+void response_channel_detach(
+    response_channel *self); /* one request fewer; the last one closes it */
 /* Ends a carrier's exchange; it belongs to nobody afterwards. */
-void carrier_answer(holder *self, int status, bay_str json, bay_str session, bay_str allow);
-void carrier_end(holder *self);
-void carrier_release(holder *self, uint32_t retry_ms);
-void carrier_take(holder *self, mcp_carrier *carrier);
+void carrier_answer(carrier_owner *self, int status, bay_str json, bay_str session, bay_str allow);
+void carrier_end(carrier_owner *self);
+void carrier_release(carrier_owner *self, uint32_t retry_ms);
+void carrier_take(carrier_owner *self, mcp_carrier *carrier);
+/* When a stream that this principal opened ends: its expiry and STREAM_EXPIRY_GRACE_MS. Wall clock;
+ * 0: never. The server looks for expired streams from the first such time on. */
+uint64_t stream_expiry(mcp_server *server, const auth_principal *principal);
 
 /* ---- ask.c */
 void ask_response(peer *from, const rpc_message *response);
@@ -277,14 +289,14 @@ uint64_t asks_tick(mcp_server *self);
 
 /* ---- server_modern.c */
 bool modern_is_marked(const request *self);
-/* Checks an open request by the rules of the stateless era and hands it on. `http` NULL: duplex, no
- * header fields to check. */
-void modern_request(request *self, const mcp_http_request *http);
+/* Checks an open request by the rules of the stateless revision and hands it on. `http` NULL:
+ * duplex, no header fields to check. */
+void modern_request(request *self, const http_head *http);
 
 /* ---- server_legacy.c */
 /* A message of a client with a session: a request is opened on `through`, anything else dealt with
  * and discarded. */
-void legacy_message(request *self, mcp_session *session, outlet *through);
+void legacy_message(request *self, mcp_session *session, response_channel *through);
 /* An open `initialize`. `connection` NULL: over HTTP. */
 void legacy_initialize(request *self, mcp_connection *connection);
 /* notifications/cancelled, in either era: finds the request or listen it names. */
@@ -296,10 +308,10 @@ void request_not_admitted(request *self, bay_err why);
 
 /* ---- batch.c */
 enum { BATCH_MAX = 256 };
-/* Every message of the array in `read`, which is discarded. The outlet is a batch's and is closed
+/* Every message of the array in `read`, which is discarded. The channel is a batch's and is closed
  * once all is answered. BAY_LIMIT: more than BATCH_MAX; BAY_PROTOCOL: none. Nothing was done then.
  */
 bay_err batch_check(const request *read) BAY_MUST_CHECK;
-void batch_receive(request *read, mcp_session *session, outlet *through);
+void batch_receive(request *read, mcp_session *session, response_channel *through);
 
 #endif

@@ -1,7 +1,7 @@
-/* The rules of the handshake era: initialize, ping, logging/setLevel, resources/subscribe, and the
- * notifications a client sends. What needs a session has one by the time it comes here. */
+/* The rules of the session revisions: initialize, ping, logging/setLevel, resources/subscribe, and
+ * the notifications a client sends. What needs a session has one by the time it comes here. */
 #include "base/check.h"
-#include "mcp/dress.h"
+#include "mcp/result_adapt.h"
 #include "mcp/server_internal.h"
 #include "mcp/session.h"
 #include "mcp/subscription.h"
@@ -86,7 +86,7 @@ void legacy_initialize(request *self, mcp_connection *connection)
         request_refuse(self, 503, RPC_INTERNAL_ERROR, "Out of memory", STR(""));
         return;
     }
-    self->outlet->session_id = id;
+    self->channel->session_id = id;
     answer_initialize(self, revision);
 }
 
@@ -114,11 +114,15 @@ static void subscribe(request *self, mcp_session *session)
         mcp_request_result_members(&self->shown, STR(""));
         return;
     }
-    subscriber by = {.session = session, .principal = self->shown.principal};
+    call_refusal why = {.reason = CALL_DENIED, .text = "This subscription is not allowed."};
+    subscriber by = {.session = session, .principal = self->shown.principal, .refusal = &why};
     switch (subscription_add(server, self->shown.name, &by)) {
     case BAY_OK:
         (void)session_changed(session, MCP_KEEP_SOON);
         mcp_request_result_members(&self->shown, STR(""));
+        break;
+    case BAY_DENIED:
+        request_answer_refusal(&self->shown, &why);
         break;
     case BAY_NOMEM:
         request_refuse(self, 503, RPC_INTERNAL_ERROR, "Out of memory", STR(""));
@@ -238,7 +242,7 @@ static void legacy_notification(request *self, mcp_session *session)
     }
 }
 
-void legacy_message(request *self, mcp_session *session, outlet *through)
+void legacy_message(request *self, mcp_session *session, response_channel *through)
 {
     mcp_server *server = self->shown.server;
     peer *of = session_peer(session);

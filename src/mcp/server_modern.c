@@ -1,25 +1,17 @@
-/* The rules of the stateless era: everything a request needs stands in its _meta, and over HTTP the
- * header fields must say the same. The order of the checks is the specification's: which error wins
- * matters to a client that has to find out what kind of server this is. */
+/* The rules of the stateless revision: everything a request needs stands in its _meta, and over
+ * HTTP the header fields must say the same. The order of the checks is the specification's: which
+ * error wins matters to a client that has to find out what kind of server this is. */
 #include "base/check.h"
-#include "mcp/dress.h"
+#include "mcp/http_head.h"
+#include "mcp/result_adapt.h"
 #include "mcp/server_internal.h"
 #include "mcp/subscription.h"
 #include "wire/header.h"
+#include "wire/http1.h"
 
 bool modern_is_marked(const request *self)
 {
     return !json_is(self->envelope.version, JSON_MISSING);
-}
-
-static bay_str field_of(const mcp_http_request *http, bay_str name)
-{
-    return http->field(http->context, name);
-}
-
-static size_t field_count(const mcp_http_request *http, bay_str name)
-{
-    return http->field_count(http->context, name);
 }
 
 static bool mismatch(request *self, const char *text)
@@ -61,7 +53,7 @@ static bool refuse_version(request *self, int code, const char *text, bay_str re
 }
 
 /* Version and capabilities: the header is there, _meta is whole, both agree, we speak it. */
-static bool check_version(request *self, const mcp_http_request *http)
+static bool check_version(request *self, const http_head *http)
 {
     const envelope *says = &self->envelope;
     bay_str header = STR("");
@@ -76,12 +68,12 @@ static bool check_version(request *self, const mcp_http_request *http)
                               raw.len <= RPC_MAX_ID_BYTES ? raw : STR("\"\""));
     }
     if (http != NULL) {
-        size_t count = field_count(http, STR("MCP-Protocol-Version"));
+        size_t count = http->count[HEAD_VERSION];
         if (count != 1) {
             return mismatch(self, count == 0 ? "The MCP-Protocol-Version header is missing"
                                              : "The MCP-Protocol-Version header stands twice");
         }
-        header = field_of(http, STR("MCP-Protocol-Version"));
+        header = http->at[HEAD_VERSION];
     }
     if (!json_is(says->version, JSON_STRING)) {
         return invalid(self, "_meta needs " MCP_META_VERSION);
@@ -124,14 +116,14 @@ static bool check_meta(request *self)
     return true;
 }
 
-static bool check_method_header(request *self, const mcp_http_request *http)
+static bool check_method_header(request *self, const http_head *http)
 {
-    size_t count = field_count(http, STR("Mcp-Method"));
+    size_t count = http->count[HEAD_METHOD];
     if (count != 1) {
         return mismatch(self, count == 0 ? "The Mcp-Method header is missing"
                                          : "The Mcp-Method header stands twice");
     }
-    if (!str_eq(field_of(http, STR("Mcp-Method")), self->shown.message.method)) {
+    if (!str_eq(http->at[HEAD_METHOD], self->shown.message.method)) {
         return mismatch(self, "The Mcp-Method header differs from the method");
     }
     return true;
@@ -173,16 +165,15 @@ static bool name_matches(request *self, bay_str field)
     return is_match;
 }
 
-static bool check_name(request *self, const mcp_http_request *http)
+static bool check_name(request *self, const http_head *http)
 {
     const mcp_method *method = self->shown.method;
     if (method == NULL || method->name_field.len == 0) {
         return true;
     }
-    if (http != NULL && field_count(http, STR("Mcp-Name")) != 1) {
-        return mismatch(self, field_count(http, STR("Mcp-Name")) == 0
-                                  ? "The Mcp-Name header is missing"
-                                  : "The Mcp-Name header stands twice");
+    if (http != NULL && http->count[HEAD_NAME] != 1) {
+        return mismatch(self, http->count[HEAD_NAME] == 0 ? "The Mcp-Name header is missing"
+                                                          : "The Mcp-Name header stands twice");
     }
     bay_err err = request_read_name(self);
     if (err == BAY_NOMEM) {
@@ -191,7 +182,7 @@ static bool check_name(request *self, const mcp_http_request *http)
     if (err != BAY_OK) {
         return invalid(self, request_name_fault(method));
     }
-    if (http != NULL && !name_matches(self, field_of(http, STR("Mcp-Name")))) {
+    if (http != NULL && !name_matches(self, http->at[HEAD_NAME])) {
         return mismatch(self, "The Mcp-Name header differs from the body");
     }
     return true;
@@ -201,7 +192,8 @@ static bool check_name(request *self, const mcp_http_request *http)
 
 const mcp_param_table mcp_params_pending = {0};
 
-static bool params_match(request *self, const mcp_http_request *http, const mcp_param_table *table)
+static bool params_match(request *self, const http_field *fields, size_t field_count,
+                         const mcp_param_table *table)
 {
     json_val arguments = json_get(self->shown.message.params, STR("arguments"));
     for (size_t i = 0; i < table->count; i++) {
@@ -213,8 +205,8 @@ static bool params_match(request *self, const mcp_http_request *http, const mcp_
             buf_fini(&name);
             return out_of_memory(self);
         }
-        size_t count = field_count(http, buf_view(&name));
-        bay_str field = field_of(http, buf_view(&name));
+        size_t count = http1_field_count(fields, field_count, buf_view(&name));
+        bay_str field = http1_field_find(fields, field_count, buf_view(&name));
         buf_fini(&name);
         if (count > 1 ||
             !mcp_param_matches(&table->params[i], arguments, field, self->shown.memory)) {
@@ -233,15 +225,13 @@ static bool is_param(bay_str name)
 }
 
 /* The transport takes the fields back before the tool is known. */
-static bool keep_params(request *self, const mcp_http_request *http)
+static bool keep_params(request *self, const mcp_http_request *from)
 {
     arena *memory = self->shown.memory;
     kept_params *kept = arena_zalloc(memory, sizeof(*kept));
-    bay_str name, value;
     size_t count = 0;
-    for (size_t i = 0; http->field_at != NULL && http->field_at(http->context, i, &name, &value);
-         i++) {
-        count += is_param(name);
+    for (size_t i = 0; i < from->field_count; i++) {
+        count += is_param(from->fields[i].name);
     }
     if (kept != NULL && count > 0) {
         kept->at = arena_array(memory, count, sizeof(*kept->at));
@@ -249,13 +239,13 @@ static bool keep_params(request *self, const mcp_http_request *http)
     if (kept == NULL || (count > 0 && kept->at == NULL)) {
         return out_of_memory(self);
     }
-    for (size_t i = 0; kept->count < count && http->field_at(http->context, i, &name, &value);
-         i++) {
-        if (!is_param(name)) {
+    for (size_t i = 0; i < from->field_count; i++) {
+        const http_field *field = &from->fields[i];
+        if (!is_param(field->name)) {
             continue;
         }
-        if (arena_dup(memory, name, &kept->at[kept->count].name) != BAY_OK ||
-            arena_dup(memory, value, &kept->at[kept->count].value) != BAY_OK) {
+        if (arena_dup(memory, field->name, &kept->at[kept->count].name) != BAY_OK ||
+            arena_dup(memory, field->value, &kept->at[kept->count].value) != BAY_OK) {
             return out_of_memory(self);
         }
         kept->count++;
@@ -264,40 +254,15 @@ static bool keep_params(request *self, const mcp_http_request *http)
     return true;
 }
 
-static size_t kept_count(void *context, bay_str name)
-{
-    const kept_params *self = context;
-    size_t count = 0;
-    for (size_t i = 0; i < self->count; i++) {
-        count += str_eq_nocase(self->at[i].name, name);
-    }
-    return count;
-}
-
-static bay_str kept_field(void *context, bay_str name)
-{
-    const kept_params *self = context;
-    for (size_t i = 0; i < self->count; i++) {
-        if (str_eq_nocase(self->at[i].name, name)) {
-            return self->at[i].value;
-        }
-    }
-    return (bay_str){NULL, 0};
-}
-
 bool mcp_request_check_params(mcp_request *shown, const mcp_param_table *table)
 {
     request *self = request_of(shown);
-    if (self->params == NULL) {
-        return true;
-    }
-    mcp_http_request kept = {
-        .field = kept_field, .field_count = kept_count, .context = self->params};
+    const kept_params *kept = self->params;
     self->params = NULL;
-    return params_match(self, &kept, table);
+    return kept == NULL || params_match(self, kept->at, kept->count, table);
 }
 
-static bool check_params(request *self, const mcp_http_request *http)
+static bool check_params(request *self, const http_head *http)
 {
     mcp_server *server = self->shown.server;
     const mcp_method *method = self->shown.method;
@@ -306,9 +271,10 @@ static bool check_params(request *self, const mcp_http_request *http)
     }
     const mcp_param_table *table = server->service->param_table(server->user, self->shown.name);
     if (table == &mcp_params_pending) {
-        return keep_params(self, http);
+        return keep_params(self, http->request);
     }
-    return table == NULL || table->count == 0 || params_match(self, http, table);
+    return table == NULL || table->count == 0 ||
+           params_match(self, http->request->fields, http->request->field_count, table);
 }
 
 /* ---- the request */
@@ -333,7 +299,7 @@ static void discover(request *self)
     buf_fini(&members);
 }
 
-void modern_request(request *self, const mcp_http_request *http)
+void modern_request(request *self, const http_head *http)
 {
     self->shown.revision =
         mcp_revision_of(MCP_LATEST); /* until it is known: errors are dressed by it */

@@ -1,5 +1,5 @@
 /* Sessions of legacy clients. One over HTTP is found by its id: the worker that owns it, then what
- * the keeper makes of it, or 128 random bits. One on a duplex connection has no id and lives as
+ * the persister makes of it, or 128 random bits. One on a duplex connection has no id and lives as
  * long as the connection.
  *
  * Invariant: server->idle holds every session, the one longest without a sign of life first, so
@@ -154,12 +154,12 @@ static void write_client(buf *out, json_val info, json_val capabilities)
 static bay_err name_session(mcp_server *server, const mcp_revision *revision,
                             const auth_principal *principal, buf *out)
 {
-    const mcp_keeper *keeper = server->options.keeper;
-    if (keeper == NULL) {
+    const mcp_persistence *persistence = server->options.persistence;
+    if (persistence == NULL) {
         name_at_random(server->options.worker, out);
         return out->err;
     }
-    return keeper->name(server->options.keeper_user, revision, principal, out);
+    return persistence->name(server->options.persistence_user, revision, principal, out);
 }
 
 bay_err session_new(mcp_server *server, mcp_connection *connection, const mcp_revision *revision,
@@ -199,16 +199,16 @@ void session_began(mcp_session *self)
 bool session_changed(mcp_session *self, mcp_keep how)
 {
     const mcp_server_options *options = &self->server->options;
-    if (options->keeper == NULL || self->connection != NULL || self->is_ended) {
+    if (options->persistence == NULL || self->connection != NULL || self->is_ended) {
         return false;
     }
     self->told_ms = self->server->now_ms;
-    return options->keeper->changed(options->keeper_user, self, how);
+    return options->persistence->changed(options->persistence_user, self, how);
 }
 
 /* ---- ending */
 
-/* Not for good when the engine goes and the keeper stays: then what is under way stays open, for
+/* Not for good when the engine goes and the persister stays: then what is under way stays open, for
  * whoever takes the session up. */
 static void end_peer(mcp_session *self, bool is_for_good)
 {
@@ -225,14 +225,14 @@ void session_end(mcp_session *self)
     if (self->is_ended) {
         return;
     }
-    const mcp_keeper *keeper = server->options.keeper;
-    bool is_for_good = keeper == NULL || !server->is_closing;
+    const mcp_persistence *persistence = server->options.persistence;
+    bool is_for_good = persistence == NULL || !server->is_closing;
     self->is_ended = true;
     list_remove(&self->idle_link);
     server->session_count--;
     if (self->connection == NULL) {
-        if (keeper != NULL) {
-            keeper->ended(server->options.keeper_user, self, is_for_good);
+        if (persistence != NULL) {
+            persistence->ended(server->options.persistence_user, self, is_for_good);
         }
         (void)map_remove(&server->sessions, self->id);
         end_peer(self, is_for_good);
@@ -295,7 +295,7 @@ bool session_is_busy(const mcp_session *self)
     }
     LIST_EACH(link, &self->streams)
     {
-        if (CONTAINER_OF(link, stream, link)->holder.carrier != NULL) {
+        if (CONTAINER_OF(link, stream, link)->owner.carrier != NULL) {
             return true;
         }
     }
@@ -353,13 +353,13 @@ void session_notify(mcp_session *self, buf *json)
 }
 
 /* Without a standalone stream, that of a request under way is one the client listens to. */
-static outlet *open_outlet(mcp_session *self)
+static response_channel *open_channel(mcp_session *self)
 {
     LIST_EACH(link, &session_peer(self)->requests)
     {
         request *one = CONTAINER_OF(link, request, peer_link);
-        if (one->outlet != NULL && !one->shown.is_cancelled && !one->is_finished) {
-            return one->outlet;
+        if (one->channel != NULL && !one->shown.is_cancelled && !one->is_finished) {
+            return one->channel;
         }
     }
     return NULL;
@@ -373,9 +373,10 @@ void mcp_session_notify(mcp_session *self, mcp_method_id method, bay_str params)
     }
     buf *out = server_out(self->server);
     rpc_write_notification(out, row->text, params);
-    outlet *through = self->connection == NULL && self->get == NULL ? open_outlet(self) : NULL;
+    response_channel *through =
+        self->connection == NULL && self->get == NULL ? open_channel(self) : NULL;
     if (through != NULL) {
-        (void)outlet_event(through, out);
+        (void)response_channel_event(through, out);
     } else {
         session_notify(self, out);
     }

@@ -25,7 +25,7 @@ void session_began(mcp_session *self);
 /* Frees one that nobody has heard of. */
 void session_undo(mcp_session *self);
 
-/* What is to be kept of it changed; see mcp_keeper.changed. */
+/* What is to be kept of it changed; see mcp_persistence.changed. */
 bool session_changed(mcp_session *self, mcp_keep how);
 
 /* A session for this client. `connection` NULL: over HTTP, it gets an id and joins the table.

@@ -54,9 +54,9 @@ static void write_open(json_writer *out, const stream *from)
 {
     json_key_lit(out, "open");
     json_open_array(out);
-    LIST_EACH(link, &from->outlet->requests)
+    LIST_EACH(link, &from->channel->requests)
     {
-        const request *one = CONTAINER_OF(link, request, outlet_link);
+        const request *one = CONTAINER_OF(link, request, response_channel_link);
         if (!one->is_finished && !one->shown.is_cancelled) {
             json_open_array(out);
             json_put_raw(out, one->shown.message.id);
@@ -84,7 +84,7 @@ static void write_streams(json_writer *out, const mcp_session *self)
         if (one->is_get) {
             json_key_lit(out, "get");
             json_put_bool(out, true);
-        } else if (one->outlet != NULL) {
+        } else if (one->channel != NULL) {
             write_open(out, one);
         }
         json_close_object(out);
@@ -252,11 +252,11 @@ static void answer_lost(reader *self, stream *to, json_val open)
             continue;
         }
         bay_str method;
-        if (options->keeper != NULL && json_is(lost, JSON_ARRAY) &&
+        if (options->persistence != NULL && json_is(lost, JSON_ARRAY) &&
             json_str_plain(json_item(lost, 1), &method)) {
             buf_clear(&text);
-            options->keeper->lost(options->keeper_user, json_raw(json_item(lost, 0)), method,
-                                  &text);
+            options->persistence->lost(options->persistence_user, json_raw(json_item(lost, 0)),
+                                       method, &text);
             if (text.err == BAY_OK) {
                 (void)stream_event(to, buf_view(&text), !has_more);
             }

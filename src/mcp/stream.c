@@ -32,7 +32,7 @@ stream *stream_restore(mcp_session *session, uint32_t number, bool is_get)
 {
     stream *self = mem_zalloc(sizeof(*self));
     if (self != NULL) {
-        self->holder.kind = HOLDER_STREAM;
+        self->owner.kind = CARRIER_STREAM;
         self->session = session;
         self->number = number;
         self->is_get = is_get;
@@ -46,7 +46,7 @@ stream *stream_new(mcp_session *session, mcp_carrier *carrier, bool is_get)
     stream *self = stream_restore(session, session->last_stream + 1, is_get);
     if (self != NULL) {
         session->last_stream++;
-        carrier_take(&self->holder, carrier);
+        carrier_take(&self->owner, carrier);
         self->is_held = session_changed(session, MCP_KEEP_AWAITED);
     }
     return self;
@@ -63,25 +63,25 @@ void stream_free(stream *self)
     if (self->session->get == self) {
         self->session->get = NULL;
     }
-    if (self->outlet != NULL) {
-        self->outlet->stream = NULL;
+    if (self->channel != NULL) {
+        self->channel->stream = NULL;
     }
-    if (self->holder.carrier != NULL) {
-        carrier_end(&self->holder);
+    if (self->owner.carrier != NULL) {
+        carrier_end(&self->owner);
     }
     (void)session_changed(self->session, MCP_KEEP_LATER);
     mem_free(self);
 }
 
-static bay_err send(stream *self, uint32_t seq, bool is_last, bay_str json)
+static bay_err mcp_stream_send(stream *self, uint32_t seq, bool is_last, bay_str json)
 {
-    mcp_carrier *carrier = self->holder.carrier;
+    mcp_carrier *carrier = self->owner.carrier;
     char text[32];
     buf id = {.at = text, .cap = sizeof(text), .max = sizeof(text)}; /* fits: never grows */
     buf_uint(&id, self->number);
     buf_char(&id, '-');
     buf_uint(&id, seq);
-    if (is_last && self->session->server->options.keeper != NULL) {
+    if (is_last && self->session->server->options.persistence != NULL) {
         buf_lit(&id, "-end");
     }
     return carrier->ops->event(carrier, json, buf_view(&id));
@@ -89,12 +89,12 @@ static bay_err send(stream *self, uint32_t seq, bool is_last, bay_str json)
 
 void stream_prime(stream *self)
 {
-    mcp_carrier *carrier = self->holder.carrier;
+    mcp_carrier *carrier = self->owner.carrier;
     if (carrier == NULL || self->is_held) {
         return;
     }
     if (self->session->revision->id >= MCP_REV_2025_11_25) {
-        (void)send(self, self->seq, false, STR(""));
+        (void)mcp_stream_send(self, self->seq, false, STR(""));
     } else {
         (void)carrier->ops->event(carrier, STR(""), STR(""));
     }
@@ -104,10 +104,10 @@ void stream_prime(stream *self)
 static uint32_t replay(stream *self, uint32_t seq)
 {
     const event *one;
-    while (self->holder.carrier != NULL &&
+    while (self->owner.carrier != NULL &&
            (one = event_log_after(&self->session->log, self->number, seq)) != NULL) {
         seq = one->seq;
-        (void)send(self, one->seq, one->is_last, event_text(one));
+        (void)mcp_stream_send(self, one->seq, one->is_last, event_text(one));
     }
     return seq;
 }
@@ -126,7 +126,7 @@ static void keep_written(stream *self)
     event_log_trim(&session->log, self->number, WRITTEN_EVENTS);
     self->is_finished = true;
     self->is_written = true;
-    carrier_end(&self->holder);
+    carrier_end(&self->owner);
     (void)session_changed(session, MCP_KEEP_LATER);
     LIST_EACH(link, &session->streams)
     {
@@ -149,12 +149,12 @@ void stream_show(stream *self)
     stream_prime(self);
     self->seq = seq;
     (void)replay(self, 0);
-    if (self->is_finished && self->holder.carrier != NULL) {
+    if (self->is_finished && self->owner.carrier != NULL) {
         keep_written(self);
     }
 }
 
-static bool keep(stream *self, uint32_t seq, bool is_last, bay_str json)
+static bool stream_keep(stream *self, uint32_t seq, bool is_last, bay_str json)
 {
     mcp_session *session = self->session;
     const mcp_server_options *options = &session->server->options;
@@ -168,67 +168,64 @@ static bool keep(stream *self, uint32_t seq, bool is_last, bay_str json)
     if (is_last) {
         event_log_mark_last(&session->log);
     }
-    if (options->keeper != NULL && !session->is_ended) {
-        options->keeper->logged(options->keeper_user, session, self->number, seq, is_last, json);
+    if (options->persistence != NULL && !session->is_ended) {
+        options->persistence->logged(options->persistence_user, session, self->number, seq, is_last,
+                                     json);
     }
     return true;
 }
 
 /* An answer that is too large to wait for its client: without a word of it the client would wait
  * for ever, or call again what has been done. */
-static void keep_refusal(stream *self, uint32_t seq, bool is_last, bay_str json)
+static void keep_refusal(stream *self, uint32_t seq, bool is_last, bay_str id)
 {
-    arena memory;
-    json_doc doc;
-    arena_init(&memory, SIZE_MAX / 2);
-    bay_err err = json_parse(&doc, json, NULL, &memory, NULL);
-    json_val id = err == BAY_OK ? json_get(json_root(&doc), STR("id")) : JSON_NONE;
-    if (!json_is(id, JSON_MISSING) &&
-        json_is(json_get(json_root(&doc), STR("method")), JSON_MISSING)) {
-        buf text;
-        buf_init(&text, MOST_REFUSAL_BYTES);
-        rpc_write_error(&text, json_raw(id), RPC_INTERNAL_ERROR,
-                        STR("The answer came while the client was away, and is larger than what "
-                            "is kept for it. The request has been carried out."),
-                        STR(""));
-        if (text.err == BAY_OK) {
-            (void)keep(self, seq, is_last, buf_view(&text));
-        }
-        buf_fini(&text);
+    buf text;
+    buf_init(&text, MOST_REFUSAL_BYTES);
+    rpc_write_error(&text, id, RPC_INTERNAL_ERROR,
+                    STR("The answer came while the client was away, and is larger than what "
+                        "is kept for it. The request has been carried out."),
+                    STR(""));
+    if (text.err == BAY_OK) {
+        (void)stream_keep(self, seq, is_last, buf_view(&text));
     }
-    arena_fini(&memory);
+    buf_fini(&text);
 }
 
 bay_err stream_event(stream *self, bay_str json, bool is_last)
 {
+    return stream_answer(self, json, STR(""), is_last);
+}
+
+bay_err stream_answer(stream *self, bay_str json, bay_str id, bool is_last)
+{
     mcp_session *session = self->session;
     uint32_t seq = self->seq + 1;
     /* Not kept (no memory, or larger than the log): delivered all the same, only not again. */
-    bool is_kept = keep(self, seq, is_last, json);
+    bool is_kept = stream_keep(self, seq, is_last, json);
     if (!is_kept && self->is_held) {
         stream_show(self);
     }
     self->seq = seq;
-    if (self->holder.carrier == NULL && !is_kept) {
-        keep_refusal(self, seq, is_last, json);
+    if (self->owner.carrier == NULL && !is_kept && id.len > 0) {
+        keep_refusal(self, seq, is_last, id);
     }
-    if (self->holder.carrier == NULL || self->is_held) {
+    if (self->owner.carrier == NULL || self->is_held) {
         return BAY_OK;
     }
     if (self->is_get) {
         event_log_trim(&session->log, self->number, GET_LOG_EVENTS);
     }
-    return send(self, seq, is_last, json);
+    return mcp_stream_send(self, seq, is_last, json);
 }
 
 bool stream_release(stream *self)
 {
     /* before 2025-11-25 a stream says where to come back to only once it said something */
     bool is_known = self->session->revision->id >= MCP_REV_2025_11_25 || self->seq > 0;
-    if (self->holder.carrier == NULL || self->is_held || !(self->is_get || is_known)) {
+    if (self->owner.carrier == NULL || self->is_held || !(self->is_get || is_known)) {
         return false;
     }
-    carrier_release(&self->holder, RETRY_MS);
+    carrier_release(&self->owner, RETRY_MS);
     session_touch(self->session);
     return true;
 }
@@ -254,11 +251,11 @@ static void forget_oldest(mcp_session *session)
 
 void stream_finish(stream *self)
 {
-    if (self->is_held && self->holder.carrier != NULL) {
+    if (self->is_held && self->owner.carrier != NULL) {
         self->is_finished = true;
         return;
     }
-    if (self->holder.carrier != NULL) {
+    if (self->owner.carrier != NULL) {
         keep_written(self);
         return;
     }
@@ -307,19 +304,19 @@ stream *stream_find(mcp_session *session, bay_str event_id, uint32_t *out_seq, b
 
 void stream_resume(stream *self, mcp_carrier *carrier, uint32_t seq)
 {
-    if (self->holder.carrier != NULL) {
-        carrier_end(&self->holder);
+    if (self->owner.carrier != NULL) {
+        carrier_end(&self->owner);
     }
-    carrier_take(&self->holder, carrier);
+    carrier_take(&self->owner, carrier);
     event_log_trim_to(&self->session->log, self->number, seq);
     uint32_t sent = replay(self, seq);
-    if (self->holder.carrier == NULL) {
+    if (self->owner.carrier == NULL) {
         return;
     }
     if (sent == seq) {
         stream_prime(self); /* opens the reply even when there is nothing to repeat */
     }
-    if (self->is_finished && self->holder.carrier != NULL) {
+    if (self->is_finished && self->owner.carrier != NULL) {
         stream_free(self);
     }
 }

@@ -8,12 +8,13 @@
 #include "mcp/server_internal.h"
 
 struct stream {
-    holder holder; /* first */
+    carrier_owner owner; /* first */
     list_link link;
     mcp_session *session;
-    outlet *outlet; /* NULL: a GET's, or all answers are sent */
+    response_channel *channel; /* NULL: a GET's, or all answers are sent */
     uint32_t number;
-    uint32_t seq; /* of the last event */
+    uint32_t seq;        /* of the last event */
+    uint64_t expires_ms; /* of a GET's; wall clock: it ends; 0: never */
     bool is_get;
     bool is_finished; /* the client has not had all of it and is away, or will have it soon */
     bool is_written;  /* finished, and all of it was written to a client that was there */
@@ -30,6 +31,8 @@ void stream_prime(stream *self);
 
 /* Numbers, logs and sends one message. `is_last`: none follows. */
 bay_err stream_event(stream *self, bay_str json, bool is_last);
+/* The same for the answer to the request of that (raw) id. */
+bay_err stream_answer(stream *self, bay_str json, bay_str id, bool is_last);
 /* One that was held speaks: what has come so far goes out. It may be freed by that. */
 void stream_show(stream *self);
 

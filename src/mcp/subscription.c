@@ -92,15 +92,18 @@ static bay_err subscribe(mcp_server *server, bay_str uri, const subscriber *by)
     return BAY_OK;
 }
 
-static bay_err admit(mcp_server *server, call_context *call)
+static bay_err admit(mcp_server *server, call_context *call, call_refusal *out)
 {
-    call_refusal why;
+    call_refusal unused;
     call_target *to = NULL;
     bay_err err = BAY_OK;
     if (server->service->resolve_subscription != NULL) {
         err = server->service->resolve_subscription(server->user, call, &to);
     }
-    return err == BAY_OK && call_admit(call, to, &why) != CALL_GO ? BAY_DENIED : err;
+    if (err == BAY_OK && call_admit(call, to, out != NULL ? out : &unused) != CALL_GO) {
+        return BAY_DENIED;
+    }
+    return err;
 }
 
 bay_err subscription_add(mcp_server *server, bay_str uri, const subscriber *by)
@@ -113,7 +116,7 @@ bay_err subscription_add(mcp_server *server, bay_str uri, const subscriber *by)
                          .shown = uri,
                          .began_ms = server->now_ms};
     call_begin(&call, server->options.door);
-    bay_err err = admit(server, &call);
+    bay_err err = admit(server, &call, by->refusal);
     if (err == BAY_OK) {
         err = subscribe(server, uri, by);
     }

@@ -23,7 +23,7 @@ typedef struct subscription {
 
 /* An open subscriptions/listen. */
 struct listen {
-    holder holder; /* first; the carrier over HTTP */
+    carrier_owner owner; /* first; the carrier over HTTP */
     list_link server_link;
     list_link connection_link;
     mcp_server *server;
@@ -32,6 +32,7 @@ struct listen {
     list subscriptions;
     uint32_t subscription_count;
     bool is_acknowledged;
+    uint64_t expires_ms; /* wall clock: the stream ends; 0: never */
     uint32_t id_len;
     char id[]; /* raw JSON */
 };
@@ -41,6 +42,7 @@ typedef struct subscriber {
     mcp_session *session;
     listen_stream *listen;
     const auth_principal *principal;
+    call_refusal *refusal; /* BAY_DENIED: why; NULL: nobody asks */
 } subscriber;
 
 /* Adds the subscriber to those of a URI; again is no error. Each subscriber passes the door for
@@ -55,6 +57,8 @@ void subscriptions_end(mcp_server *server, list *owned);
 void listen_open(request *self);
 listen_stream *listen_find(mcp_connection *connection, bay_str id);
 void listen_free(listen_stream *self); /* an HTTP carrier, if still there, ends */
+/* Ends one listen whose caller's credentials have run out by `wall_ms`. False: there is none. */
+bool listen_expire(mcp_server *server, uint64_t wall_ms);
 /* One message on it; dropped before the acknowledgement. */
 void listen_send(listen_stream *self, buf *json);
 void listens_changed(mcp_server *server, mcp_change change);

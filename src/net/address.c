@@ -184,7 +184,7 @@ bool network_has(const net_network *self, const net_address *address)
     return is_within(address, self->start.bytes, self->bits);
 }
 
-/* --- rules ----------------------------------------------------------------------------------- */
+/* --- rules ------------------------------------------------------------------------------------ */
 
 typedef struct address_rule {
     bool is_name;

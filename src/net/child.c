@@ -51,7 +51,7 @@ typedef struct child_start_plan {
     int reader_fd; /* the parent's end of it */
 } child_start_plan;
 
-/* --- finding the program --------------------------------------------------------------------- */
+/* --- finding the program ---------------------------------------------------------------------- */
 
 /* `name` ends in =. NULL: the child has none. */
 static const char *find_variable(const char *const *env, const char *name)
@@ -101,9 +101,9 @@ static bay_err find_program(const child_plan *plan, char out[PATH_BYTES], bay_di
                     name);
 }
 
-/* --- the child ------------------------------------------------------------------------------- */
+/* --- the child -------------------------------------------------------------------------------- */
 
-static _Noreturn void give_up(int report_fd, child_stage stage, int step)
+static _Noreturn void child_give_up(int report_fd, child_stage stage, int step)
 {
     child_report report = {.stage = (int)stage, .step = step, .error = errno};
     ssize_t written = write(report_fd, &report, sizeof(report));
@@ -142,7 +142,7 @@ static void keep_standard_only(void)
 static void tie_to_parent(const child_start_plan *start)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
-        give_up(start->report_fd, STAGE_SETUP, 0);
+        child_give_up(start->report_fd, STAGE_SETUP, 0);
     }
     /* It died before the line above? From a namespace of processes it cannot be seen: there the
      * report has no reader any more. */
@@ -160,11 +160,11 @@ static _Noreturn void be_child(const child_start_plan *start)
     const child_plan *plan = start->plan;
     close(start->reader_fd);
     if (setpgid(0, 0) != 0) {
-        give_up(start->report_fd, STAGE_SETUP, 0);
+        child_give_up(start->report_fd, STAGE_SETUP, 0);
     }
     for (int i = 0; i < 3; i++) {
         if (dup2(plan->fds[i], i) < 0) {
-            give_up(start->report_fd, STAGE_SETUP, 0);
+            child_give_up(start->report_fd, STAGE_SETUP, 0);
         }
     }
     keep_standard_only();
@@ -172,24 +172,24 @@ static _Noreturn void be_child(const child_start_plan *start)
     descendants_wear(plan->mark);
     sandbox_step failed = sandbox_become(start->sandbox);
     if (failed != SANDBOX_STEP_NONE) {
-        give_up(start->report_fd, STAGE_SANDBOX, (int)failed);
+        child_give_up(start->report_fd, STAGE_SANDBOX, (int)failed);
     }
     if (plan->cwd != NULL && chdir(plan->cwd) != 0) {
-        give_up(start->report_fd, STAGE_CHDIR, 0);
+        child_give_up(start->report_fd, STAGE_CHDIR, 0);
     }
     if (!plan->outlives_thread) {
         tie_to_parent(start);
     }
     failed = sandbox_enter(start->sandbox);
     if (failed != SANDBOX_STEP_NONE) {
-        give_up(start->report_fd, STAGE_SANDBOX, (int)failed);
+        child_give_up(start->report_fd, STAGE_SANDBOX, (int)failed);
     }
     char *const *env = plan->env != NULL ? (char *const *)(uintptr_t)plan->env : environ;
     execve(start->path, (char *const *)(uintptr_t)start->argv, env);
-    give_up(start->report_fd, STAGE_EXEC, 0);
+    child_give_up(start->report_fd, STAGE_EXEC, 0);
 }
 
-/* --- the parent ------------------------------------------------------------------------------ */
+/* --- the parent ------------------------------------------------------------------------------- */
 
 static bay_err explain(const child_plan *plan, child_report report, bay_diag *diag)
 {
@@ -316,7 +316,7 @@ bay_err child_pipe(int out_ends[2])
     return BAY_OK;
 }
 
-/* --- its death ------------------------------------------------------------------------------- */
+/* --- its death -------------------------------------------------------------------------------- */
 
 static atomic_bool prefers_signals;
 
@@ -333,7 +333,7 @@ static bool is_dead(pid_t pid)
     return result != 0 || about.si_pid == pid; /* an error: somebody else has reaped it */
 }
 
-static void look(child_watch *self)
+static void child_look(child_watch *self)
 {
     if (self->died == NULL || !is_dead(self->pid)) {
         return;
@@ -352,18 +352,18 @@ static void on_pidfd(uv_poll_t *handle, int status, int events)
 {
     (void)status;
     (void)events;
-    look(handle->data);
+    child_look(handle->data);
 }
 
 static void on_child_signal(uv_signal_t *handle, int number)
 {
     (void)number;
-    look(handle->data);
+    child_look(handle->data);
 }
 
 static void on_first_look(void *argument)
 {
-    look(argument);
+    child_look(argument);
 }
 
 static int open_pidfd(pid_t pid)

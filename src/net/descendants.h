@@ -3,9 +3,9 @@
  *
  * The mark is the soft RLIMIT_RTTIME of the child. The kernel passes it on by fork and exec, every
  * process may read that of its user's processes, and nothing else depends on it: it bounds, in
- * microseconds, real-time tasks only, and the mark is more than a hundred thousand years. What
- * sets this limit itself is not killed (programs that ask for real-time scheduling do). A process in
- * a sandbox cannot. Nothing process-wide of ours is changed.
+ * microseconds, real-time tasks only, and the mark is more than a hundred thousand years. What sets
+ * this limit itself is not killed (programs that ask for real-time scheduling do). A process in a
+ * sandbox cannot. Nothing process-wide of ours is changed.
  *
  * The hard limit of a child is one lower than ours. Without root's rights nothing raises it again:
  * what has lost the mark still differs from a process that we did not start.

@@ -45,7 +45,7 @@ struct line_reader {
     bool is_closed;     /* the handle is closed; waits for a file's request */
 };
 
-/* --- lines ----------------------------------------------------------------------------------- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 static void end_source(line_reader *self, bay_err reason);
 static void stop_reading(line_reader *self);
@@ -155,7 +155,7 @@ static void take_bytes(line_reader *self, bay_str bytes)
     ask_for_room(self);
 }
 
-/* --- the source ------------------------------------------------------------------------------ */
+/* --- the source ------------------------------------------------------------------------------- */
 
 static void stop_reading(line_reader *self)
 {
@@ -175,7 +175,7 @@ static void end_source(line_reader *self, bay_err reason)
 }
 
 /* Says what is left to say once the source is at its end. */
-static void finish(line_reader *self)
+static void line_reader_finish(line_reader *self)
 {
     if (!self->is_source_end || self->is_paused || self->is_over) {
         return;
@@ -211,7 +211,7 @@ static void on_bytes(line_reader *self, int64_t count, const char *at)
     } else {
         end_source(self, count == UV_EOF || count == 0 ? BAY_EOF : loop_error_of((int)count));
     }
-    finish(self);
+    line_reader_finish(self);
 }
 
 static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *bytes)
@@ -256,7 +256,7 @@ static void start_reading(line_reader *self)
     }
 }
 
-/* --- the owner's calls ----------------------------------------------------------------------- */
+/* --- the owner's calls ------------------------------------------------------------------------ */
 
 static void on_resume(void *argument)
 {
@@ -268,7 +268,7 @@ static void on_resume(void *argument)
     if (!self->is_paused) {
         start_reading(self);
     }
-    finish(self);
+    line_reader_finish(self);
 }
 
 static void on_granted(reply_room *room)
@@ -310,7 +310,7 @@ static void free_if_closed(line_reader *self)
     mem_free(self);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void line_reader_on_closed(uv_handle_t *handle)
 {
     line_reader *self = handle->data;
     self->is_closed = true;
@@ -328,7 +328,7 @@ void line_reader_free(line_reader *self)
     self->rooms = NULL;
     loop_undefer(self->loop, &self->resume);
     stop_reading(self);
-    fd_stream_close(&self->source, on_closed);
+    fd_stream_close(&self->source, line_reader_on_closed);
 }
 
 static void end_object(loop_object *object)

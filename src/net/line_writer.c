@@ -37,7 +37,7 @@ struct line_writer {
     bool is_closing; /* the owner is gone */
 };
 
-static void on_closed(uv_handle_t *handle)
+static void line_writer_on_closed(uv_handle_t *handle)
 {
     line_writer *self = handle->data;
     fd_stream_fini(&self->target);
@@ -57,7 +57,7 @@ void line_writer_free(line_writer *self)
     buf_clear(&self->gathered);
     loop_timer_stop(self->loop, &self->timer);
     stream_queue_drop(&self->queue);
-    fd_stream_close(&self->target, on_closed);
+    fd_stream_close(&self->target, line_writer_on_closed);
 }
 
 static void end_object(loop_object *object)

@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "net/loop_internal.h"
 
-/* --- messages of other threads --------------------------------------------------------------- */
+/* --- messages of other threads ---------------------------------------------------------------- */
 
 static bool has_messages(loop *self)
 {
@@ -88,7 +88,7 @@ bay_err loop_post(loop *self, void (*function)(void *argument), void *argument)
     return err;
 }
 
-/* --- deferred tasks -------------------------------------------------------------------------- */
+/* --- deferred tasks --------------------------------------------------------------------------- */
 
 static void on_busy(uv_idle_t *handle)
 {
@@ -169,7 +169,7 @@ static void on_after_wait(uv_check_t *handle)
     run_tasks(handle->data);
 }
 
-/* --- making ---------------------------------------------------------------------------------- */
+/* --- making ----------------------------------------------------------------------------------- */
 
 /* A peer that went away must be an error of write(2), not the end of the process. An embedder's own
  * handler is left alone. */
@@ -248,7 +248,7 @@ free_self:
     return err;
 }
 
-/* --- whose thread, whose log ----------------------------------------------------------------- */
+/* --- whose thread, whose log ------------------------------------------------------------------ */
 
 bool loop_is_turning(const loop *self)
 {
@@ -292,7 +292,7 @@ static void leave(loop *self, const log_target *before)
     log_direct(before);
 }
 
-/* --- ending ---------------------------------------------------------------------------------- */
+/* --- ending ----------------------------------------------------------------------------------- */
 
 static void end_objects(loop *self)
 {
@@ -378,7 +378,7 @@ bay_err loop_tls_buffers(loop *self)
     return self->plain_buffer != NULL && self->cipher_buffer != NULL ? BAY_OK : BAY_NOMEM;
 }
 
-/* --- running --------------------------------------------------------------------------------- */
+/* --- running ---------------------------------------------------------------------------------- */
 
 void loop_run(loop *self)
 {
@@ -469,7 +469,7 @@ uv_loop_t *loop_uv(loop *self)
     return &self->uv;
 }
 
-/* --- the pool -------------------------------------------------------------------------------- */
+/* --- the pool --------------------------------------------------------------------------------- */
 
 typedef struct pool_work {
     uv_work_t request;
@@ -513,7 +513,7 @@ bay_err loop_work(loop *self, void (*work)(void *argument), void (*done)(void *a
     return BAY_OK;
 }
 
-/* --- signals --------------------------------------------------------------------------------- */
+/* --- signals ---------------------------------------------------------------------------------- */
 
 static void on_signal(uv_signal_t *handle, int number)
 {

@@ -1,5 +1,6 @@
-/* One event loop, one thread. Loops share nothing and talk by messages: loop_post is the only call
- * of this floor that another thread may make. */
+/* One event loop, one thread. Loops share nothing and exchange messages. Another thread may call
+ * loop_post, loop_post_message, loop_stop and loop_is_here; what may outlive a loop is in
+ * net/loop_mailbox.h and net/wakeup.h, and a conversation of two loops in net/loop_pair.h. */
 #ifndef NET_LOOP_H
 #define NET_LOOP_H
 

@@ -13,9 +13,8 @@ typedef enum peer_standing {
 } peer_standing;
 
 /* Looks at the process that connected. Ask as soon as the connection is accepted: before Linux 6.5
- * another process can have got the number of one that has ended by then. A process that has ended is
- * undecided. Reads a few files of /proc.
- * Threads: any. */
+ * another process can have got the number of one that has ended by then. A process that has ended
+ * is undecided. Reads a few files of /proc. Threads: any. */
 peer_standing peer_process_check(int descriptor);
 
 #endif

@@ -69,7 +69,7 @@ static void kill_group(process *self, int number)
     }
 }
 
-/* --- the end --------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static void close_streams(process *self)
 {
@@ -223,7 +223,7 @@ static void end_object(loop_object *object)
     process_free(CONTAINER_OF(object, process, object));
 }
 
-/* --- lines ----------------------------------------------------------------------------------- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 static void on_line(void *user, bay_str line)
 {
@@ -312,7 +312,7 @@ int process_id(const process *self)
     return (int)self->pid;
 }
 
-/* --- starting -------------------------------------------------------------------------------- */
+/* --- starting --------------------------------------------------------------------------------- */
 
 /* Three pipes; out_ours takes our ends, plan->fds the child's. */
 static bay_err open_pipes(child_plan *plan, int out_ours[3])

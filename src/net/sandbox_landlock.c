@@ -130,7 +130,7 @@ static bool add_path(int ruleset, const char *path, uint64_t rights)
     return result == 0;
 }
 
-static bay_err refuse(bay_diag *diag, const char *program, const char *path)
+static bay_err sandbox_landlock_refuse(bay_diag *diag, const char *program, const char *path)
 {
     return diag_set(diag, BAY_SPAWN, "cannot start \"%.60s\": its sandbox: %.120s: %s", program,
                     path, strerror(errno));
@@ -150,12 +150,12 @@ static bay_err add_paths(const sandbox_options *options, const char *program, ui
         const sandbox_path *path = &options->paths[i];
         uint64_t rights = path->is_writable ? RIGHTS_WRITE : RIGHTS_READ;
         if (!add_path(ruleset, path->path, rights & known)) {
-            return refuse(diag, program, path->path);
+            return sandbox_landlock_refuse(diag, program, path->path);
         }
     }
     return add_path(ruleset, program, RIGHT_EXECUTE | RIGHT_READ_FILE)
                ? BAY_OK
-               : refuse(diag, program, program);
+               : sandbox_landlock_refuse(diag, program, program);
 }
 
 bay_err sandbox_landlock_prepare(const sandbox_options *options, const char *program, int abi,
@@ -170,7 +170,7 @@ bay_err sandbox_landlock_prepare(const sandbox_options *options, const char *pro
     }
     int ruleset = (int)syscall(CALL_CREATE, &attributes, sizeof(attributes), 0);
     if (ruleset < 0) {
-        return refuse(diag, program, "Landlock");
+        return sandbox_landlock_refuse(diag, program, "Landlock");
     }
     bay_err err = add_paths(options, program, attributes.files, ruleset, diag);
     if (err != BAY_OK) {

@@ -20,7 +20,7 @@
 
 static const socket_events no_events;
 
-/* --- ending ---------------------------------------------------------------------------------- */
+/* --- ending ----------------------------------------------------------------------------------- */
 
 static void on_handle_closed(uv_handle_t *handle)
 {
@@ -184,7 +184,7 @@ static void on_timer(void *argument)
     begin_closing(self);
 }
 
-/* --- reading --------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
 {
@@ -301,7 +301,7 @@ void socket_read_stop(net_socket *self)
     socket_raw_read_stop(self);
 }
 
-/* --- writing --------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 static void on_landed(stream_queue *queue, int status)
 {
@@ -376,7 +376,7 @@ void socket_set_limits(net_socket *self, size_t high_bytes, size_t max_bytes)
     stream_queue_set_limits(&self->queue, high_bytes, max_bytes);
 }
 
-/* --- making ---------------------------------------------------------------------------------- */
+/* --- making ----------------------------------------------------------------------------------- */
 
 bay_err socket_new(loop *on_loop, const socket_events *events, void *user, net_socket **out)
 {
@@ -466,7 +466,7 @@ void socket_set_events(net_socket *self, const socket_events *events, void *user
     self->user = user;
 }
 
-/* --- about it -------------------------------------------------------------------------------- */
+/* --- about it --------------------------------------------------------------------------------- */
 
 static const uint8_t mapped_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 

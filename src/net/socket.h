@@ -53,7 +53,7 @@ typedef struct socket_events {
     void (*closed)(void *user, bay_err reason, const char *text);
 } socket_events;
 
-/* --- making one ------------------------------------------------------------------------------ */
+/* --- making one ------------------------------------------------------------------------------- */
 
 /* Resolves `host` (a name or a literal address, no brackets), tries each address in turn, then does
  * the TLS handshake if `tls` is not NULL. `server_name` is what TLS asks for and verifies; empty:
@@ -84,13 +84,13 @@ bay_err socket_open(loop *loop, int fd, const socket_events *events, void *user,
 /* Replaces events and user pointer; NULL silences the socket (its owner is gone). */
 void socket_set_events(net_socket *self, const socket_events *events, void *user);
 
-/* --- reading --------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 /* While reading is stopped, the peer's end goes unnoticed: who stops for long needs a time-out. */
 void socket_read_start(net_socket *self); /* idempotent */
 void socket_read_stop(net_socket *self);  /* idempotent: back-pressure to the peer */
 
-/* --- writing --------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 #define SOCKET_HIGH_BYTES ((size_t)256 * 1024)     /* default high-water mark */
 #define SOCKET_MAX_BYTES ((size_t)4 * 1024 * 1024) /* default hard maximum */
@@ -122,7 +122,7 @@ size_t socket_queued_bytes(const net_socket *self);
  * much. A system call. 0 where the kernel does not say. */
 size_t socket_unacknowledged_bytes(const net_socket *self);
 
-/* --- ending ---------------------------------------------------------------------------------- */
+/* --- ending ----------------------------------------------------------------------------------- */
 
 /* Ends our half once the queue is flushed (TLS: close_notify first). Reading goes on. Idempotent.
  */
@@ -141,7 +141,7 @@ bool socket_is_connected(const net_socket *self); /* between `connected` and the
 /* Whether bytes of the peer have come that were not read yet: ending now would throw them away. */
 bool socket_has_unread(const net_socket *self);
 
-/* --- about it -------------------------------------------------------------------------------- */
+/* --- about it --------------------------------------------------------------------------------- */
 
 #define SOCKET_ADDRESS_BYTES 48
 
@@ -164,7 +164,7 @@ void socket_offer_http2(net_socket *self);
 size_t socket_peer_subject(const net_socket *self, char out[SOCKET_SUBJECT_BYTES]);
 size_t socket_struct_bytes(void); /* the heap an idle connection without TLS costs */
 
-/* --- listening ------------------------------------------------------------------------------- */
+/* --- listening -------------------------------------------------------------------------------- */
 
 typedef struct socket_listener_options {
     bool reuse_port;               /* several loops listen on one address */
@@ -205,11 +205,11 @@ bay_err socket_unix_path(bay_str address, char out[SOCKET_UNIX_PATH_BYTES],
  * ":port" is every address); port 0 takes a free one; a name binds its first address that works.
  * "unix:/FOLDER/NAME" makes a Unix socket of mode 0600 in a folder that no other user can write to,
  * and removes it when the listener is closed. It replaces a socket of this user on which nobody
- * listens, and nothing else.
- * Running out of descriptors pauses accepting for a moment, with a warning in the log.
- * Owns: copies the address. Errors: BAY_INVALID, BAY_RESOLVE, BAY_IO (in use, not permitted: `diag`
- * says), BAY_NOMEM; of a Unix socket also BAY_LIMIT (its path), BAY_STATE (another process listens
- * there), BAY_DENIED (other users can write to its folder). Threads: the loop's; a host name other than "localhost" blocks it. */
+ * listens, and nothing else. Running out of descriptors pauses accepting for a moment, with a
+ * warning in the log. Owns: copies the address. Errors: BAY_INVALID, BAY_RESOLVE, BAY_IO (in use,
+ * not permitted: `diag` says), BAY_NOMEM; of a Unix socket also BAY_LIMIT (its path), BAY_STATE
+ * (another process listens there), BAY_DENIED (other users can write to its folder). Threads: the
+ * loop's; a host name other than "localhost" blocks it. */
 bay_err socket_listen(loop *loop, bay_str address, const socket_listener_options *options,
                       socket_accepted accepted, void *user, socket_listener **out,
                       bay_diag *diag) BAY_MUST_CHECK;

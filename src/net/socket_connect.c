@@ -64,9 +64,9 @@ void socket_connector_stop(net_socket *socket)
     free_if_done(self);
 }
 
-/* --- attempts -------------------------------------------------------------------------------- */
+/* --- attempts --------------------------------------------------------------------------------- */
 
-static void fail(socket_connector *self, bay_err err, int uv_error)
+static void socket_connect_fail(socket_connector *self, bay_err err, int uv_error)
 {
     char text[HOST_BYTES_MAX + 160];
     const char *what = err == BAY_RESOLVE  ? "could not resolve"
@@ -84,7 +84,7 @@ static void end_attempt(socket_connector *self, int uv_error)
     self->last_error = uv_error;
     loop_timer_stop(self->loop, &self->attempt_timer);
     if (self->next >= self->address_count) {
-        fail(self, BAY_CONNECT, uv_error);
+        socket_connect_fail(self, BAY_CONNECT, uv_error);
         return;
     }
     self->is_retrying = true;
@@ -174,7 +174,7 @@ static void try_next(socket_connector *self)
     }
     if (self->next >= self->address_count) {
         bay_err err = self->has_tried ? BAY_CONNECT : BAY_DENIED;
-        fail(self, err, self->has_tried ? self->last_error : UV_EACCES);
+        socket_connect_fail(self, err, self->has_tried ? self->last_error : UV_EACCES);
         return;
     }
     self->has_tried = true;
@@ -196,7 +196,7 @@ static void on_start(void *argument)
     try_next(argument);
 }
 
-/* --- resolving ------------------------------------------------------------------------------- */
+/* --- resolving -------------------------------------------------------------------------------- */
 
 static void set_port(struct sockaddr_storage *address, uint16_t port)
 {
@@ -226,14 +226,14 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
     }
     uv_freeaddrinfo(results);
     if (status != 0 || self->address_count == 0) {
-        fail(self, BAY_RESOLVE, status != 0 ? status : UV_EAI_NODATA);
+        socket_connect_fail(self, BAY_RESOLVE, status != 0 ? status : UV_EAI_NODATA);
         return;
     }
     try_next(self);
 }
 
 /* A literal needs no resolver, but no event may run inside socket_connect either. */
-static bay_err begin(socket_connector *self)
+static bay_err socket_connect_begin(socket_connector *self)
 {
     struct sockaddr_storage *first = &self->addresses[0];
     if (uv_ip4_addr(self->host, self->port, (struct sockaddr_in *)(void *)first) == 0 ||
@@ -303,7 +303,7 @@ bay_err socket_connect(loop *on_loop, bay_str host, uint16_t port, tls_context *
         }
         self->deadline_ms = socket->timer.due_ms;
     }
-    err = begin(self);
+    err = socket_connect_begin(self);
     if (err != BAY_OK) {
         goto failed;
     }

@@ -46,7 +46,7 @@ struct socket_listener {
 
 static void update_poll(socket_listener *self);
 
-/* --- accepting ------------------------------------------------------------------------------- */
+/* --- accepting -------------------------------------------------------------------------------- */
 
 static void take_rest(socket_listener *self, int error)
 {
@@ -169,7 +169,7 @@ void socket_listener_resume(socket_listener *self)
     update_poll(self);
 }
 
-/* --- the address ----------------------------------------------------------------------------- */
+/* --- the address ------------------------------------------------------------------------------ */
 
 typedef struct listen_address {
     char host[HOST_BYTES_MAX + 1]; /* empty: every address */
@@ -355,7 +355,7 @@ static uint16_t bound_port(int fd)
                : ntohs(((struct sockaddr_in *)(void *)&address)->sin_port);
 }
 
-/* --- making and ending ----------------------------------------------------------------------- */
+/* --- making and ending ------------------------------------------------------------------------ */
 
 static void on_poll_closed(uv_handle_t *handle)
 {

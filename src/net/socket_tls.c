@@ -24,7 +24,7 @@ struct socket_tls {
     bool may_have_more; /* reading stopped before the session ran dry */
 };
 
-/* --- out ------------------------------------------------------------------------------------- */
+/* --- out -------------------------------------------------------------------------------------- */
 
 static bay_err flush(net_socket *self)
 {
@@ -97,7 +97,7 @@ void socket_tls_end(net_socket *self)
     (void)flush(self); /* a broken queue shows at the next read or write */
 }
 
-/* --- in -------------------------------------------------------------------------------------- */
+/* --- in --------------------------------------------------------------------------------------- */
 
 static void shake_hands(net_socket *self)
 {
@@ -195,7 +195,7 @@ void socket_tls_resume(net_socket *self)
     }
 }
 
-/* --- making ---------------------------------------------------------------------------------- */
+/* --- making ----------------------------------------------------------------------------------- */
 
 bay_err socket_tls_new(net_socket *self, tls_context *context, bay_str server_name, bay_diag *diag)
 {

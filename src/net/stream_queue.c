@@ -195,7 +195,7 @@ static void append(stream_queue *self, const bay_str *spans, size_t count, size_
     }
 }
 
-/* --- gathering ------------------------------------------------------------------------------- */
+/* --- gathering -------------------------------------------------------------------------------- */
 
 static void give_spare(stream_gather *self, stream_block *block)
 {
@@ -327,7 +327,7 @@ static bool gather(stream_queue *self, const bay_str *spans, size_t count, size_
     return true;
 }
 
-/* --- writing --------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 static bay_err queue_rest(stream_queue *self, const bay_str *spans, size_t count, size_t skip,
                           size_t rest)

@@ -23,7 +23,7 @@ struct tls_session {
     void *user;
 };
 
-/* --- the BIO --------------------------------------------------------------------------------- */
+/* --- the BIO ---------------------------------------------------------------------------------- */
 
 static BIO_METHOD *bio_method;
 static uv_once_t bio_once = UV_ONCE_INIT;
@@ -90,7 +90,7 @@ static bay_err attach_bio(tls_session *self)
     return BAY_OK;
 }
 
-/* --- making ---------------------------------------------------------------------------------- */
+/* --- making ----------------------------------------------------------------------------------- */
 
 /* RFC 6125: the name we meant to reach must stand in the certificate. An address is compared with
  * the certificate's addresses, and RFC 6066 section 3 keeps it out of SNI. */
@@ -174,7 +174,7 @@ bay_str tls_session_left(const tls_session *self)
     return self->in;
 }
 
-/* --- the calls ------------------------------------------------------------------------------- */
+/* --- the calls -------------------------------------------------------------------------------- */
 
 static bay_err explain(tls_session *self, int kind, bay_diag *diag)
 {

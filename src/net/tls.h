@@ -14,13 +14,21 @@ typedef struct tls_options {
     const char *key_file;
     const char *ca_file; /* trust; NULL: the system's store (client), no client certs (server) */
     bool require_client_certificate; /* server */
-    bool insecure_no_verify;         /* client, for tests only */
+    bool insecure_no_verify;         /* client, for tests only: a warning is logged */
 } tls_options;
 
 bay_err tls_server_new(const tls_options *options, tls_context **out,
                        bay_diag *diag) BAY_MUST_CHECK;
 bay_err tls_client_new(const tls_options *options, tls_context **out,
                        bay_diag *diag) BAY_MUST_CHECK;
+/* Does a client need a context of its own for these, and not the one that all others share: the
+ * system's authorities, no certificate? A key without its certificate counts: tls_client_new
+ * refuses it. */
+static inline bool tls_client_has_own(const tls_options *options)
+{
+    return options->ca_file != NULL || options->certificate_file != NULL ||
+           options->key_file != NULL || options->insecure_no_verify;
+}
 /* Shared between loops: each reference ends with tls_free. Any thread. */
 tls_context *tls_ref(tls_context *self);
 void tls_free(tls_context *self); /* connections made from it live on */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "net/tls_session.h"
 
@@ -158,6 +159,9 @@ bay_err tls_server_new(const tls_options *options, tls_context **out, bay_diag *
 static bay_err trust_servers(SSL_CTX *ssl, const tls_options *options, bay_diag *diag)
 {
     if (options->insecure_no_verify) {
+        LOG(LOG_WARN, "tls",
+            "insecure: certificates of servers are not verified: whoever is on the way can read "
+            "and change everything, credentials included; use this in tests only");
         SSL_CTX_set_verify(ssl, SSL_VERIFY_NONE, NULL);
         return BAY_OK;
     }

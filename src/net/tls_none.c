@@ -6,7 +6,7 @@
 #include "net/socket_internal.h"
 #include "net/tls.h"
 
-static bay_err refuse(bay_diag *diag)
+static bay_err tls_refuse(bay_diag *diag)
 {
     return diag_set(diag, BAY_UNSUPPORTED,
                     "this libpatchbay was built without TLS: https cannot be served or reached");
@@ -16,14 +16,14 @@ bay_err tls_server_new(const tls_options *options, tls_context **out, bay_diag *
 {
     (void)options;
     (void)out;
-    return refuse(diag);
+    return tls_refuse(diag);
 }
 
 bay_err tls_client_new(const tls_options *options, tls_context **out, bay_diag *diag)
 {
     (void)options;
     (void)out;
-    return refuse(diag);
+    return tls_refuse(diag);
 }
 
 tls_context *tls_ref(tls_context *self)
@@ -41,7 +41,7 @@ bay_err socket_tls_new(net_socket *self, tls_context *context, bay_str server_na
     (void)self;
     (void)context;
     (void)server_name;
-    return refuse(diag);
+    return tls_refuse(diag);
 }
 
 void socket_tls_free(net_socket *self)

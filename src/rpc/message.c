@@ -13,7 +13,7 @@ static const bay_str member_names[AT_COUNT] = {
     [AT_RESULT] = STR_INIT("result"),   [AT_ERROR] = STR_INIT("error"),
 };
 
-static bay_err refuse(rpc_fault *fault, int code, bay_str id, const char *text)
+static bay_err message_refuse(rpc_fault *fault, int code, bay_str id, const char *text)
 {
     *fault = (rpc_fault){.code = code, .id = id.len > 0 ? id : STR("null"), .text = text};
     return BAY_PROTOCOL;
@@ -36,20 +36,21 @@ static bay_err read_call(rpc_message *out, const json_val *at, arena *memory, rp
 {
     bay_str id = out->id;
     if (!json_is(at[AT_RESULT], JSON_MISSING) || !json_is(at[AT_ERROR], JSON_MISSING)) {
-        return refuse(fault, RPC_INVALID_REQUEST, id,
-                      "A message has either a method or a result or an error");
+        return message_refuse(fault, RPC_INVALID_REQUEST, id,
+                              "A message has either a method or a result or an error");
     }
     if (!json_is(at[AT_METHOD], JSON_STRING)) {
-        return refuse(fault, RPC_INVALID_REQUEST, id, "The method is not a string");
+        return message_refuse(fault, RPC_INVALID_REQUEST, id, "The method is not a string");
     }
     if (json_raw(at[AT_METHOD]).len > RPC_MAX_METHOD_BYTES + 2) {
-        return refuse(fault, RPC_INVALID_REQUEST, id, "The method's name is too long");
+        return message_refuse(fault, RPC_INVALID_REQUEST, id, "The method's name is too long");
     }
     if (!json_is(at[AT_ID], JSON_MISSING) && id.len == 0) {
-        return refuse(fault, RPC_INVALID_REQUEST, id, "The id is not a string or an integer");
+        return message_refuse(fault, RPC_INVALID_REQUEST, id,
+                              "The id is not a string or an integer");
     }
     if (!json_is(at[AT_PARAMS], JSON_MISSING) && !json_is(at[AT_PARAMS], JSON_OBJECT)) {
-        return refuse(fault, RPC_INVALID_REQUEST, id, "The params are not an object");
+        return message_refuse(fault, RPC_INVALID_REQUEST, id, "The params are not an object");
     }
     bay_err err = json_str(at[AT_METHOD], memory, &out->method);
     if (err != BAY_OK) {
@@ -67,16 +68,17 @@ static bay_err read_response(rpc_message *out, const json_val *at, rpc_fault *fa
     bool has_error = !json_is(at[AT_ERROR], JSON_MISSING);
     if (has_result == has_error) {
         bool is_nothing = !has_result;
-        return refuse(fault, RPC_INVALID_REQUEST, is_nothing ? out->id : STR(""),
-                      is_nothing ? "A message needs a method, a result or an error"
-                                 : "A response has either a result or an error");
+        return message_refuse(fault, RPC_INVALID_REQUEST, is_nothing ? out->id : STR(""),
+                              is_nothing ? "A message needs a method, a result or an error"
+                                         : "A response has either a result or an error");
     }
     if (has_result) {
         if (out->id.len == 0) {
-            return refuse(fault, RPC_INVALID_REQUEST, STR(""), "A result needs an id");
+            return message_refuse(fault, RPC_INVALID_REQUEST, STR(""), "A result needs an id");
         }
         if (!json_is(at[AT_RESULT], JSON_OBJECT)) {
-            return refuse(fault, RPC_INVALID_REQUEST, STR(""), "The result is not an object");
+            return message_refuse(fault, RPC_INVALID_REQUEST, STR(""),
+                                  "The result is not an object");
         }
         out->kind = RPC_RESULT;
         out->result = at[AT_RESULT];
@@ -88,8 +90,8 @@ static bay_err read_response(rpc_message *out, const json_val *at, rpc_fault *fa
     if (has_bad_id || !json_is(at[AT_ERROR], JSON_OBJECT) ||
         json_int64(json_get(at[AT_ERROR], STR("code")), &code) != BAY_OK ||
         !json_is(json_get(at[AT_ERROR], STR("message")), JSON_STRING)) {
-        return refuse(fault, RPC_INVALID_REQUEST, STR(""),
-                      "An error needs an integer code and a message");
+        return message_refuse(fault, RPC_INVALID_REQUEST, STR(""),
+                              "An error needs an integer code and a message");
     }
     out->kind = RPC_ERROR;
     out->error = at[AT_ERROR];
@@ -99,7 +101,7 @@ static bay_err read_response(rpc_message *out, const json_val *at, rpc_fault *fa
 bay_err rpc_message_read(rpc_message *out, json_val root, arena *memory, rpc_fault *fault)
 {
     if (!json_is(root, JSON_OBJECT)) {
-        return refuse(fault, RPC_INVALID_REQUEST, STR(""), "The message is not an object");
+        return message_refuse(fault, RPC_INVALID_REQUEST, STR(""), "The message is not an object");
     }
     json_val at[AT_COUNT];
     size_t duplicate = 0;
@@ -107,7 +109,8 @@ bay_err rpc_message_read(rpc_message *out, json_val root, arena *memory, rpc_fau
     if (err == BAY_DUPLICATE) {
         bay_str id = duplicate == AT_ID ? STR("") : id_of(json_get(root, STR("id")));
         bool is_answer = json_is(json_get(root, STR("method")), JSON_MISSING);
-        err = refuse(fault, RPC_INVALID_REQUEST, id, "A member of the envelope stands twice");
+        err =
+            message_refuse(fault, RPC_INVALID_REQUEST, id, "A member of the envelope stands twice");
         fault->answers = is_answer ? id : STR("");
         return err;
     }
@@ -117,8 +120,8 @@ bay_err rpc_message_read(rpc_message *out, json_val root, arena *memory, rpc_fau
     rpc_message message = {.root = root, .id = id_of(at[AT_ID])};
     bool is_call = !json_is(at[AT_METHOD], JSON_MISSING);
     if (!json_str_eq(at[AT_VERSION], STR("2.0"))) {
-        err = refuse(fault, RPC_INVALID_REQUEST, is_call ? message.id : STR(""),
-                     "jsonrpc must be \"2.0\"");
+        err = message_refuse(fault, RPC_INVALID_REQUEST, is_call ? message.id : STR(""),
+                             "jsonrpc must be \"2.0\"");
     } else {
         err = is_call ? read_call(&message, at, memory, fault) : read_response(&message, at, fault);
     }
@@ -139,16 +142,16 @@ bay_err rpc_message_parse(rpc_message *out, json_doc *doc, bay_str text, const j
     case BAY_OK:
         break;
     case BAY_SYNTAX:
-        (void)refuse(fault, RPC_PARSE_ERROR, STR(""), "The message is not valid JSON");
+        (void)message_refuse(fault, RPC_PARSE_ERROR, STR(""), "The message is not valid JSON");
         break;
     case BAY_UTF8:
-        (void)refuse(fault, RPC_PARSE_ERROR, STR(""), "The message is not valid UTF-8");
+        (void)message_refuse(fault, RPC_PARSE_ERROR, STR(""), "The message is not valid UTF-8");
         break;
     case BAY_DEPTH:
-        (void)refuse(fault, RPC_PARSE_ERROR, STR(""), "The message is nested too deeply");
+        (void)message_refuse(fault, RPC_PARSE_ERROR, STR(""), "The message is nested too deeply");
         break;
     case BAY_LIMIT:
-        (void)refuse(fault, RPC_INVALID_REQUEST, STR(""), "The message is too large");
+        (void)message_refuse(fault, RPC_INVALID_REQUEST, STR(""), "The message is too large");
         break;
     default:
         return err;
@@ -165,12 +168,23 @@ bay_err rpc_message_parse(rpc_message *out, json_doc *doc, bay_str text, const j
     return rpc_message_read(out, root, memory, fault);
 }
 
-void rpc_write_request(buf *out, bay_str id, bay_str method, bay_str params)
+static void open_request(buf *out, bay_str id, bay_str method)
 {
     buf_lit(out, "{\"jsonrpc\":\"2.0\",\"id\":");
     buf_str(out, id);
     buf_lit(out, ",\"method\":");
     json_quote(out, method);
+}
+
+void rpc_open_request(buf *out, bay_str id, bay_str method)
+{
+    open_request(out, id, method);
+    buf_lit(out, ",\"params\":");
+}
+
+void rpc_write_request(buf *out, bay_str id, bay_str method, bay_str params)
+{
+    open_request(out, id, method);
     if (params.len > 0) {
         buf_lit(out, ",\"params\":");
         buf_str(out, params);

@@ -52,6 +52,8 @@ bay_err rpc_message_parse(rpc_message *out, json_doc *doc, bay_str text, const j
 /* Whole messages, appended to `out`, without a line end. `params`, `result` and `data` are raw JSON
  * ("" leaves params or data out). The error's message is plain text. */
 void rpc_write_request(buf *out, bay_str id, bay_str method, bay_str params);
+/* … up to the params, which the caller writes, and a '}' behind them. */
+void rpc_open_request(buf *out, bay_str id, bay_str method);
 void rpc_write_notification(buf *out, bay_str method, bay_str params);
 void rpc_write_result(buf *out, bay_str id, bay_str result);
 void rpc_write_error(buf *out, bay_str id, int code, bay_str message, bay_str data);

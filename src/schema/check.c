@@ -333,7 +333,7 @@ void schema_state_fini(schema_state *self)
     *self = (schema_state){0};
 }
 
-static void begin(check *self, const schema *program, json_val instance, schema_state *state)
+static void check_begin(check *self, const schema *program, json_val instance, schema_state *state)
 {
     state->words_len = 0;
     state->text.max = program->limits.max_scratch_bytes;
@@ -361,14 +361,14 @@ bay_err schema_check(const schema *self, json_val instance, schema_state *scratc
         out->is_cut = false;
     }
     check c;
-    begin(&c, self, instance, state);
+    check_begin(&c, self, instance, state);
     bool holds = check_apply(&c, self->root, instance, 0, NULL);
     bay_err err = c.err != BAY_OK ? c.err : holds ? BAY_OK : BAY_INVALID;
     if (err == BAY_LIMIT && out != NULL) {
         c.out = out;
         report_error(&c);
     } else if (err == BAY_INVALID && out != NULL) {
-        begin(&c, self, instance, state);
+        check_begin(&c, self, instance, state);
         c.out = out;
         check_apply(&c, self->root, instance, 0, NULL);
         out->is_cut |= c.err != BAY_OK; /* telling is more work than judging */

@@ -19,7 +19,7 @@ static int digits(bay_str *text, size_t count)
     return number;
 }
 
-static bool take(bay_str *text, char c)
+static bool format_time_take(bay_str *text, char c)
 {
     bool is_there = text->len > 0 && text->at[0] == c;
     *text = str_from(*text, is_there);
@@ -30,11 +30,11 @@ static bool take_date(bay_str *text)
 {
     static const int days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     int year = digits(text, 4);
-    if (year < 0 || !take(text, '-')) {
+    if (year < 0 || !format_time_take(text, '-')) {
         return false;
     }
     int month = digits(text, 2);
-    if (month < 1 || month > 12 || !take(text, '-')) {
+    if (month < 1 || month > 12 || !format_time_take(text, '-')) {
         return false;
     }
     int day = digits(text, 2);
@@ -45,15 +45,15 @@ static bool take_date(bay_str *text)
 static bool take_offset(bay_str *text, int *out_minutes)
 {
     *out_minutes = 0;
-    if (take(text, 'Z') || take(text, 'z')) {
+    if (format_time_take(text, 'Z') || format_time_take(text, 'z')) {
         return true;
     }
-    int sign = take(text, '+') ? 1 : take(text, '-') ? -1 : 0;
+    int sign = format_time_take(text, '+') ? 1 : format_time_take(text, '-') ? -1 : 0;
     if (sign == 0) {
         return false;
     }
     int hours = digits(text, 2);
-    if (hours < 0 || hours > 23 || !take(text, ':')) {
+    if (hours < 0 || hours > 23 || !format_time_take(text, ':')) {
         return false;
     }
     int minutes = digits(text, 2);
@@ -64,18 +64,18 @@ static bool take_offset(bay_str *text, int *out_minutes)
 static bool take_time(bay_str *text)
 {
     int hour = digits(text, 2);
-    if (hour < 0 || hour > 23 || !take(text, ':')) {
+    if (hour < 0 || hour > 23 || !format_time_take(text, ':')) {
         return false;
     }
     int minute = digits(text, 2);
-    if (minute < 0 || minute > 59 || !take(text, ':')) {
+    if (minute < 0 || minute > 59 || !format_time_take(text, ':')) {
         return false;
     }
     int second = digits(text, 2);
     if (second < 0 || second > 60) {
         return false;
     }
-    if (take(text, '.')) {
+    if (format_time_take(text, '.')) {
         if (digits(text, 1) < 0) {
             return false;
         }
@@ -106,8 +106,8 @@ bool format_time(bay_str text, format_tools *tools)
 bool format_date_time(bay_str text, format_tools *tools)
 {
     (void)tools;
-    return take_date(&text) && (take(&text, 'T') || take(&text, 't')) && take_time(&text) &&
-           text.len == 0;
+    return take_date(&text) && (format_time_take(&text, 'T') || format_time_take(&text, 't')) &&
+           take_time(&text) && text.len == 0;
 }
 
 /* Elements in the order of `units`, each at most once and none left out between two. */
@@ -138,7 +138,7 @@ bool format_duration(bay_str text, format_tools *tools)
     (void)tools;
     bool has_date = false;
     bool has_time = false;
-    if (!take(&text, 'P')) {
+    if (!format_time_take(&text, 'P')) {
         return false;
     }
     if (str_ends(text, STR("W"))) {
@@ -151,7 +151,7 @@ bool format_duration(bay_str text, format_tools *tools)
     if (!take_elements(&text, "YMD", &has_date)) {
         return false;
     }
-    if (take(&text, 'T') && (!take_elements(&text, "HMS", &has_time) || !has_time)) {
+    if (format_time_take(&text, 'T') && (!take_elements(&text, "HMS", &has_time) || !has_time)) {
         return false;
     }
     return text.len == 0 && (has_date || has_time);

@@ -37,7 +37,7 @@ static int fail_as(reader *self, bay_err err, size_t at, const char *what)
     return IS_ERROR;
 }
 
-static int fail(reader *self, const char *what)
+static int pattern_fail(reader *self, const char *what)
 {
     return fail_as(self, BAY_SYNTAX, self->at, what);
 }
@@ -47,7 +47,7 @@ static int peek(const reader *self, size_t ahead)
     return self->at + ahead < self->text.len ? (unsigned char)self->text.at[self->at + ahead] : -1;
 }
 
-static bool take(reader *self, char c)
+static bool pattern_take(reader *self, char c)
 {
     bool is_there = peek(self, 0) == (unsigned char)c;
     self->at += is_there;
@@ -101,7 +101,7 @@ static void put_code(reader *self, int code)
 /* Behind \u. */
 static int read_unicode(reader *self)
 {
-    if (take(self, '{')) {
+    if (pattern_take(self, '{')) {
         int code = 0;
         size_t digits = 0;
         for (int digit = hex_digit(peek(self, 0)); digit >= 0; digit = hex_digit(peek(self, 0))) {
@@ -109,14 +109,16 @@ static int read_unicode(reader *self)
             self->at++;
             digits++;
             if (code > 0x10ffff) {
-                return fail(self, "no such character");
+                return pattern_fail(self, "no such character");
             }
         }
-        return digits > 0 && take(self, '}') ? code : fail(self, "\\u{ needs digits and a }");
+        return digits > 0 && pattern_take(self, '}')
+                   ? code
+                   : pattern_fail(self, "\\u{ needs digits and a }");
     }
     int high = read_hex(self, 4);
     if (high < 0) {
-        return fail(self, "\\u needs four hexadecimal digits");
+        return pattern_fail(self, "\\u needs four hexadecimal digits");
     }
     if (high >= 0xd800 && high <= 0xdbff && peek(self, 0) == '\\' && peek(self, 1) == 'u') {
         size_t before = self->at;
@@ -197,18 +199,18 @@ static bay_str category(bay_str name)
 /* Behind \p or \P: {Name} or {Name=Value}. */
 static int read_property(reader *self, char letter)
 {
-    if (!take(self, '{')) {
-        return fail(self, "\\p needs a property in braces");
+    if (!pattern_take(self, '{')) {
+        return pattern_fail(self, "\\p needs a property in braces");
     }
     bay_str rest = str_from(self->text, self->at);
     bay_str name = str_head(rest, str_find(rest, '}'));
     if (name.len == rest.len || name.len == 0) {
-        return fail(self, "\\p needs a property in braces");
+        return pattern_fail(self, "\\p needs a property in braces");
     }
     for (size_t i = 0; i < name.len; i++) {
         if (!is_letter(name.at[i]) && !is_digit(name.at[i]) && name.at[i] != '_' &&
             name.at[i] != '=') {
-            return fail(self, "no property has such a name");
+            return pattern_fail(self, "no property has such a name");
         }
     }
     self->at += name.len + 1;
@@ -219,7 +221,7 @@ static int read_property(reader *self, char letter)
     bool is_extended = str_eq(key, STR("Script_Extensions")) || str_eq(key, STR("scx"));
     bool is_category = str_eq(key, STR("General_Category")) || str_eq(key, STR("gc"));
     if (key.len > 0 && !is_script && !is_extended && !is_category) {
-        return fail(self, "no property has such a name");
+        return pattern_fail(self, "no property has such a name");
     }
     value = is_script || is_extended ? value : category(value);
     buf_printf(self->out, "\\%c{%s%.*s}", letter,
@@ -268,14 +270,14 @@ static int read_escape(reader *self, bool in_class)
     case 'r':
         return '\r';
     case '0':
-        return is_digit(peek(self, 0)) ? fail(self, "no octal escapes") : 0;
+        return is_digit(peek(self, 0)) ? pattern_fail(self, "no octal escapes") : 0;
     case 'c':
         c = peek(self, 0);
         self->at++;
-        return is_letter(c) ? c % 32 : fail(self, "\\c needs a letter");
+        return is_letter(c) ? c % 32 : pattern_fail(self, "\\c needs a letter");
     case 'x':
         c = read_hex(self, 2);
-        return c >= 0 ? c : fail(self, "\\x needs two hexadecimal digits");
+        return c >= 0 ? c : pattern_fail(self, "\\x needs two hexadecimal digits");
     case 'u':
         return read_unicode(self);
     default:
@@ -285,7 +287,7 @@ static int read_escape(reader *self, bool in_class)
                       (!self->is_strict && c > 0x20 && c < 0x7f && !is_letter(c) && !is_digit(c));
     if (!is_allowed) {
         self->at--;
-        return fail(self, c < 0 ? "ends in a backslash" : "no such escape");
+        return pattern_fail(self, c < 0 ? "ends in a backslash" : "no such escape");
     }
     return c;
 }
@@ -306,10 +308,10 @@ static int read_character(reader *self)
 /* An end of a range: a character, or IS_CLASS when it was a whole class. */
 static int read_class_atom(reader *self)
 {
-    if (!take(self, '\\')) {
+    if (!pattern_take(self, '\\')) {
         return read_character(self);
     }
-    if (take(self, 'b')) {
+    if (pattern_take(self, 'b')) {
         return '\b';
     }
     return read_escape(self, true);
@@ -320,10 +322,10 @@ static void read_class(reader *self)
 {
     size_t start = self->at;
     buf_char(self->out, '[');
-    if (take(self, '^')) {
+    if (pattern_take(self, '^')) {
         buf_char(self->out, '^');
     }
-    while (self->err == BAY_OK && !take(self, ']')) {
+    while (self->err == BAY_OK && !pattern_take(self, ']')) {
         if (peek(self, 0) < 0) {
             fail_as(self, BAY_SYNTAX, start, "this bracket is not closed");
             return;
@@ -342,12 +344,12 @@ static void read_class(reader *self)
         int high = read_class_atom(self);
         if (low >= 0 && high >= 0) {
             if (low > high) {
-                fail(self, "a range that runs backwards");
+                pattern_fail(self, "a range that runs backwards");
             }
             buf_char(self->out, '-');
             put_code(self, high);
         } else if (high != IS_ERROR && self->is_strict) {
-            fail(self, "a class cannot end a range");
+            pattern_fail(self, "a class cannot end a range");
         } else if (high != IS_ERROR && self->out->err == BAY_OK) {
             put_code(self, '-'); /* is then itself */
             if (high >= 0) {
@@ -384,7 +386,7 @@ static void check_counts(reader *self, bay_str counts)
     uint64_t most = 0;
     if (comma + 2 < counts.len && str_uint((bay_str){counts.at + 1, comma - 1}, &least) &&
         str_uint((bay_str){counts.at + comma + 1, counts.len - comma - 2}, &most) && least > most) {
-        fail(self, "a count that runs backwards");
+        pattern_fail(self, "a count that runs backwards");
     }
 }
 
@@ -397,7 +399,7 @@ static void read_quantifier(reader *self, bool may_repeat)
         return;
     }
     if (!may_repeat) {
-        fail(self, "nothing to repeat");
+        pattern_fail(self, "nothing to repeat");
         return;
     }
     bay_str quantifier = {self->text.at + self->at, counts > 0 ? counts : 1};
@@ -406,12 +408,12 @@ static void read_quantifier(reader *self, bool may_repeat)
     }
     buf_str(self->out, quantifier);
     self->at += quantifier.len;
-    if (take(self, '?')) {
+    if (pattern_take(self, '?')) {
         buf_char(self->out, '?');
     }
     c = peek(self, 0);
     if (c == '*' || c == '+' || c == '?' || counts_len(self) > 0) {
-        fail(self, "nothing to repeat");
+        pattern_fail(self, "nothing to repeat");
     }
 }
 
@@ -426,7 +428,7 @@ static bool read_name(reader *self)
         holds = is_letter(c) || c == '_' || c == '$' || c >= 0x80 || (i > 1 && is_digit(c));
     }
     if (!holds) {
-        fail(self, "a group's name is broken");
+        pattern_fail(self, "a group's name is broken");
         return false;
     }
     buf_str(self->out, name);
@@ -449,10 +451,10 @@ static void read_group(reader *self, bool *may_repeat)
             return;
         }
     }
-    if (take(self, '?')) {
+    if (pattern_take(self, '?')) {
         buf_char(self->out, '?');
         if (peek(self, 0) != '<' || !read_name(self)) {
-            fail(self, "no such group");
+            pattern_fail(self, "no such group");
         }
     }
 }
@@ -490,9 +492,9 @@ static void read_literal(reader *self)
     int c = peek(self, 0);
     if (c == '*' || c == '+' || c == '?' ||
         (c == '{' && (self->is_strict || counts_len(self) > 0))) {
-        fail(self, "nothing to repeat");
+        pattern_fail(self, "nothing to repeat");
     } else if ((c == '}' || c == ']') && self->is_strict) {
-        fail(self, "a bracket that closes nothing");
+        pattern_fail(self, "a bracket that closes nothing");
     } else {
         put_code(self, read_character(self));
     }
@@ -514,26 +516,26 @@ static bay_err translate(reader *start)
         int c = peek(&self, 0);
         if (c == '(' && depth == DEEPEST) {
             fail_as(&self, BAY_LIMIT, self.at, "groups nest too deeply");
-        } else if (take(&self, '(')) {
+        } else if (pattern_take(&self, '(')) {
             read_group(&self, &may_repeat[depth++]);
             continue;
         } else if (c == ')' && depth == 0) {
-            fail(&self, "a bracket that closes nothing");
-        } else if (take(&self, ')')) {
+            pattern_fail(&self, "a bracket that closes nothing");
+        } else if (pattern_take(&self, ')')) {
             buf_char(out, ')');
             repeats = may_repeat[--depth];
-        } else if (take(&self, '|')) {
+        } else if (pattern_take(&self, '|')) {
             buf_char(out, '|');
             continue;
         } else if (c == '^' || c == '$') {
             self.at++;
             buf_char(out, (char)c);
             repeats = false;
-        } else if (take(&self, '.')) {
+        } else if (pattern_take(&self, '.')) {
             buf_lit(out, "[^\\x{a}\\x{d}\\x{2028}\\x{2029}]");
-        } else if (take(&self, '[')) {
+        } else if (pattern_take(&self, '[')) {
             read_class(&self);
-        } else if (take(&self, '\\')) {
+        } else if (pattern_take(&self, '\\')) {
             read_outer_escape(&self, &repeats);
         } else {
             read_literal(&self);
@@ -543,7 +545,7 @@ static bay_err translate(reader *start)
         }
     }
     if (depth > 0) {
-        fail(&self, "a group is not closed");
+        pattern_fail(&self, "a group is not closed");
     }
     return self.err != BAY_OK ? self.err : out->err;
 }

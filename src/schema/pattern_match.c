@@ -27,7 +27,7 @@ struct pattern {
     bool is_anchored;
 };
 
-static void *take(PCRE2_SIZE bytes, void *user)
+static void *pattern_match_take(PCRE2_SIZE bytes, void *user)
 {
     (void)user;
     return mem_alloc(bytes);
@@ -45,7 +45,7 @@ pattern_engine *pattern_engine_new(void)
     if (self == NULL) {
         return NULL;
     }
-    self->memory = pcre2_general_context_create(take, give, NULL);
+    self->memory = pcre2_general_context_create(pattern_match_take, give, NULL);
     self->compile = self->memory != NULL ? pcre2_compile_context_create(self->memory) : NULL;
     bool is_whole = self->compile != NULL;
     for (size_t i = 0; i < ALLOWANCES && is_whole; i++) {
@@ -101,7 +101,7 @@ static bay_err compile_code(const pattern_engine *engine, bay_str text, pcre2_co
                     (const char *)message);
 }
 
-static void finish(pattern *self)
+static void pattern_match_finish(pattern *self)
 {
     uint32_t all = 0;
     pcre2_pattern_info(self->code, PCRE2_INFO_ALLOPTIONS, &all);
@@ -117,7 +117,7 @@ bay_err pattern_new_native(const pattern_engine *engine, bay_str text, pattern *
         pattern_free(self);
         return err;
     }
-    finish(self);
+    pattern_match_finish(self);
     *out = self;
     return BAY_OK;
 }
@@ -150,7 +150,7 @@ bay_err pattern_new(const pattern_engine *engine, bay_str text, size_t max_bytes
         pattern_free(self);
         return err;
     }
-    finish(self);
+    pattern_match_finish(self);
     *out = self;
     return BAY_OK;
 }

@@ -13,7 +13,7 @@ static fixed_text rest_of(schema_failures *out)
 }
 
 /* Ends a text with its NUL; where it stands. */
-static bay_str finish(schema_failures *out, const fixed_text *text)
+static bay_str report_finish(schema_failures *out, const fixed_text *text)
 {
     text->at[text->len] = '\0';
     out->used += text->len + 1;
@@ -65,11 +65,11 @@ fixed_text *report_open(check *self, json_val value, json_val keyword)
     fixed_text path = rest_of(out);
     path.cap = path.cap / 3;
     fixed_pointer(&path, self->root, value);
-    one->path = finish(out, &path);
+    one->path = report_finish(out, &path);
     fixed_text rule = rest_of(out);
     rule.cap = rule.cap / 3;
     put_rule(self, &rule, keyword);
-    one->rule = finish(out, &rule);
+    one->rule = report_finish(out, &rule);
     self->sentence = rest_of(out);
     put_subject(self, value, one->path);
     return &self->sentence;
@@ -78,7 +78,7 @@ fixed_text *report_open(check *self, json_val value, json_val keyword)
 bool report_close(check *self)
 {
     if (self->out != NULL && self->sentence.at != NULL) {
-        self->out->item[self->out->count++].text = finish(self->out, &self->sentence);
+        self->out->item[self->out->count++].text = report_finish(self->out, &self->sentence);
         self->sentence = (fixed_text){0};
     }
     return false;
@@ -104,11 +104,11 @@ void report_error(check *self)
     schema_failure *one = &out->item[0];
     fixed_text text = rest_of(out);
     text.len = 0;
-    one->path = one->rule = finish(out, &text);
+    one->path = one->rule = report_finish(out, &text);
     text = rest_of(out);
     fixed_printf(&text, "checking the value takes more than the schema's limits allow (%s)",
                  self->bound);
-    one->text = finish(out, &text);
+    one->text = report_finish(out, &text);
     out->count = 1;
 }
 

@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "sdk/agent_parts.h"
-#include "wire/uri.h"
 #include "json/writer.h"
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -41,19 +40,6 @@ static void put_interface(json_writer *out, bay_str url, a2a_binding binding, a2
     json_close_object(out);
 }
 
-/* host:port of a URL, which is how gRPC is reached. */
-static void write_target(buf *out, bay_str base)
-{
-    uri parts;
-    if (uri_parse(&parts, base) != BAY_OK) {
-        return;
-    }
-    buf_str(out, parts.is_ip_literal ? STR("[") : STR(""));
-    buf_str(out, parts.host);
-    buf_str(out, parts.is_ip_literal ? STR("]:") : STR(":"));
-    buf_uint(out, uri_port(&parts));
-}
-
 /* Each in 1.0 first, and again for those who speak 0.3. */
 static void put_interfaces(json_writer *out, const bay_agent *self, bay_str base)
 {
@@ -61,7 +47,7 @@ static void put_interfaces(json_writer *out, const bay_agent *self, bay_str base
     buf target = {.at = text, .cap = sizeof(text), .max = sizeof(text)};
     buf whole;
     buf_init(&whole, AGENT_CARD_BYTES);
-    write_target(&target, base);
+    a2a_http_router_write_grpc(base, &target);
     buf_str(&whole, base);
     if (self->url.len == 0) {
         buf_str(&whole, self->path);
@@ -72,7 +58,7 @@ static void put_interfaces(json_writer *out, const bay_agent *self, bay_str base
         a2a_version version = i == 0 ? A2A_1_0 : A2A_0_3;
         put_interface(out, buf_view(&whole), A2A_JSONRPC, version);
         put_interface(out, buf_view(&whole), A2A_HTTP_JSON, version);
-        if (target.err == BAY_OK && target.len > 0 && a2a_face_has_grpc()) {
+        if (target.err == BAY_OK && target.len > 0) {
             put_interface(out, buf_view(&target), A2A_GRPC, version);
         }
     }

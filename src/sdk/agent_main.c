@@ -25,7 +25,7 @@ static int print_help(const bay_agent *agent, const char *program)
     return 0;
 }
 
-static int serve(bay_agent *agent, const char *address)
+static int agent_main_serve(bay_agent *agent, const char *address)
 {
     char full[PROGRAM_ADDRESS_BYTES];
     if (!program_address(agent->name, address, full)) {
@@ -81,7 +81,7 @@ static int run(bay_agent *agent, int argc, char **argv)
         printf("%.*s\n", BAY_STR(bay_agent_card(agent)));
         return 0;
     }
-    return serve(agent, address);
+    return agent_main_serve(agent, address);
 }
 
 int bay_agent_main(bay_agent *agent, int argc, char **argv)

@@ -1,7 +1,7 @@
 /* The inside of a bay_agent: what was registered, its rendered cards, and its serving. Shared by
  * the sdk's agent files only.
  *
- *   bay_agent ── host ── serving (engine, store, courier) ──────── bay_task: one turn
+ *   bay_agent ── host ── serving (engine, store, push_sender) ──────── bay_task: one turn
  *      ├─ abilities, schemes                                        ├─ moves, in order
  *      ├─ cards (pure, hybrid, 0.3; signed)                         └─ artifacts being made
  *      └─ pool of threads for handlers */
@@ -14,6 +14,7 @@
 #include "a2a/agent.h"
 #include "a2a/dialect.h"
 #include "a2a/security.h"
+#include "a2a_transport/router.h"
 #include "auth/card_signature.h"
 #include "auth/jose.h"
 #include "base/list.h"
@@ -25,7 +26,6 @@
 #include "sdk/message_parts.h"
 #include "sdk/registration.h"
 #include "store/store.h"
-#include "transport/a2a_face.h"
 
 enum {
     AGENT_SETTINGS = 24,           /* room for bay_agent_setting */
@@ -165,7 +165,7 @@ const bay_ability *sdk_agent_ability(const bay_agent *self, bay_str id);
 agent_scheme *sdk_agent_scheme_find(const bay_agent *self, bay_str name);
 /* {"schemes":{NAME:{"list":[…]}}}, one more element. */
 void sdk_agent_requirement(bay_agent *self, buf *among, const char *scheme, const char *scopes);
-/* For front_options.identify and a2a_face_options.admit. */
+/* For front_options.identify and a2a_http_router_options.admit. */
 bool sdk_agent_identify(bay_agent *self, http_exchange *exchange,
                         const auth_principal **out_principal, front_refusal *out);
 bay_err sdk_agent_admit(bay_agent *self, http_exchange *exchange, const a2a_call *call,

@@ -1,6 +1,6 @@
-/* Sending. An attempt is one POST by a client of the courier's own, whose guard sees each address
- * in the moment before it is connected to. Whatever a webhook answers, little of it is read, and an
- * attempt ends when its time is over. */
+/* Sending. An attempt is one POST by a client of the push sender's own, whose guard sees each
+ * address in the moment before it is connected to. Whatever a webhook answers, little of it is
+ * read, and an attempt ends when its time is over. */
 #include "sdk/agent_push.h"
 
 #include "base/check.h"
@@ -15,7 +15,7 @@ enum {
     ORIGIN_CONNECTIONS = 8,
 };
 
-/* --- one attempt ----------------------------------------------------------------------------- */
+/* --- one attempt ------------------------------------------------------------------------------ */
 
 static void end_flight(push_flight *flight, int status, const char *reason)
 {
@@ -55,7 +55,7 @@ static void on_body(void *user, bay_str bytes)
     }
 }
 
-static void on_end(void *user)
+static void agent_push_on_end(void *user)
 {
     push_flight *flight = user;
     end_flight(flight, flight->status, reason_of(flight->status));
@@ -73,7 +73,7 @@ static void on_failed(void *user, bay_err err, bool was_sent, const char *text)
 }
 
 static const http_call_events call_events = {
-    .head = on_head, .body = on_body, .end = on_end, .failed = on_failed};
+    .head = on_head, .body = on_body, .end = agent_push_on_end, .failed = on_failed};
 
 static void on_time_out(void *argument)
 {
@@ -137,7 +137,7 @@ static void on_send(void *user, const a2a_delivery *delivery)
     }
 }
 
-/* --- the queue's wishes ---------------------------------------------------------------------- */
+/* --- the queue's wishes ----------------------------------------------------------------------- */
 
 static void on_queued(void *user, const a2a_delivery *delivery)
 {
@@ -175,7 +175,7 @@ static const a2a_push_ops queue_ops = {.queued = on_queued,
                                        .dead = on_dead,
                                        .wake = on_wake};
 
-/* --- the guard ------------------------------------------------------------------------------- */
+/* --- the guard -------------------------------------------------------------------------------- */
 
 static bool permit(void *user, bay_str host, const net_address *address)
 {
@@ -183,7 +183,7 @@ static bool permit(void *user, bay_str host, const net_address *address)
     return address_rules_permit(self->rules, host, address);
 }
 
-static bay_err refuse(a2a_fault *fault, const char *what)
+static bay_err agent_push_refuse(a2a_fault *fault, const char *what)
 {
     (void)a2a_fault_set(fault, A2A_E_INVALID_PARAMS,
                         "url: the webhook is at %s, which this agent "
@@ -206,10 +206,10 @@ bay_err agent_push_url(void *user, bay_str url, a2a_fault *fault)
     /* A name is looked up when it is connected to, each time anew. */
     return address_rules_permit_url(self->rules, url, &kind)
                ? BAY_OK
-               : refuse(fault, address_class_text(kind));
+               : agent_push_refuse(fault, address_class_text(kind));
 }
 
-/* --- the public face ------------------------------------------------------------------------- */
+/* --- the public interface --------------------------------------------------------------------- */
 
 void agent_push_event(void *user, bay_str principal, json_val config, a2a_form form,
                       a2a_event *event, bay_str task)
@@ -222,7 +222,7 @@ void agent_push_event(void *user, bay_str principal, json_val config, a2a_form f
     }
 }
 
-/* --- what is kept first ---------------------------------------------------------------------- */
+/* --- what is kept first ----------------------------------------------------------------------- */
 
 static void take_free(push_take *take)
 {

@@ -1,9 +1,10 @@
-/* The courier: sends an agent's push notifications. The queue is a2a/push, sans I/O; here are its
- * HTTP client behind the guard (net/address: no loopback, private or link-local webhook unless
+/* The push sender: sends an agent's push notifications. The queue is a2a/push, sans I/O; here are
+ * its HTTP client behind the guard (net/address: no loopback, private or link-local webhook unless
  * allowed, looked at in the moment of connecting), its timers, and, in the store, the deliveries
  * that are under way (table "a2a/push") and those that were given up ("a2a/dead").
  *
- * Its two functions for an a2a_handler take the courier as their `user`. One thread: the loop's. */
+ * Its two functions for an a2a_handler take the push sender as their `user`. One thread: the
+ * loop's. */
 #ifndef SDK_AGENT_PUSH_H
 #define SDK_AGENT_PUSH_H
 
@@ -23,7 +24,7 @@ enum {
 typedef struct agent_push_options {
     loop *loop;
     /* NULL: nothing outlives the process; dead letters are then log lines only. Outlives the
-     * courier. */
+     * push_sender. */
     store *store;
     tls_context *tls;              /* for https; NULL: the system's trust; borrowed */
     const a2a_push_limits *limits; /* NULL: the defaults */
@@ -47,7 +48,7 @@ bay_err agent_push_url(void *user, bay_str url, a2a_fault *fault);
 
 /* For whoever passes on what another was told, and answers only once it cannot get lost: the item
  * is kept (where there is a store), then queued, then `done` says so, exactly once and never inside
- * this call; also when the courier is freed meanwhile (BAY_CANCELLED). Nobody else is told of a
+ * this call; also when the push sender is freed meanwhile (BAY_CANCELLED). Nobody else is told of a
  * failure, and it may be tried again: BAY_LIMIT, BAY_BUSY: too much waits; what a store says.
  * Owns: takes `item`, also on failure. Errors: BAY_LIMIT, BAY_BUSY, BAY_NOMEM: nothing was started
  * and `done` is never called. */

@@ -72,7 +72,7 @@ bay_err push_keep_first(push_take *take) BAY_MUST_CHECK;
 void push_bury(agent_push *self, const a2a_delivery *delivery, const char *reason);
 /* Holds the queue until everything that was kept is in it. */
 void push_restore(agent_push *self);
-/* The last of the courier's memory, once nothing calls it any more. */
+/* The last of the push sender's memory, once nothing calls it any more. */
 void push_release(agent_push *self);
 
 /* agent_push.c */

@@ -52,7 +52,7 @@ static void started(agent_push *self, bay_err err)
     }
 }
 
-/* --- rows ------------------------------------------------------------------------------------ */
+/* --- rows ------------------------------------------------------------------------------------- */
 
 static bay_str key_of(const agent_push *self, const a2a_delivery *delivery,
                       char text[PUSH_KEY_BYTES])
@@ -145,7 +145,7 @@ void push_forget(agent_push *self, const a2a_delivery *delivery)
     }
 }
 
-/* --- dead letters ---------------------------------------------------------------------------- */
+/* --- dead letters ----------------------------------------------------------------------------- */
 
 /* Where it should have gone, without what may be a secret: path and query. */
 static void put_origin(bay_str text, buf *out)
@@ -158,7 +158,8 @@ static void put_origin(bay_str text, buf *out)
     }
 }
 
-static void write_letter(const a2a_delivery *delivery, bay_str origin, const char *reason, buf *out)
+static void write_push_request(const a2a_delivery *delivery, bay_str origin, const char *reason,
+                               buf *out)
 {
     json_writer writer;
     json_writer_init(&writer, out);
@@ -193,7 +194,7 @@ void push_bury(agent_push *self, const a2a_delivery *delivery, const char *reaso
     LOG(LOG_WARN, "push", "a notification of task %.*s to %.*s was given up after %u attempts: %s",
         BAY_STR(delivery->task_id), BAY_STR(buf_view(&origin)), (unsigned)delivery->attempt,
         reason);
-    write_letter(delivery, buf_view(&origin), reason, &letter);
+    write_push_request(delivery, buf_view(&origin), reason, &letter);
     if (self->store != NULL && letter.err == BAY_OK) {
         store_append_request request = {.stream = letters,
                                         .value = buf_view(&letter),
@@ -208,7 +209,7 @@ void push_bury(agent_push *self, const a2a_delivery *delivery, const char *reaso
     buf_fini(&origin);
 }
 
-/* --- restoring ------------------------------------------------------------------------------- */
+/* --- restoring -------------------------------------------------------------------------------- */
 
 static bay_str text_of(json_val object, bay_str name, arena *memory)
 {

@@ -419,7 +419,7 @@ bool sdk_agent_identify(bay_agent *self, http_exchange *exchange,
     bay_str challenge = STR("");
     /* Also of an open card: who shows a credential that it knows is somebody. */
     bay_err err = check(self, exchange, STR(""), out_principal, &challenge, &fault);
-    return err == BAY_OK || a2a_face_refused(exchange, &fault, challenge, out);
+    return err == BAY_OK || a2a_http_router_refused(exchange, &fault, challenge, out);
 }
 
 /* Most say nothing beside their message. */

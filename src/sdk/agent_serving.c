@@ -22,12 +22,12 @@ struct agent_serving {
     loop *loop;
     a2a_agent *engine;
     store *store; /* NULL: tasks live in memory */
-    agent_store *keeper;
+    agent_store *persistence;
     seal_ring *row_keys; /* NULL: rows are in memory, or nothing can be sealed */
-    agent_push *courier;
+    agent_push *push_sender;
     agent_pool *pool;
     list tasks;
-    task_spares spares;
+    task_free_list free_list;
     map running;
     size_t held; /* tasks that handlers have */
     arena scratch;
@@ -69,9 +69,9 @@ list *sdk_agent_tasks(agent_serving *self)
     return &self->tasks;
 }
 
-task_spares *sdk_agent_spares(agent_serving *self)
+task_free_list *sdk_task_free_list(agent_serving *self)
 {
-    return &self->spares;
+    return &self->free_list;
 }
 
 /* ---- the engine ------------------------------------------------------------------------------ */
@@ -101,13 +101,13 @@ static void push_event(void *user, bay_str principal, json_val config, a2a_form 
                        a2a_event *event, bay_str task)
 {
     agent_serving *self = ((bay_agent *)user)->serving;
-    agent_push_event(self->courier, principal, config, form, event, task);
+    agent_push_event(self->push_sender, principal, config, form, event, task);
 }
 
 static bay_err push_url(void *user, bay_str url, a2a_fault *fault)
 {
     agent_serving *self = ((bay_agent *)user)->serving;
-    return agent_push_url(self->courier, url, fault);
+    return agent_push_url(self->push_sender, url, fault);
 }
 
 static const a2a_handler handler = {.turn = sdk_turn_begin, .canceled = sdk_turn_canceled};
@@ -137,7 +137,8 @@ static bay_err open_engine(agent_serving *self)
     a2a_agent_options options = {
         .handler = agent->has_push ? &handler_with_push : &handler,
         .user = agent,
-        .keeper = self->keeper != NULL ? agent_store_keeper(self->keeper) : NULL,
+        .persistence =
+            self->persistence != NULL ? agent_store_persistence(self->persistence) : NULL,
         .ring = self->row_keys,
         .card = agent->cards.pure,
         .extended_card = agent->cards.extended,
@@ -152,7 +153,7 @@ static bay_err open_engine(agent_serving *self)
     return err;
 }
 
-static bay_err open_courier(agent_serving *self, bay_diag *diag)
+static bay_err open_push_sender(agent_serving *self, bay_diag *diag)
 {
     const bay_agent *agent = self->agent;
     agent_push_options options = {
@@ -161,7 +162,7 @@ static bay_err open_courier(agent_serving *self, bay_diag *diag)
         .allow = agent->targets.items,
         .allow_count = agent->targets.count,
     };
-    return agent->has_push ? agent_push_new(&options, &self->courier, diag) : BAY_OK;
+    return agent->has_push ? agent_push_new(&options, &self->push_sender, diag) : BAY_OK;
 }
 
 /* ---- the store ------------------------------------------------------------------------------- */
@@ -182,8 +183,8 @@ static void on_loaded(void *user, const agent_store_loaded *loaded)
 static bay_err load_tasks(agent_serving *self, bay_diag *diag)
 {
     loading state = {.is_done = false};
-    bay_err err =
-        agent_store_load(self->keeper, self->engine, self->agent->is_resumable, on_loaded, &state);
+    bay_err err = agent_store_load(self->persistence, self->engine, self->agent->is_resumable,
+                                   on_loaded, &state);
     while (err == BAY_OK && !state.is_done) {
         loop_turn(self->loop, -1);
     }
@@ -210,7 +211,7 @@ static bay_err open_store(agent_serving *self, bay_diag *diag)
     err = err == BAY_OK
               ? sdk_row_keys_open(agent->open_store, agent->store_path, &self->row_keys, diag)
               : err;
-    return err == BAY_OK ? agent_store_new(self->store, STR("agent"), &self->keeper) : err;
+    return err == BAY_OK ? agent_store_new(self->store, STR("agent"), &self->persistence) : err;
 }
 
 static void on_store_closed(void *user)
@@ -229,7 +230,7 @@ static void close_store(agent_serving *self)
     while (!is_closed) {
         loop_turn(self->loop, -1);
     }
-    agent_store_free(self->keeper);
+    agent_store_free(self->persistence);
     store_free(self->store);
     seal_ring_free(self->row_keys);
 }
@@ -248,12 +249,12 @@ static bay_err open_parts(agent_serving *self, bay_diag *diag)
         err = open_store(self, diag);
     }
     if (err == BAY_OK) {
-        err = open_courier(self, diag);
+        err = open_push_sender(self, diag);
     }
     if (err == BAY_OK) {
         err = open_engine(self);
     }
-    if (err == BAY_OK && self->keeper != NULL) {
+    if (err == BAY_OK && self->persistence != NULL) {
         err = load_tasks(self, diag);
     }
     return err;
@@ -270,7 +271,7 @@ static bay_err agent_open(void *object, loop *on, bay_diag *diag)
     self->loop = on;
     agent->serving = self;
     list_init(&self->tasks);
-    list_init(&self->spares.tasks);
+    list_init(&self->free_list.tasks);
     map_init(&self->running, sdk_agent_setting(agent, BAY_AGENT_MAX_RUNNING) + 1);
     arena_init(&self->scratch, SCRATCH_BYTES);
     loop_timer_init(&self->wake, on_wake, self);
@@ -284,7 +285,7 @@ static bay_err agent_open(void *object, loop *on, bay_diag *diag)
 static bool agent_is_written(const void *object)
 {
     const bay_agent *self = object;
-    return agent_store_is_idle(self->serving->keeper);
+    return agent_store_is_idle(self->serving->persistence);
 }
 
 static void agent_close(void *object)
@@ -294,13 +295,13 @@ static void agent_close(void *object)
     if (self == NULL) {
         return;
     }
-    if (self->keeper != NULL) {
+    if (self->persistence != NULL) {
         (void)host_turn_until(&agent->host, agent_is_written);
     }
     if (self->engine != NULL) {
         a2a_agent_free(self->engine);
     }
-    agent_push_free(self->courier);
+    agent_push_free(self->push_sender);
     close_store(self);
     agent_pool_free(self->pool);
 }
@@ -312,7 +313,7 @@ static void agent_release(void *object)
     if (self == NULL) {
         return;
     }
-    sdk_spares_free(&self->spares);
+    sdk_task_free_list_fini(&self->free_list);
     map_fini(&self->running);
     arena_fini(&self->scratch);
     agent->serving = NULL;
@@ -364,10 +365,10 @@ static void agent_limits(const void *object, http_server_limits *out)
     out->reply_bytes = sdk_agent_setting(self, BAY_AGENT_MAX_REPLY_BYTES);
 }
 
-static void show_agent(const bay_agent *agent, a2a_face_agent *out)
+static void show_agent(const bay_agent *agent, a2a_http_agent *out)
 {
     const agent_cards *cards = &agent->cards;
-    *out = (a2a_face_agent){
+    *out = (a2a_http_agent){
         .service = a2a_agent_service(agent->serving->engine),
         .card_1_0 = cards->pure,
         .card_hybrid = cards->hybrid,
@@ -382,14 +383,14 @@ static void show_agent(const bay_agent *agent, a2a_face_agent *out)
 }
 
 /* Whatever tenant it names. */
-static bool endpoint_agent(void *user, bay_str tenant, a2a_face_agent *out)
+static bool endpoint_agent(void *user, bay_str tenant, a2a_http_agent *out)
 {
     (void)tenant;
     show_agent(user, out);
     return true;
 }
 
-static bay_err endpoint_admit(void *user, const a2a_face_agent *agent, http_exchange *exchange,
+static bay_err endpoint_admit(void *user, const a2a_http_agent *agent, http_exchange *exchange,
                               const a2a_call *call, bay_str *out_challenge, a2a_fault *fault)
 {
     (void)agent;
@@ -408,48 +409,50 @@ static bool endpoint_identify(void *user, const front_request *request,
 static bool serve_operation(void *user, const front_request *request)
 {
     host_listener *self = user;
-    a2a_face_agent agent;
+    a2a_http_agent agent;
     show_agent(self->of->owner.object, &agent);
-    a2a_face_serve(self->endpoint, request->exchange, &agent, request->own, request->principal);
+    a2a_http_router_serve(self->endpoint, request->exchange, &agent, request->own,
+                          request->principal);
     return true;
 }
 
 static bool serve_card(void *user, const front_request *request)
 {
     host_listener *self = user;
-    a2a_face_agent agent;
+    a2a_http_agent agent;
     show_agent(self->of->owner.object, &agent);
-    return a2a_face_serve_card(request->exchange, &agent, request->own);
+    return a2a_http_router_serve_card(request->exchange, &agent, request->own);
 }
 
 static bool serve_grpc(void *user, const front_request *request)
 {
     host_listener *self = user;
-    return a2a_face_serve_grpc(self->endpoint, request->exchange, request->principal);
+    return a2a_http_router_serve_grpc(self->endpoint, request->exchange, request->principal);
 }
 
 static void answer_unknown(void *user, http_exchange *exchange)
 {
     (void)user;
-    a2a_face_serve_nothing(exchange);
+    a2a_http_router_serve_nothing(exchange);
 }
 
 static void refuse_request(void *user, const front_request *request, const front_refusal *refusal)
 {
     host_listener *self = user;
-    a2a_face_refuse(self->endpoint, request->exchange, request->own, refusal);
+    a2a_http_router_refuse(self->endpoint, request->exchange, request->own, refusal);
 }
 
 /* Below the agent's path, but for gRPC. */
 static const front_row rows[] = {
+    {STR_INIT("/"), false, FRONT_CALLER, &a2a_http_router_cors, serve_operation, refuse_request},
     {STR_INIT("/lf.a2a.v1.**"), true, FRONT_CALLER, NULL, serve_grpc, refuse_request},
     {STR_INIT("/a2a.v1.**"), true, FRONT_CALLER, NULL, serve_grpc, refuse_request},
-    {STR_INIT("/.well-known/agent-card.json"), false, FRONT_PUBLIC, &a2a_face_cors, serve_card,
+    {STR_INIT("/.well-known/agent-card.json"), false, FRONT_PUBLIC, &a2a_http_router_cors,
+     serve_card, refuse_request},
+    {STR_INIT("/.well-known/agent.json"), false, FRONT_PUBLIC, &a2a_http_router_cors, serve_card,
      refuse_request},
-    {STR_INIT("/.well-known/agent.json"), false, FRONT_PUBLIC, &a2a_face_cors, serve_card,
-     refuse_request},
-    {STR_INIT(""), false, FRONT_CALLER, &a2a_face_cors, serve_operation, refuse_request},
-    {STR_INIT("/**"), false, FRONT_CALLER, &a2a_face_cors, serve_operation, refuse_request},
+    {STR_INIT(""), false, FRONT_CALLER, &a2a_http_router_cors, serve_operation, refuse_request},
+    {STR_INIT("/**"), false, FRONT_CALLER, &a2a_http_router_cors, serve_operation, refuse_request},
 };
 
 static const bay_str *agent_base(const void *object)
@@ -476,8 +479,8 @@ static size_t agent_names(const void *object, bay_str out[HOST_NAMES])
 static bay_err endpoint_new(void *object, host_listener *at, loop *on, void **out)
 {
     bay_agent *agent = object;
-    a2a_face *face = NULL;
-    a2a_face_options options = {
+    a2a_http_router *router = NULL;
+    a2a_http_router_options options = {
         .keep_alive_ms = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_KEEP_ALIVE_MS),
         .inbound = {.is_lenient = agent->is_lenient},
         .agent = endpoint_agent,
@@ -485,19 +488,19 @@ static bay_err endpoint_new(void *object, host_listener *at, loop *on, void **ou
         .user = agent,
     };
     (void)at;
-    bay_err err = a2a_face_new(on, &options, &face);
-    *out = face;
+    bay_err err = a2a_http_router_new(on, &options, &router);
+    *out = router;
     return err;
 }
 
 static void endpoint_free(void *endpoint)
 {
-    a2a_face_free(endpoint);
+    a2a_http_router_free(endpoint);
 }
 
 static void endpoint_close_streams(void *endpoint)
 {
-    a2a_face_close_streams(endpoint);
+    a2a_http_router_close_streams(endpoint);
 }
 
 const host_kind sdk_agent_kind = {

@@ -110,37 +110,37 @@ static bay_err put_events(keeping *self, bay_str stream, a2a_event *const *event
     return err;
 }
 
-static void write_name(char at[AGENT_STORE_PIECE_NAME], uint64_t strand, uint32_t number)
+static void write_name(char at[AGENT_STORE_BLOCK_NAME], uint64_t overflow, uint32_t number)
 {
-    bytes_put_u64(at, strand);
-    for (int i = AGENT_STORE_PIECE_NAME - 1; i >= BYTES_U64; i--, number >>= 8) {
+    bytes_put_u64(at, overflow);
+    for (int i = AGENT_STORE_BLOCK_NAME - 1; i >= BYTES_U64; i--, number >>= 8) {
         at[i] = (char)(number & 0xff);
     }
 }
 
-/* The pieces of a put as parts of its row, and the names of those that go; in `memory`. */
+/* The blocks of a put as parts of its row, and the names of those that go; in `memory`. */
 static bay_err list_parts(arena *memory, const a2a_put *put, store_put_request *out)
 {
-    store_part *parts = arena_array(memory, put->piece_count + 1, sizeof(*parts));
+    store_part *parts = arena_array(memory, put->block_count + 1, sizeof(*parts));
     bay_str *gone = arena_array(memory, put->gone_count + 1, sizeof(*gone));
     if (parts == NULL || gone == NULL) {
         return BAY_NOMEM;
     }
-    for (size_t i = 0; i < put->piece_count; i++) {
-        const a2a_piece *piece = &put->pieces[i];
+    for (size_t i = 0; i < put->block_count; i++) {
+        const a2a_overflow_block *block = &put->blocks[i];
         char *at =
-            arena_alloc(memory, AGENT_STORE_PIECE_NAME + AGENT_STORE_PIECE_HEAD + piece->bytes.len);
+            arena_alloc(memory, AGENT_STORE_BLOCK_NAME + AGENT_STORE_BLOCK_HEAD + block->bytes.len);
         if (at == NULL) {
             return BAY_NOMEM;
         }
-        write_name(at, piece->strand, piece->number);
+        write_name(at, block->overflow, block->number);
         parts[i] =
-            (store_part){{at, AGENT_STORE_PIECE_NAME},
-                         {at + AGENT_STORE_PIECE_NAME, AGENT_STORE_PIECE_HEAD + piece->bytes.len}};
-        bytes_put_u64(at + AGENT_STORE_PIECE_NAME,
-                      agent_store_sum(put->id, parts[i].name, piece->bytes));
-        memcpy(at + AGENT_STORE_PIECE_NAME + AGENT_STORE_PIECE_HEAD, piece->bytes.at,
-               piece->bytes.len);
+            (store_part){{at, AGENT_STORE_BLOCK_NAME},
+                         {at + AGENT_STORE_BLOCK_NAME, AGENT_STORE_BLOCK_HEAD + block->bytes.len}};
+        bytes_put_u64(at + AGENT_STORE_BLOCK_NAME,
+                      agent_store_sum(put->id, parts[i].name, block->bytes));
+        memcpy(at + AGENT_STORE_BLOCK_NAME + AGENT_STORE_BLOCK_HEAD, block->bytes.at,
+               block->bytes.len);
     }
     for (size_t i = 0; i < put->gone_count; i++) {
         char *at = arena_alloc(memory, BYTES_U64);
@@ -151,7 +151,7 @@ static bay_err list_parts(arena *memory, const a2a_put *put, store_put_request *
         gone[i] = (bay_str){at, BYTES_U64};
     }
     out->parts = parts;
-    out->part_count = put->piece_count;
+    out->part_count = put->block_count;
     out->dropped = gone;
     out->dropped_count = put->gone_count;
     return BAY_OK;
@@ -164,7 +164,7 @@ static bay_err put_row(keeping *self, const a2a_put *put, bool has_events)
         return BAY_NOMEM;
     }
     value[0] = (char)(AGENT_STORE_PLAIN + (has_events ? AGENT_STORE_HAS_EVENTS : 0) +
-                      (put->has_pieces ? AGENT_STORE_HAS_PIECES : 0));
+                      (put->has_blocks ? AGENT_STORE_HAS_BLOCKS : 0));
     memcpy(value + 1, put->row.at, put->row.len);
     store_put_request request = {.table = agent_store_table(self->of),
                                  .key = put->id,
@@ -173,7 +173,7 @@ static bay_err put_row(keeping *self, const a2a_put *put, bool has_events)
     arena memory;
     arena_init(&memory, SIZE_MAX);
     bay_err err = BAY_OK;
-    if (put->piece_count + put->gone_count > 0) {
+    if (put->block_count + put->gone_count > 0) {
         err = list_parts(&memory, put, &request);
     }
     if (err == BAY_OK) {
@@ -186,10 +186,10 @@ static bay_err put_row(keeping *self, const a2a_put *put, bool has_events)
     return err;
 }
 
-static bay_err keeper_put(a2a_keeper *keeper, const a2a_put *put,
-                          void (*kept)(void *user, bay_err err), void *user)
+static bay_err persistence_put(a2a_persistence *persistence, const a2a_put *put,
+                               void (*kept)(void *user, bay_err err), void *user)
 {
-    agent_store *self = CONTAINER_OF(keeper, agent_store, keeper);
+    agent_store *self = CONTAINER_OF(persistence, agent_store, persistence);
     char name[STORE_TABLE_BYTES];
     bay_str stream = agent_store_stream(self, put->id, name);
     keeping *made = mem_zalloc(sizeof(*made));
@@ -224,18 +224,18 @@ static void removed(void *user, const store_result *result)
     }
 }
 
-/* Its pieces go with the row, its events by themselves. What cannot be removed now is read again at
+/* Its blocks go with the row, its events by themselves. What cannot be removed now is read again at
  * the next start, and goes then. */
-static void keeper_remove(a2a_keeper *keeper, bay_str id)
+static void persistence_remove(a2a_persistence *persistence, bay_str id)
 {
-    agent_store *self = CONTAINER_OF(keeper, agent_store, keeper);
+    agent_store *self = CONTAINER_OF(persistence, agent_store, persistence);
     self->doing +=
         store_remove(self->store, agent_store_table(self), id, STORE_ANY, removed, self) == BAY_OK;
 }
 
 /* ---- life */
 
-static const a2a_keeper_ops ops = {keeper_put, keeper_remove};
+static const a2a_persistence_ops ops = {persistence_put, persistence_remove};
 
 bay_err agent_store_new(store *on, bay_str table, agent_store **out)
 {
@@ -246,7 +246,7 @@ bay_err agent_store_new(store *on, bay_str table, agent_store **out)
     if (self == NULL) {
         return BAY_NOMEM;
     }
-    self->keeper.ops = &ops;
+    self->persistence.ops = &ops;
     self->store = on;
     self->name_len = table.len;
     memcpy(self->name, table.at, table.len);
@@ -267,7 +267,7 @@ bool agent_store_is_idle(const agent_store *self)
     return self->doing == 0;
 }
 
-a2a_keeper *agent_store_keeper(agent_store *self)
+a2a_persistence *agent_store_persistence(agent_store *self)
 {
-    return &self->keeper;
+    return &self->persistence;
 }

@@ -1,8 +1,8 @@
-/* The keeper of an agent's tasks on a store: one row a task, with the pieces that the engine cuts
- * as parts of it, and beside it a stream of the events that clients may come back for. A change is
- * kept when its events and its row are written, and what waits together is committed together. A
- * row and its pieces are one change; a row that does not find all its pieces as they were written
- * is not given to the agent, and is said to be damaged.
+/* The persister of an agent's tasks on a store: one row a task, with the blocks that the engine
+ * cuts as parts of it, and beside it a stream of the events that clients may come back for. A
+ * change is kept when its events and its row are written, and what waits together is committed
+ * together. A row and its blocks are one change; a row that does not find all its blocks as they
+ * were written is not given to the agent, and is said to be damaged.
  *
  * One process at a time serves the tasks of one table. A task's row must fit one value of the store
  * (agent_store_suits makes options under which the largest task does); ids that are longer than
@@ -23,12 +23,12 @@ enum {
     AGENT_STORE_TRIM = 64,           /* … and until the next so many events came … */
     AGENT_STORE_LARGE = 16 << 10,    /* … or a put with so many bytes of them */
     AGENT_STORE_PENDING = 1 << 16,   /* puts under way at one time */
-    AGENT_STORE_VALUE = 64 << 20,    /* of one row, and of one piece */
+    AGENT_STORE_VALUE = 64 << 20,    /* of one row, and of one block */
 };
 
-/* Bytes of one task's pieces when it is read: more than the largest that may be asked for, with its
+/* Bytes of one task's blocks when it is read: more than the largest that may be asked for, with its
  * requests beside it; what was taken must be readable again. */
-#define AGENT_STORE_PIECES (UINT64_C(3) << 30)
+#define AGENT_STORE_BLOCKS (UINT64_C(3) << 30)
 
 typedef struct agent_store agent_store;
 
@@ -46,7 +46,7 @@ void agent_store_free(agent_store *self);
 bool agent_store_is_idle(const agent_store *self);
 
 /* For a2a_agent_options. Lives as long as `self`. */
-a2a_keeper *agent_store_keeper(agent_store *self);
+a2a_persistence *agent_store_persistence(agent_store *self);
 
 typedef struct agent_store_loaded {
     bay_err err;    /* of the store or for lack of memory: the agent does not have all its tasks */

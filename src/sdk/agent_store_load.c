@@ -1,4 +1,4 @@
-/* Reading the tasks of a store: pages of rows, and for each row its events and its pieces. */
+/* Reading the tasks of a store: pages of rows, and for each row its events and its blocks. */
 #include "sdk/agent_store_parts.h"
 
 #include "base/err.h"
@@ -9,7 +9,7 @@ typedef struct loaded_row {
     bay_str key;
     bay_str row;
     bool has_events;
-    bool has_pieces;
+    bool has_blocks;
 } loaded_row;
 
 typedef struct agent_store_loading {
@@ -26,20 +26,20 @@ typedef struct agent_store_loading {
     a2a_event **events; /* of the row at hand */
     size_t event_count;
     size_t event_cap;
-    arena piece_memory; /* the same */
-    a2a_piece *pieces;
-    size_t piece_count;
-    size_t piece_cap;
-    size_t piece_bytes;
+    arena block_memory; /* the same */
+    a2a_overflow_block *blocks;
+    size_t block_count;
+    size_t block_cap;
+    size_t block_bytes;
     bool has_read_events;
-    bool has_read_pieces;
+    bool has_read_blocks;
     char last[STORE_KEY_BYTES];
     size_t last_len;
 } loading;
 
 static void load_next(agent_store *self);
 static void events_read(void *user, const store_result *result);
-static void pieces_read(void *user, const store_result *result);
+static void blocks_read(void *user, const store_result *result);
 
 static void drop_events(loading *self)
 {
@@ -56,9 +56,9 @@ static void load_end(agent_store *self, bay_err err)
     load->told.err = err;
     drop_events(load);
     mem_free(load->events);
-    mem_free(load->pieces);
+    mem_free(load->blocks);
     arena_fini(&load->memory);
-    arena_fini(&load->piece_memory);
+    arena_fini(&load->block_memory);
     load->done(load->user, &load->told);
     mem_free(load);
 }
@@ -108,9 +108,9 @@ static bay_err read_events(loading *self, bay_str value)
 static void drop_row(loading *self)
 {
     drop_events(self);
-    arena_reset(&self->piece_memory);
-    self->piece_count = self->piece_bytes = 0;
-    self->has_read_events = self->has_read_pieces = false;
+    arena_reset(&self->block_memory);
+    self->block_count = self->block_bytes = 0;
+    self->has_read_events = self->has_read_blocks = false;
     self->at++;
 }
 
@@ -118,8 +118,8 @@ static bay_err restore_row(agent_store *self)
 {
     loading *load = self->loading;
     const a2a_kept_task kept = {.row = load->rows[load->at].row,
-                                .pieces = load->pieces,
-                                .piece_count = load->piece_count,
+                                .blocks = load->blocks,
+                                .block_count = load->block_count,
                                 .events = load->events,
                                 .event_count = load->event_count};
     bay_err err = a2a_agent_restore(load->agent, &kept, load->may_resume);
@@ -172,65 +172,65 @@ static void events_read(void *user, const store_result *result)
     load_on(self, err);
 }
 
-/* ---- pieces */
+/* ---- blocks */
 
 /* One that is damaged, or another's, is left out: the row misses it then. */
-static bay_err read_piece(loading *self, const store_row *from)
+static bay_err read_block(loading *self, const store_row *from)
 {
     bay_str value = from->value;
     bay_str id = self->rows[self->at].key;
-    if (from->key.len != AGENT_STORE_PIECE_NAME || value.len <= AGENT_STORE_PIECE_HEAD ||
-        value.len > AGENT_STORE_PIECES - self->piece_bytes ||
+    if (from->key.len != AGENT_STORE_BLOCK_NAME || value.len <= AGENT_STORE_BLOCK_HEAD ||
+        value.len > AGENT_STORE_BLOCKS - self->block_bytes ||
         bytes_get_u64(value.at) !=
-            agent_store_sum(id, from->key, str_from(value, AGENT_STORE_PIECE_HEAD))) {
+            agent_store_sum(id, from->key, str_from(value, AGENT_STORE_BLOCK_HEAD))) {
         return BAY_OK;
     }
-    if (self->piece_count == self->piece_cap) {
-        size_t cap = self->piece_cap == 0 ? 64 : self->piece_cap * 2;
-        a2a_piece *pieces = mem_resize(self->pieces, cap * sizeof(*pieces));
-        if (pieces == NULL) {
+    if (self->block_count == self->block_cap) {
+        size_t cap = self->block_cap == 0 ? 64 : self->block_cap * 2;
+        a2a_overflow_block *blocks = mem_resize(self->blocks, cap * sizeof(*blocks));
+        if (blocks == NULL) {
             return BAY_NOMEM;
         }
-        self->pieces = pieces;
-        self->piece_cap = cap;
+        self->blocks = blocks;
+        self->block_cap = cap;
     }
-    a2a_piece *piece = &self->pieces[self->piece_count];
-    *piece = (a2a_piece){.strand = bytes_get_u64(from->key.at)};
-    for (int i = BYTES_U64; i < AGENT_STORE_PIECE_NAME; i++) {
-        piece->number = piece->number << 8 | (unsigned char)from->key.at[i];
+    a2a_overflow_block *block = &self->blocks[self->block_count];
+    *block = (a2a_overflow_block){.overflow = bytes_get_u64(from->key.at)};
+    for (int i = BYTES_U64; i < AGENT_STORE_BLOCK_NAME; i++) {
+        block->number = block->number << 8 | (unsigned char)from->key.at[i];
     }
     bay_err err =
-        arena_dup(&self->piece_memory, str_from(value, AGENT_STORE_PIECE_HEAD), &piece->bytes);
-    self->piece_count += err == BAY_OK;
-    self->piece_bytes += value.len;
+        arena_dup(&self->block_memory, str_from(value, AGENT_STORE_BLOCK_HEAD), &block->bytes);
+    self->block_count += err == BAY_OK;
+    self->block_bytes += value.len;
     return err;
 }
 
-static bay_err start_pieces(agent_store *self, bay_str after)
+static bay_err start_blocks(agent_store *self, bay_str after)
 {
     bay_err err = store_parts(self->store, agent_store_table(self),
                               self->loading->rows[self->loading->at].key, after, STORE_READ_ROWS,
-                              pieces_read, self);
+                              blocks_read, self);
     self->doing += err == BAY_OK;
     return err;
 }
 
-static void pieces_read(void *user, const store_result *result)
+static void blocks_read(void *user, const store_result *result)
 {
     agent_store *self = user;
     loading *load = self->loading;
     bay_err err = result->err == BAY_NOTFOUND ? BAY_OK : result->err;
     self->doing--;
     for (size_t i = 0; err == BAY_OK && i < result->count; i++) {
-        err = read_piece(load, &result->rows[i]);
+        err = read_block(load, &result->rows[i]);
     }
     if (err == BAY_OK && result->has_more) {
-        err = start_pieces(self, result->rows[result->count - 1].key);
+        err = start_blocks(self, result->rows[result->count - 1].key);
         if (err == BAY_OK) {
             return;
         }
     }
-    load->has_read_pieces = true;
+    load->has_read_blocks = true;
     load_on(self, err);
 }
 
@@ -256,9 +256,9 @@ static bay_err copy_page(loading *self, const store_result *result)
             return err;
         }
         int flags = from->value.len > 0 ? from->value.at[0] - AGENT_STORE_PLAIN : 0;
-        bool is_known = flags >= 0 && flags <= (AGENT_STORE_HAS_EVENTS | AGENT_STORE_HAS_PIECES);
+        bool is_known = flags >= 0 && flags <= (AGENT_STORE_HAS_EVENTS | AGENT_STORE_HAS_BLOCKS);
         row->has_events = is_known && (flags & AGENT_STORE_HAS_EVENTS) != 0;
-        row->has_pieces = is_known && (flags & AGENT_STORE_HAS_PIECES) != 0;
+        row->has_blocks = is_known && (flags & AGENT_STORE_HAS_BLOCKS) != 0;
         self->count++;
     }
     if (result->count > 0) {
@@ -294,8 +294,8 @@ static void load_next(agent_store *self)
         const loaded_row *row = &load->rows[load->at];
         if (row->has_events && !load->has_read_events) {
             err = start_events(self, 0);
-        } else if (row->has_pieces && !load->has_read_pieces) {
-            err = start_pieces(self, (bay_str){"", 0});
+        } else if (row->has_blocks && !load->has_read_blocks) {
+            err = start_blocks(self, (bay_str){"", 0});
         } else {
             err = restore_row(self);
             continue;
@@ -328,7 +328,7 @@ bay_err agent_store_load(agent_store *self, a2a_agent *agent, bool may_resume,
     load->user = user;
     load->may_resume = may_resume;
     arena_init(&load->memory, SIZE_MAX);
-    arena_init(&load->piece_memory, SIZE_MAX);
+    arena_init(&load->block_memory, SIZE_MAX);
     self->loading = load;
     bay_err err = read_page(self);
     if (err != BAY_OK) {

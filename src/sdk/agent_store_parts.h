@@ -1,8 +1,8 @@
 /* What the files of an agent's store share.
  *
- * A row's value is a flag (has it events, has it pieces?) and what the engine wrote. A piece is a
- * part of the row: named by strand (8, big endian) and number (4), it holds a checksum (8) and the
- * bytes. An event's value holds all events of one put, each so:
+ * A row's value is a flag (has it events, has it blocks?) and what the engine wrote. A block is a
+ * part of the row: named by overflow (8, big endian) and number (4), it holds a checksum (8) and
+ * the bytes. An event's value holds all events of one put, each so:
  *
  *     sequence (8, big endian) | is it the last of its stream (1) | length (8) | JSON
  *
@@ -17,15 +17,15 @@
 
 enum {
     AGENT_STORE_EVENT_HEAD = BYTES_U64 + 1 + BYTES_U64,
-    AGENT_STORE_PIECE_NAME = BYTES_U64 + 4,
-    AGENT_STORE_PIECE_HEAD = BYTES_U64,
+    AGENT_STORE_BLOCK_NAME = BYTES_U64 + 4,
+    AGENT_STORE_BLOCK_HEAD = BYTES_U64,
     AGENT_STORE_PLAIN = '0', /* and any of these two */
     AGENT_STORE_HAS_EVENTS = 1,
-    AGENT_STORE_HAS_PIECES = 2,
+    AGENT_STORE_HAS_BLOCKS = 2,
 };
 
 struct agent_store {
-    a2a_keeper keeper;
+    a2a_persistence persistence;
     store *store;
     uint32_t doing;                      /* operations under way */
     struct agent_store_loading *loading; /* NULL: it is not */
@@ -42,7 +42,7 @@ static inline bay_str agent_store_table(const agent_store *self)
 /* The stream of a task's events. Empty: the id is too long for one. */
 bay_str agent_store_stream(const agent_store *self, bay_str id, char at[STORE_TABLE_BYTES]);
 
-/* Of a piece under its name: what is damaged, or another's, is told from it. */
+/* Of a block under its name: what is damaged, or another's, is told from it. */
 uint64_t agent_store_sum(bay_str id, bay_str name, bay_str bytes);
 
 #endif

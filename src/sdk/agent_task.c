@@ -93,14 +93,14 @@ static bay_err init_lock(bay_task *self)
 }
 
 /* Its lock is there, all else is zero. */
-static bay_task *task_alloc(task_spares *spares)
+static bay_task *task_alloc(task_free_list *free_list)
 {
     enum { BEHIND_LOCK = offsetof(bay_task, agent) };
-    list_link *spare = list_pop(&spares->tasks);
+    list_link *spare = list_pop(&free_list->tasks);
     bay_task *self;
     if (spare != NULL) {
         self = CONTAINER_OF(spare, bay_task, link);
-        spares->count--;
+        free_list->count--;
     } else {
         self = mem_alloc(sizeof(*self));
         if (self == NULL || init_lock(self) != BAY_OK) {
@@ -119,7 +119,7 @@ static void task_destroy(bay_task *self)
     mem_free(self);
 }
 
-void sdk_spares_free(task_spares *self)
+void sdk_task_free_list_fini(task_free_list *self)
 {
     for (list_link *link; (link = list_pop(&self->tasks)) != NULL;) {
         task_destroy(CONTAINER_OF(link, bay_task, link));
@@ -129,7 +129,7 @@ void sdk_spares_free(task_spares *self)
 
 static bay_task *task_new(bay_agent *agent, a2a_turn *turn)
 {
-    bay_task *self = task_alloc(sdk_agent_spares(agent->serving));
+    bay_task *self = task_alloc(sdk_task_free_list(agent->serving));
     if (self == NULL) {
         return NULL;
     }
@@ -164,10 +164,10 @@ void sdk_turn_free(bay_task *self)
     arena_fini(&self->views);
     buf_fini(&self->snapshot);
     a2a_turn_unref(self->turn);
-    task_spares *spares = sdk_agent_spares(serving);
-    if (spares->count < TASK_SPARES) {
-        list_push(&spares->tasks, &self->link);
-        spares->count++;
+    task_free_list *free_list = sdk_task_free_list(serving);
+    if (free_list->count < TASK_FREE_LIST_MAX) {
+        list_push(&free_list->tasks, &self->link);
+        free_list->count++;
     } else {
         task_destroy(self);
     }
@@ -219,7 +219,7 @@ static void handle_here(bay_task *self)
     bay_task_release(self);
 }
 
-static bay_err begin(bay_task *self)
+static bay_err agent_task_begin(bay_task *self)
 {
     agent_pool *pool = sdk_agent_pool(self->serving);
     bay_err err = read_turn(self);
@@ -248,7 +248,7 @@ void sdk_turn_begin(void *user, a2a_turn *turn)
         a2a_turn_end(turn);
         return;
     }
-    bay_err err = begin(self);
+    bay_err err = agent_task_begin(self);
     if (err != BAY_OK) {
         err = bay_task_failf(self, "the message cannot be handled: %s", bay_err_text(err));
         bay_task_release(self);

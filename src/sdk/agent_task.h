@@ -110,15 +110,15 @@ void sdk_turn_over(bay_task *self); /* the turn has ended for the engine */
 void sdk_turn_free(bay_task *self);
 
 /* What is left of turns that are gone, for the next ones. Loop only. */
-enum { TASK_SPARES = 64 };
-typedef struct task_spares {
+enum { TASK_FREE_LIST_MAX = 64 };
+typedef struct task_free_list {
     list tasks;
     size_t count;
-} task_spares;
-void sdk_spares_free(task_spares *self);
+} task_free_list;
+void sdk_task_free_list_fini(task_free_list *self);
 
 /* agent_serving.c: the list of all turns. */
 list *sdk_agent_tasks(agent_serving *self);
-task_spares *sdk_agent_spares(agent_serving *self);
+task_free_list *sdk_task_free_list(agent_serving *self);
 
 #endif

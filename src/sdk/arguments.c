@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "sdk/server_parts.h"
+#include "json/build.h"
 
 enum { CHECK_MEMORY = 256 << 20 };
 
@@ -27,12 +28,6 @@ bool sdk_arguments_compile(entry *tool, const json_doc *document, bool is_output
     bay_diag diag = {0};
     schema *compiled;
     bay_err err = schema_compile(json_root(document), NULL, &compiled, &diag);
-    if (err == BAY_OK && server->no_arguments.count == 0) {
-        err = json_parse(&server->no_arguments, STR("{}"), NULL, &server->memory, NULL);
-        if (err != BAY_OK) {
-            schema_free(compiled);
-        }
-    }
     if (err == BAY_OK) {
         keep_check(tool, is_output, compiled);
     } else if (err == BAY_NOMEM) {
@@ -139,7 +134,7 @@ bay_err sdk_arguments_check(const entry *tool, json_val arguments, buf *out_text
         return BAY_OK;
     }
     if (json_is(arguments, JSON_MISSING)) {
-        arguments = json_root(&tool->server->no_arguments);
+        arguments = json_empty_object();
     }
     bay_err err = schema_check(tool->input_check, arguments, &tool->server->checks, NULL);
     return err == BAY_OK || err == BAY_NOMEM ? err : explain(tool, arguments, out_text);

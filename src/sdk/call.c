@@ -333,21 +333,21 @@ bay_str bay_call_variable(bay_call *self, const char *variable)
 
 void sdk_buf_borrow(bay_call *self, buf *out)
 {
-    buf *spares = self->server->spares;
+    buf *free_list = self->server->free_list;
     buf_init(out, SERVER_MAX_RESULT);
     for (int i = 0; i < 2 && sdk_call_on_loop(self) && out->at == NULL; i++) {
-        out->at = spares[i].at;
-        out->cap = spares[i].cap;
-        spares[i] = (buf){0};
+        out->at = free_list[i].at;
+        out->cap = free_list[i].cap;
+        free_list[i] = (buf){0};
     }
 }
 
 void sdk_buf_return(bay_server *self, buf *used)
 {
-    buf *spares = self->spares;
+    buf *free_list = self->free_list;
     for (int i = 0; i < 2 && used->at != NULL && used->cap <= SERVER_SPARE_KEEPS; i++) {
-        if (spares[i].at == NULL) {
-            spares[i] = *used;
+        if (free_list[i].at == NULL) {
+            free_list[i] = *used;
             *used = (buf){0};
         }
     }

@@ -72,9 +72,9 @@ typedef struct question {
     question_state state; /* loop only, once it is no longer new */
     bay_err err;          /* READY: why there is no answer; BAY_OK: `answer` is one */
     bay_str key;
-    bay_str params; /* raw JSON */
-    schema *form;   /* FORM: its requestedSchema */
-    bay_str answer; /* raw JSON of the client's result */
+    bay_str params;  /* raw JSON */
+    schema *form;    /* FORM: its requestedSchema */
+    json_val answer; /* the client's result */
     bay_answered answered;
     void *user;
     arena memory; /* of all of the above */
@@ -133,14 +133,14 @@ struct bay_call {
     list keys;            /* of all questions of this run */
     uint32_t asked_count; /* in all: the number of the next one */
     uint32_t open_count;
-    question spares[2]; /* without memory: one being answered, and one that asks in its place */
-    bool is_woken;      /* `wake` is on its way */
-    bool has_lost;      /* a question, for lack of memory */
-    bool is_short;      /* loop only: the same */
+    question free_list[2]; /* without memory: one being answered, and one that asks in its place */
+    bool is_woken;         /* `wake` is on its way */
+    bool has_lost;         /* a question, for lack of memory */
+    bool is_short;         /* loop only: the same */
     loop_message wake;
     bay_str next_key; /* in key_bytes */
     char key_bytes[CALL_MAX_KEY];
-    /* Rounds: see rounds.c. NULL: neither answers nor state came with the request. */
+    /* Rounds: see mrtr_state.c. NULL: neither answers nor state came with the request. */
     struct call_round *round;
     buf answered; /* "key":answer,… of this run: they travel with the next round */
     buf state;    /* the handler's own bytes */
@@ -195,7 +195,7 @@ void sdk_call_question_answered(question *self, bay_err err, json_val result);
 bay_err sdk_call_question_check(question *one, json_val result) BAY_MUST_CHECK;
 const mcp_method *sdk_call_question_method(const question *one);
 
-/* rounds.c: loop only. What travels with a client between two rounds. */
+/* mrtr_state.c: loop only. What travels with a client between two rounds. */
 /* Reads inputResponses and requestState of a request; on false it was refused. */
 bool sdk_call_round_open(bay_call *call);
 /* Answers the question with what came in this round or an earlier one; else it is OPEN. */
@@ -204,7 +204,7 @@ void sdk_call_round_ask(bay_call *call, question *one);
  * much to carry; BAY_UNSUPPORTED: nothing can be sealed; BAY_NOMEM. */
 bay_err sdk_call_round_write(bay_call *call, buf *out) BAY_MUST_CHECK;
 struct rounds;
-void sdk_rounds_free(struct rounds *self);
+void sdk_mrtr_state_free(struct rounds *self);
 
 /* deadline.c: loop only. */
 void sdk_deadline_start(bay_call *call);

@@ -26,43 +26,45 @@ static void tell_connected(bay_caller *self)
     connected(self, &diag, self->connected_user);
 }
 
-static void on_settle(void *argument)
+static void caller_settle(void *of)
 {
-    bay_caller *self = argument;
+    bay_caller *self = CONTAINER_OF(of, bay_caller, base);
     tell_connected(self);
     if (self->phase == CALLER_READY) {
-        sdk_operations_hand_over(self);
+        asker_send_waiting(&self->base);
     } else if (self->phase == CALLER_LOST) {
-        sdk_operations_fail_waiting(self, &self->fault);
+        asker_fail_waiting(&self->base, &self->fault);
     }
-    sdk_operations_finish(self);
+    asker_finish(&self->base);
 }
 
-void sdk_caller_settle_soon(bay_caller *self)
-{
-    loop_defer(self->loop, &self->settle);
-}
-
-void sdk_caller_touch(bay_caller *self)
-{
-    self->is_touched = true;
-    if (!loop_is_turning(self->loop)) {
-        loop_refresh(self->loop);
-    }
-}
+static const asker_kind caller_kind = {
+    .noun = "caller",
+    .items = "operations",
+    .most = CALLER_OPERATIONS,
+    .closing = BAY_STATE,
+    .settle = caller_settle,
+    .send = sdk_operation_send,
+    .withdraw = sdk_operation_withdraw,
+    .fail = sdk_operation_lose,
+    .ended = sdk_operation_ended,
+    .tell = sdk_operation_tell,
+    .answer_free = sdk_response_release,
+    .item_free = sdk_operation_item_free,
+};
 
 void sdk_caller_found(bay_caller *self)
 {
     self->phase = CALLER_READY;
     self->fault = (bay_diag){0};
-    sdk_caller_settle_soon(self);
+    asker_settle_soon(&self->base);
 }
 
 void sdk_caller_lost(bay_caller *self, const bay_diag *fault)
 {
     self->phase = CALLER_LOST;
     self->fault = *fault;
-    sdk_caller_settle_soon(self);
+    asker_settle_soon(&self->base);
 }
 
 void sdk_caller_need(bay_caller *self)
@@ -79,12 +81,7 @@ static void caller_free(bay_caller *self)
 {
     sdk_card_abandon(self);
     a2a_link_free(self->link);
-    http_client_free(self->http);
-    if (self->loop != NULL) {
-        loop_undefer(self->loop, &self->settle);
-        loop_free(self->loop);
-    }
-    tls_free(self->tls);
+    asker_fini(&self->base);
     arena_fini(&self->memory);
     buf *texts[] = {&self->source, &self->card, &self->origin, &self->remote_error};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
@@ -97,32 +94,20 @@ static void caller_free(bay_caller *self)
 
 static void caller_init(bay_caller *self)
 {
-    list_init(&self->waiting);
-    list_init(&self->open);
-    list_init(&self->ended);
-    self->settle = (loop_task){.function = on_settle, .argument = self};
     arena_init(&self->memory, CALLER_CARD_MEMORY);
     buf_init(&self->source, CALLER_CARD_BYTES);
     buf_init(&self->card, 2 * CALLER_CARD_BYTES);
     buf_init(&self->origin, CALLER_URL_BYTES);
     buf_init(&self->remote_error, A2A_FAULT_BYTES);
-    self->is_touched = true;
 }
 
-static bay_err make_http(bay_caller *self, bay_diag *diag)
+static void show_agent(bay_caller *self)
 {
-    const bay_caller_options *options = &self->options;
-    http_client_options http = {.limits = http_client_default_limits};
-    tls_options tls = {
-        .ca_file = options->ca_file,
-        .certificate_file = options->certificate_file,
-        .key_file = options->key_file,
-    };
-    http.limits.connections_per_origin = CALLER_CONNECTIONS;
-    bool has_tls = tls.ca_file != NULL || tls.certificate_file != NULL;
-    bay_err err = has_tls ? tls_client_new(&tls, &self->tls, diag) : BAY_OK;
-    http.tls = self->tls;
-    return err == BAY_OK ? http_client_new(self->loop, &http, &self->http) : err;
+    if (self->agent[0] == '{') {
+        snprintf(self->base.shown, sizeof(self->base.shown), "the agent of the card given");
+    } else {
+        sdk_target_show(self->agent, NULL, self->base.shown, sizeof(self->base.shown));
+    }
 }
 
 static bay_err caller_equip(bay_caller *self, const char *agent, bay_diag *diag)
@@ -131,16 +116,15 @@ static bay_err caller_equip(bay_caller *self, const char *agent, bay_diag *diag)
     if (self->agent == NULL) {
         return BAY_NOMEM;
     }
-    bay_err err = loop_new(&self->loop);
+    bay_err err = asker_open(&self->base, &caller_kind, &self->options.base, NULL, diag);
     if (err != BAY_OK) {
         return err;
     }
-    if (self->options.log_sink != NULL) {
-        self->log =
-            (log_target){self->options.log_sink, self->options.log_user, self->options.log_level};
-        loop_set_log(self->loop, &self->log);
-    }
-    return make_http(self, diag);
+    show_agent(self);
+    http_client_limits limits = http_client_default_limits;
+    limits.connections_per_origin = CALLER_CONNECTIONS;
+    return asker_options_http(&self->options.base, self->base.loop, &limits, &self->base.tls,
+                              &self->base.http, diag);
 }
 
 /* With its loop; its card is being fetched. */
@@ -169,12 +153,7 @@ static bay_err caller_new(const char *agent, const bay_caller_options *options, 
         caller_free(self);
         return err;
     }
-    if (agent[0] == '{') {
-        snprintf(self->shown, sizeof(self->shown), "the agent of the card given");
-    } else {
-        sdk_target_show(agent, NULL, self->shown, sizeof(self->shown));
-    }
-    loop_refresh(self->loop);
+    loop_refresh(self->base.loop);
     sdk_card_fetch(self);
     *out = self;
     return BAY_OK;
@@ -192,10 +171,10 @@ bay_err bay_caller_connect(const char *agent, const bay_caller_options *options,
         return err;
     }
     while (self->phase == CALLER_FETCHING) {
-        (void)loop_turn(self->loop, -1);
+        (void)loop_turn(self->base.loop, -1);
     }
     if (self->phase == CALLER_READY) {
-        self->is_touched = true;
+        self->base.is_touched = true;
         *out = self;
         return BAY_OK;
     }
@@ -224,44 +203,29 @@ void bay_caller_close(bay_caller *caller)
     if (caller == NULL) {
         return;
     }
-    if (loop_is_turning(caller->loop) || caller->phase == CALLER_CLOSING) {
-        LOG(LOG_ERROR, "caller", "%s: bay_caller_close inside a callback does nothing",
-            caller->shown);
+    if (!asker_close(&caller->base)) {
         return;
     }
-    caller->phase = CALLER_CLOSING;
     caller->connected = NULL;
-    sdk_operations_end(caller);
-    sdk_operations_finish(caller);
+    asker_end_all(&caller->base, "cancelled");
     caller_free(caller);
 }
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-bay_err sdk_caller_check_waiting(const bay_caller *self, bay_diag *diag)
+static const asker *asker_of(const bay_caller *caller)
 {
-    if (self->phase == CALLER_CLOSING) {
-        return diag_set(diag, BAY_STATE, "the caller is being closed");
-    }
-    if (loop_is_turning(self->loop)) {
-        return diag_set(diag, BAY_STATE,
-                        "inside a callback nothing can be waited for: start it, or do it later");
-    }
-    return BAY_OK;
+    return caller != NULL ? &caller->base : NULL;
 }
 
 int bay_caller_fd(const bay_caller *caller)
 {
-    return caller != NULL ? loop_fd(caller->loop) : -1;
+    return asker_fd(asker_of(caller));
 }
 
 int bay_caller_wait_ms(const bay_caller *caller)
 {
-    if (caller == NULL) {
-        return -1;
-    }
-    /* what was just started is not yet among what the descriptor watches */
-    return caller->is_touched ? 0 : loop_wait_ms(caller->loop);
+    return asker_wait_ms(asker_of(caller));
 }
 
 bay_err bay_caller_dispatch(bay_caller *caller)
@@ -271,13 +235,5 @@ bay_err bay_caller_dispatch(bay_caller *caller)
 
 bay_err bay_caller_wait(bay_caller *caller, int ms)
 {
-    if (caller == NULL) {
-        return BAY_INVALID;
-    }
-    if (loop_is_turning(caller->loop) || caller->phase == CALLER_CLOSING) {
-        return BAY_STATE;
-    }
-    caller->is_touched = false;
-    (void)loop_turn(caller->loop, ms);
-    return BAY_OK;
+    return asker_turn(caller != NULL ? &caller->base : NULL, ms);
 }

@@ -122,7 +122,7 @@ static bay_err find_places(caller_fetch *self)
 
 static void fetch_free(caller_fetch *self)
 {
-    struct loop *on = self->caller->loop;
+    struct loop *on = self->caller->base.loop;
     if (self->call != NULL) {
         http_call_cancel(self->call);
     }
@@ -147,7 +147,7 @@ static void fetch_fail(caller_fetch *self, bay_err err, const char *text)
 {
     bay_caller *caller = self->caller;
     bay_diag fault = {0};
-    (void)diag_set(&fault, err, "%s: %s", caller->shown, text);
+    (void)diag_set(&fault, err, "%s: %s", caller->base.shown, text);
     fetch_free(self);
     sdk_caller_lost(caller, &fault);
 }
@@ -376,7 +376,7 @@ static void on_body(void *user, bay_str bytes)
     }
     http_call_cancel(self->call);
     self->call = NULL;
-    loop_timer_stop(self->caller->loop, &self->timer);
+    loop_timer_stop(self->caller->base.loop, &self->timer);
     fetch_broke(self, self->body.err, "it is too large");
 }
 
@@ -421,11 +421,11 @@ static void take_keys(caller_fetch *self)
     }
 }
 
-static void on_end(void *user)
+static void caller_card_on_end(void *user)
 {
     caller_fetch *self = user;
     self->call = NULL;
-    loop_timer_stop(self->caller->loop, &self->timer);
+    loop_timer_stop(self->caller->base.loop, &self->timer);
     if (self->is_keys) {
         take_keys(self);
     } else if (self->status >= 200 && self->status < 300) {
@@ -456,7 +456,7 @@ static void on_timer(void *argument)
 static const http_call_events fetch_events = {
     .head = on_head,
     .body = on_body,
-    .end = on_end,
+    .end = caller_card_on_end,
     .failed = on_failed,
 };
 
@@ -474,9 +474,9 @@ static bay_err fetch_call(caller_fetch *self, bay_str url, const http_field *fie
     buf_fini(&self->body);
     buf_init(&self->body, self->is_keys ? JOSE_KEYSET_BYTES : CALLER_CARD_BYTES);
     bay_err err =
-        http_client_call(self->caller->http, &spec, &fetch_events, self, &self->call, &diag);
+        http_client_call(self->caller->base.http, &spec, &fetch_events, self, &self->call, &diag);
     if (err == BAY_OK) {
-        err = loop_timer_start(self->caller->loop, &self->timer, CALLER_CARD_MS);
+        err = loop_timer_start(self->caller->base.loop, &self->timer, CALLER_CARD_MS);
     } else {
         self->call = NULL;
     }
@@ -486,7 +486,7 @@ static bay_err fetch_call(caller_fetch *self, bay_str url, const http_field *fie
 /* a2a 1.0.1 section 3.6: who reads 1.0 says so, and gets a card of that version */
 static size_t card_fields(const bay_caller *caller, http_field *out)
 {
-    const caller_settings *headers = &caller->options.headers;
+    const asker_settings *headers = &caller->options.base.headers;
     size_t count = 0;
     out[count++] = (http_field){STR("Accept"), STR("application/json")};
     if (caller->options.version < 0 || caller->options.version == A2A_1_0) {
@@ -568,5 +568,5 @@ void sdk_card_fetch(bay_caller *self)
     loop_timer_init(&fetch->timer, on_timer, fetch);
     fetch->begin = (loop_task){.function = on_begin, .argument = fetch};
     self->fetch = fetch;
-    loop_defer(self->loop, &fetch->begin);
+    loop_defer(self->base.loop, &fetch->begin);
 }

@@ -37,13 +37,14 @@ static const a2a_interface *choose(const bay_caller *caller, const a2a_interface
 static bay_err link_to(bay_caller *caller, const a2a_interface *to)
 {
     a2a_link *made = NULL;
-    bay_err err = a2a_link_new(caller->loop, caller->http, to, &caller->options.limits, &made);
+    bay_err err =
+        a2a_link_new(caller->base.loop, caller->base.http, to, &caller->options.limits, &made);
     if (err != BAY_OK) {
         return err;
     }
     a2a_link_free(caller->link);
     caller->link = made;
-    bool has_secrets = caller->options.headers.count + caller->options.credentials.count > 0;
+    bool has_secrets = caller->options.base.headers.count + caller->options.credentials.count > 0;
     caller->has_withheld = has_secrets && !sdk_caller_trusts(caller, to->url);
     caller->is_known = true;
     return BAY_OK;

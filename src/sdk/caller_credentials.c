@@ -42,7 +42,7 @@ static bool is_same_place(bay_str a, bay_str b)
 
 bool sdk_caller_trusts(const bay_caller *self, bay_str url)
 {
-    const caller_settings *named = &self->options.origins;
+    const asker_settings *named = &self->options.origins;
     if (url.len == 0) {
         return false;
     }
@@ -110,7 +110,7 @@ static bay_err put_api_key(made_fields *self, json_val scheme, const char *name,
     return BAY_OK;
 }
 
-static bay_err put_credential(made_fields *self, json_val schemes, const caller_setting *one,
+static bay_err put_credential(made_fields *self, json_val schemes, const asker_setting *one,
                               bay_diag *diag)
 {
     json_val scheme = json_get(schemes, str_of(one->name));
@@ -139,7 +139,7 @@ static bay_err put_credential(made_fields *self, json_val schemes, const caller_
     return BAY_OK;
 }
 
-static void put_extensions(made_fields *self, const caller_settings *extensions)
+static void put_extensions(made_fields *self, const asker_settings *extensions)
 {
     size_t before = self->count;
     if (extensions->count == 0) {
@@ -155,7 +155,8 @@ static void put_extensions(made_fields *self, const caller_settings *extensions)
 
 static size_t fields_room(const bay_caller_options *options)
 {
-    const caller_settings *all[] = {&options->headers, &options->credentials, &options->extensions};
+    const asker_settings *all[] = {&options->base.headers, &options->credentials,
+                                   &options->extensions};
     size_t room = 0;
     for (size_t k = 0; k < ARRAY_LEN(all); k++) {
         for (size_t i = 0; i < all[k]->count; i++) {
@@ -175,9 +176,9 @@ bay_err sdk_caller_fields(const bay_caller *self, buf *memory, http_field *out, 
     bay_err err = BAY_OK;
     (void)buf_reserve(memory, fields_room(options)); /* it must not move: copies are not wiped */
     if (!self->has_withheld) {
-        for (size_t i = 0; i < options->headers.count; i++) {
-            put_field(&made, str_of(options->headers.at[i].name), STR(""),
-                      str_of(options->headers.at[i].value));
+        for (size_t i = 0; i < options->base.headers.count; i++) {
+            put_field(&made, str_of(options->base.headers.at[i].name), STR(""),
+                      str_of(options->base.headers.at[i].value));
         }
         for (size_t i = 0; err == BAY_OK && i < options->credentials.count; i++) {
             err = put_credential(&made, schemes, &options->credentials.at[i], diag);

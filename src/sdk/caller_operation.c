@@ -28,6 +28,7 @@ static bay_operation *operation_new(bay_caller *caller, a2a_method method)
     if (self == NULL) {
         return NULL;
     }
+    asker_item_init(&self->item, &caller->base);
     self->caller = caller;
     self->method = method;
     buf *texts[] = {&self->message, &self->request, &self->configuration, &self->metadata,
@@ -49,16 +50,16 @@ void sdk_operation_release(bay_operation *self)
     mem_free(self->task);
     mem_free(self->context);
     mem_free(self->skill);
-    sdk_settings_fini(&self->fields);
-    sdk_settings_fini(&self->modes);
+    asker_settings_fini(&self->fields);
+    asker_settings_fini(&self->modes);
     sdk_assembly_free(self->assembly);
-    bay_response_free(self->response);
+    bay_response_free(self->item.answer);
     mem_free(self);
 }
 
 void bay_operation_free(bay_operation *operation)
 {
-    if (operation != NULL && operation->phase == OPERATION_NEW) {
+    if (operation != NULL && operation->item.phase == ASKER_NEW) {
         sdk_operation_release(operation);
     }
 }
@@ -220,7 +221,7 @@ void bay_operation_accept(bay_operation *operation, const char *media_type)
     if (operation == NULL || media_type == NULL) {
         return;
     }
-    bay_err err = sdk_settings_add(&operation->modes, media_type, NULL);
+    bay_err err = asker_settings_add(&operation->modes, CALLER_SETTINGS, media_type, NULL);
     if (err != BAY_OK) {
         operation_fault(operation, err, bay_err_text(err));
     }
@@ -325,7 +326,7 @@ void bay_operation_header(bay_operation *operation, const char *name, const char
         operation_fault(operation, BAY_INVALID, "a header field that is not valid");
         return;
     }
-    bay_err err = sdk_settings_add(&operation->fields, name, value);
+    bay_err err = asker_settings_add(&operation->fields, CALLER_SETTINGS, name, value);
     if (err != BAY_OK) {
         operation_fault(operation, err, bay_err_text(err));
     }

@@ -22,26 +22,26 @@
 #ifndef SDK_CALLER_PARTS_H
 #define SDK_CALLER_PARTS_H
 
+#include "a2a_transport/link.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/list.h"
 #include "http/http_client.h"
 #include "net/loop.h"
 #include "patchbay/a2a_client.h"
-#include "transport/a2a_link.h"
+#include "sdk/asker.h"
 #include "json/json.h"
 #include "json/writer.h"
 
 enum {
-    CALLER_SETTINGS = 256,          /* header fields, credentials, origins …: of each */
-    CALLER_SETTING_BYTES = 1 << 20, /* one of them */
-    CALLER_CARD_BYTES = 1 << 20,    /* a card as fetched */
-    CALLER_CARD_MEMORY = 64 << 20,  /* to read it */
-    CALLER_KEYSETS = 4,             /* fetched for one card */
-    CALLER_INTERFACES = 32,         /* of a card that are looked at */
-    CALLER_CARD_MS = 30000,         /* for one file of the above */
-    CALLER_OPERATIONS = 10000,      /* open at one time */
-    CALLER_CONNECTIONS = 1024,      /* a stream over HTTP/1.1 has one of its own */
+    CALLER_SETTINGS = 256,         /* header fields, credentials, origins …: of each */
+    CALLER_CARD_BYTES = 1 << 20,   /* a card as fetched */
+    CALLER_CARD_MEMORY = 64 << 20, /* to read it */
+    CALLER_KEYSETS = 4,            /* fetched for one card */
+    CALLER_INTERFACES = 32,        /* of a card that are looked at */
+    CALLER_CARD_MS = 30000,        /* for one file of the above */
+    CALLER_OPERATIONS = 10000,     /* open at one time */
+    CALLER_CONNECTIONS = 1024,     /* a stream over HTTP/1.1 has one of its own */
     CALLER_REQUEST_BYTES = 64 << 20,
     CALLER_RESPONSE_BYTES = 64 << 20,
     CALLER_RESPONSE_MEMORY = 256 << 20, /* to read one */
@@ -51,41 +51,22 @@ enum {
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-typedef struct caller_setting {
-    char *name;
-    char *value; /* or NULL; wiped */
-} caller_setting;
-
-typedef struct caller_settings {
-    caller_setting *at;
-    size_t count;
-    size_t cap;
-} caller_settings;
-
 struct bay_caller_options {
-    bay_err err; /* the first failure while filling; told by the connect */
-    char fault[120];
-    caller_settings headers;
-    caller_settings credentials; /* scheme, credential */
-    caller_settings origins;
-    caller_settings extensions;
-    caller_settings key_urls;
+    asker_options base;
+    asker_settings credentials; /* scheme, credential */
+    asker_settings origins;
+    asker_settings extensions;
+    asker_settings key_urls;
     char *keys;
-    char *ca_file, *certificate_file, *key_file;
     int binding; /* -1: any */
     int version;
     bool needs_signature;
     a2a_link_limits limits;
-    bay_log_sink log_sink;
-    void *log_user;
-    bay_log_level log_level;
 };
 
 bay_err sdk_caller_options_copy(bay_caller_options *self, const bay_caller_options *from,
                                 bay_diag *diag) BAY_MUST_CHECK;
 void sdk_caller_options_fini(bay_caller_options *self);
-bay_err sdk_settings_add(caller_settings *self, const char *name, const char *value) BAY_MUST_CHECK;
-void sdk_settings_fini(caller_settings *self);
 
 /* ---- the caller ------------------------------------------------------------------------------ */
 
@@ -93,7 +74,6 @@ typedef enum caller_phase {
     CALLER_FETCHING,
     CALLER_READY,
     CALLER_LOST,
-    CALLER_CLOSING,
 } caller_phase;
 
 typedef struct caller_fetch caller_fetch; /* caller_card.c */
@@ -103,26 +83,15 @@ typedef struct caller_skill {
 } caller_skill;
 
 struct bay_caller {
+    asker base;
     bay_caller_options options;
     caller_phase phase;
-    loop *loop;
-    log_target log;
-    tls_context *tls; /* NULL: the system's */
-    http_client *http;
     a2a_link *link;
-    char *agent;     /* as given */
-    char shown[200]; /* for messages: no user information, no query */
+    char *agent; /* as given */
     caller_fetch *fetch;
     bay_diag fault; /* why it is LOST */
-    bool is_touched;
-    loop_task settle;
-    bool is_settling;
     void (*connected)(bay_caller *caller, const bay_diag *diag, void *user);
     void *connected_user;
-    list waiting; /* operations that wait for the card */
-    list open;    /* … that the link has */
-    list ended;   /* … whose `done` is due */
-    size_t operations;
     /* The card. */
     buf source;
     buf card;
@@ -143,9 +112,6 @@ bay_err sdk_caller_read_about(bay_caller *self) BAY_MUST_CHECK;
 
 /* ---- caller.c -------------------------------------------------------------------------------- */
 
-void sdk_caller_touch(bay_caller *self);
-void sdk_caller_settle_soon(bay_caller *self);
-bay_err sdk_caller_check_waiting(const bay_caller *self, bay_diag *diag) BAY_MUST_CHECK;
 /* The card is known and the link made; or not, see `fault`. */
 void sdk_caller_found(bay_caller *self);
 void sdk_caller_lost(bay_caller *self, const bay_diag *fault);
@@ -173,19 +139,11 @@ bay_err sdk_caller_fields(const bay_caller *self, buf *memory, http_field *out, 
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-typedef enum operation_phase {
-    OPERATION_NEW,
-    OPERATION_WAITING,
-    OPERATION_OPEN,
-    OPERATION_ENDED,
-} operation_phase;
-
 typedef struct caller_assembly caller_assembly;
 
 struct bay_operation {
-    list_link link;
+    asker_item item; /* its answer is a bay_response */
     bay_caller *caller;
-    operation_phase phase;
     a2a_method method;
     bay_err err; /* the first fault of its making */
     char fault[160];
@@ -198,20 +156,18 @@ struct bay_operation {
     char *task;
     char *context;
     char *skill;
-    caller_settings fields; /* of this request alone */
-    caller_settings modes;  /* media types that are taken */
-    buf params;             /* the request, written */
+    asker_settings fields; /* of this request alone */
+    asker_settings modes;  /* media types that are taken */
+    buf params;            /* the request, written */
     uint64_t after;
     bay_on_event event;
     void *event_user;
     bay_operation_done done;
     void *user;
     bool is_paused;
-    bool is_unheard; /* nobody wants the response of its stream */
-    a2a_link_call *call;
+    bool is_unheard;     /* nobody wants the response of its stream */
+    a2a_link_call *call; /* NULL: it waits for the card */
     caller_assembly *assembly;
-    bay_response *response;
-    bay_diag diag;
     a2a_error error;
 };
 
@@ -219,11 +175,14 @@ struct bay_operation {
 bay_err sdk_operation_write(bay_operation *self, buf *out, bay_diag *diag) BAY_MUST_CHECK;
 void sdk_operation_release(bay_operation *self);
 
-/* caller_run.c */
-void sdk_operations_hand_over(bay_caller *caller);
-void sdk_operations_fail_waiting(bay_caller *caller, const bay_diag *fault);
-void sdk_operations_finish(bay_caller *caller); /* runs what is due of `done` */
-void sdk_operations_end(bay_caller *caller);    /* all of them are cancelled */
+/* caller_run.c: as asker_kind has them. */
+void sdk_operation_send(asker_item *item);
+void sdk_operation_withdraw(asker_item *item);
+void sdk_operation_lose(asker_item *item, bay_err err, const char *text);
+void sdk_operation_ended(asker_item *item, const void *answer);
+void sdk_operation_tell(asker_item *item, void *answer);
+void sdk_operation_item_free(asker_item *item);
+void sdk_response_release(void *response);
 
 /* ---- caller_assembly.c ----------------------------------------------------------------------- */
 

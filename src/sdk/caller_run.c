@@ -1,9 +1,5 @@
 /* Operations under way: given to the link, told what comes, ended.
- *
- *   NEW --start--> WAITING (for the card) ──► OPEN (the link has it) ──► ENDED --`done`--> gone
- *   any --stop, the caller's end--> ENDED
- *
- * Invariants: `done` runs once, from sdk_operations_finish; only OPEN has a call of the link. */
+ * An operation that is WAITING waits for the card; one that is OPEN has a call of the link. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,17 +12,18 @@ static const a2a_link_events operation_events;
 
 /* ---- ends ------------------------------------------------------------------------------------ */
 
-static void operation_end(bay_operation *self, bay_err err, const char *text)
+/* Takes the response, which may be NULL. */
+static void operation_end(bay_operation *self, bay_response *response, bay_err err,
+                          const char *text)
 {
-    if (self->phase == OPERATION_ENDED) {
+    bay_diag diag = {0};
+    (void)diag_set(&diag, err, "%s", text);
+    if (!asker_item_end(&self->item, &diag)) {
+        bay_response_free(response);
         return;
     }
-    self->phase = OPERATION_ENDED;
+    self->item.answer = response;
     self->call = NULL;
-    (void)diag_set(&self->diag, err, "%s", text);
-    list_remove(&self->link);
-    list_push(&self->caller->ended, &self->link);
-    sdk_caller_settle_soon(self->caller);
 }
 
 /* "METHOD at WHERE: TEXT". */
@@ -37,62 +34,59 @@ static void operation_fail(bay_operation *self, bay_err err, const char *text)
                            ? " (credentials were withheld: it is at another origin than its card)"
                            : "";
     (void)diag_set(&whole, err, "%.*s at %.60s: %.110s%s", BAY_STR(a2a_methods[self->method].name),
-                   self->caller->shown, text, hint);
-    operation_end(self, err, whole.text);
+                   self->caller->base.shown, text, hint);
+    operation_end(self, NULL, err, whole.text);
 }
 
-static void set_remote_error(bay_caller *caller, const bay_operation *ended)
+/* ---- as an asker has it ---------------------------------------------------------------------- */
+
+static bay_operation *operation_of(asker_item *item)
 {
-    buf_clear(&caller->remote_error);
-    if (ended->diag.code == BAY_REMOTE) {
-        buf_str(&caller->remote_error, a2a_errors[ended->error].reason);
-    }
+    return CONTAINER_OF(item, bay_operation, item);
 }
 
-void sdk_operations_finish(bay_caller *caller)
+void sdk_operation_withdraw(asker_item *item)
 {
-    list_link *link;
-    while ((link = list_pop(&caller->ended)) != NULL) {
-        bay_operation *self = CONTAINER_OF(link, bay_operation, link);
-        bay_response *response = self->response;
-        caller->operations--;
-        self->response = NULL;
-        set_remote_error(caller, self);
-        if (self->done != NULL) {
-            self->done(self, response, &self->diag, self->user);
-        } else {
-            bay_response_free(response);
-        }
-        sdk_operation_release(self);
-    }
-}
-
-static void operation_cancel(bay_operation *self)
-{
+    bay_operation *self = operation_of(item);
     if (self->call != NULL) {
         a2a_link_cancel(self->call);
         self->call = NULL;
     }
-    operation_end(self, BAY_CANCELLED, "cancelled");
 }
 
-void sdk_operations_end(bay_caller *caller)
+void sdk_operation_lose(asker_item *item, bay_err err, const char *text)
 {
-    list *all[] = {&caller->waiting, &caller->open};
-    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-        list_link *link;
-        while ((link = list_first(all[i])) != NULL) {
-            operation_cancel(CONTAINER_OF(link, bay_operation, link));
-        }
+    operation_end(operation_of(item), NULL, err, text);
+}
+
+void sdk_operation_ended(asker_item *item, const void *answer)
+{
+    buf *remote_error = &operation_of(item)->caller->remote_error;
+    (void)answer;
+    buf_clear(remote_error);
+    if (item->diag.code == BAY_REMOTE) {
+        buf_str(remote_error, a2a_errors[operation_of(item)->error].reason);
     }
 }
 
-void sdk_operations_fail_waiting(bay_caller *caller, const bay_diag *fault)
+void sdk_operation_tell(asker_item *item, void *answer)
 {
-    list_link *link;
-    while ((link = list_first(&caller->waiting)) != NULL) {
-        operation_end(CONTAINER_OF(link, bay_operation, link), fault->code, fault->text);
+    bay_operation *self = operation_of(item);
+    if (self->done != NULL) {
+        self->done(self, answer, &item->diag, self->user);
+    } else {
+        bay_response_free(answer);
     }
+}
+
+void sdk_operation_item_free(asker_item *item)
+{
+    sdk_operation_release(operation_of(item));
+}
+
+void sdk_response_release(void *response)
+{
+    bay_response_free(response);
 }
 
 /* ---- beginning ------------------------------------------------------------------------------- */
@@ -118,12 +112,19 @@ static bay_err operation_go(bay_operation *self, bay_diag *diag)
     buf secrets;
     a2a_fault fault = {0};
     buf_init_secret(&secrets, CALLER_REQUEST_BYTES);
+    json_doc params; /* pieces of JSON that the program gave: read here, once */
+    arena memory;
+    arena_init(&memory, CALLER_RESPONSE_MEMORY);
     bay_err err = sdk_caller_fields(caller, &secrets, fields, CALLER_FIELDS, &count, diag);
+    if (err == BAY_OK) {
+        err = json_parse(&params, buf_view(&self->params), &a2a_json_limits, &memory, diag);
+        err = err == BAY_OK || err == BAY_NOMEM ? err : BAY_INVALID;
+    }
     if (err == BAY_OK) {
         count += own_fields(self, fields + count, CALLER_FIELDS - count);
         a2a_link_request request = {
             .method = self->method,
-            .params = buf_view(&self->params),
+            .params = json_root(&params),
             .fields = fields,
             .field_count = count,
             .last_event_id = self->after,
@@ -133,15 +134,15 @@ static bay_err operation_go(bay_operation *self, bay_diag *diag)
         if (err != BAY_OK) {
             self->call = NULL;
             (void)diag_set(diag, err, "%.*s at %.80s: %.120s",
-                           BAY_STR(a2a_methods[self->method].name), caller->shown,
+                           BAY_STR(a2a_methods[self->method].name), caller->base.shown,
                            fault.text[0] != '\0' ? fault.text : bay_err_text(err));
         }
     }
+    arena_fini(&memory);
     buf_fini(&secrets);
     if (err == BAY_OK) {
         buf_fini(&self->params);
-        self->phase = OPERATION_OPEN;
-        list_push(&caller->open, &self->link);
+        asker_item_set(&self->item, ASKER_OPEN);
         if (self->is_paused) {
             a2a_link_pause(self->call);
         }
@@ -149,34 +150,60 @@ static bay_err operation_go(bay_operation *self, bay_diag *diag)
     return err;
 }
 
-void sdk_operations_hand_over(bay_caller *caller)
+void sdk_operation_send(asker_item *item)
 {
-    list_link *link;
-    while ((link = list_first(&caller->waiting)) != NULL) {
-        bay_operation *self = CONTAINER_OF(link, bay_operation, link);
-        bay_diag diag = {0};
-        list_remove(link);
-        bay_err err = operation_go(self, &diag);
-        if (err != BAY_OK) {
-            operation_end(self, err, diag.text);
-        }
+    bay_diag diag = {0};
+    bay_err err = operation_go(operation_of(item), &diag);
+    if (err != BAY_OK) {
+        operation_end(operation_of(item), NULL, err, diag.text);
     }
 }
 
 static bay_err operation_prepare(bay_operation *self, bay_diag *diag)
 {
-    bay_caller *caller = self->caller;
-    if (self->phase != OPERATION_NEW || caller->phase == CALLER_CLOSING) {
-        return diag_set(diag, BAY_STATE, "the caller is being closed");
-    }
-    if (caller->operations >= CALLER_OPERATIONS) {
-        return diag_set(diag, BAY_BUSY, "more than %d operations at one time", CALLER_OPERATIONS);
-    }
     bay_err err = sdk_operation_write(self, &self->params, diag);
     bool is_stream = (a2a_methods[self->method].flags & A2A_METHOD_STREAM) != 0;
-    if (err == BAY_OK && is_stream && self->done != NULL && !self->is_unheard) {
+    bool is_heard = self->done != NULL || (self->item.wait != NULL && !self->is_unheard);
+    if (err == BAY_OK && is_stream && is_heard) {
         self->assembly = sdk_assembly_new();
         err = self->assembly != NULL ? BAY_OK : diag_set(diag, BAY_NOMEM, "out of memory");
+    }
+    return err;
+}
+
+static bay_err operation_begin(bay_operation *self, bay_diag *diag)
+{
+    bay_caller *caller = self->caller;
+    bay_err err = asker_item_start(&self->item, diag);
+    if (err != BAY_OK) {
+        return err;
+    }
+    err = operation_prepare(self, diag);
+    if (err == BAY_OK && caller->phase == CALLER_READY) {
+        err = operation_go(self, diag);
+    } else if (err == BAY_OK) {
+        asker_item_set(&self->item, ASKER_WAITING);
+        sdk_caller_need(caller);
+    }
+    if (err != BAY_OK) {
+        asker_item_drop(&self->item);
+    }
+    return err;
+}
+
+static bay_err operation_start(bay_operation *self, asker_wait *wait, bay_operation_done done,
+                               void *user, bay_diag *diag)
+{
+    if (self->item.phase != ASKER_NEW) {
+        return diag_set(diag, BAY_STATE, "the operation was started already");
+    }
+    self->item.wait = wait;
+    self->done = done;
+    self->user = user;
+    asker_touch(&self->caller->base);
+    bay_err err = operation_begin(self, diag);
+    if (err != BAY_OK) {
+        sdk_operation_release(self);
     }
     return err;
 }
@@ -184,40 +211,22 @@ static bay_err operation_prepare(bay_operation *self, bay_diag *diag)
 bay_err bay_operation_start(bay_operation *operation, bay_operation_done done, void *user,
                             bay_diag *diag)
 {
-    if (operation == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory (or there is no caller)");
-    }
-    bay_caller *caller = operation->caller;
-    operation->done = done;
-    operation->user = user;
-    sdk_caller_touch(caller);
-    bay_err err = operation_prepare(operation, diag);
-    if (err == BAY_OK && caller->phase == CALLER_READY) {
-        err = operation_go(operation, diag);
-    } else if (err == BAY_OK) {
-        operation->phase = OPERATION_WAITING;
-        list_push(&caller->waiting, &operation->link);
-        sdk_caller_need(caller);
-    }
-    if (err != BAY_OK) {
-        sdk_operation_release(operation);
-        return err;
-    }
-    caller->operations++;
-    return BAY_OK;
+    return operation != NULL ? operation_start(operation, NULL, done, user, diag)
+                             : diag_set(diag, BAY_NOMEM, "out of memory (or there is no caller)");
 }
 
 void bay_operation_stop(bay_operation *operation)
 {
-    if (operation != NULL &&
-        (operation->phase == OPERATION_WAITING || operation->phase == OPERATION_OPEN)) {
-        operation_cancel(operation);
+    if (operation != NULL && operation->item.phase != ASKER_NEW &&
+        operation->item.phase != ASKER_ENDED) {
+        sdk_operation_withdraw(&operation->item);
+        operation_end(operation, NULL, BAY_CANCELLED, "cancelled");
     }
 }
 
 void bay_operation_pause(bay_operation *operation)
 {
-    if (operation != NULL && operation->phase != OPERATION_ENDED) {
+    if (operation != NULL && operation->item.phase != ASKER_ENDED) {
         operation->is_paused = true;
         if (operation->call != NULL) {
             a2a_link_pause(operation->call);
@@ -232,7 +241,7 @@ void bay_operation_resume(bay_operation *operation)
         if (operation->call != NULL) {
             a2a_link_resume(operation->call);
         }
-        sdk_caller_touch(operation->caller);
+        asker_touch(&operation->caller->base);
     }
 }
 
@@ -240,19 +249,20 @@ void bay_operation_resume(bay_operation *operation)
 
 static void end_with(bay_operation *self, a2a_method method, bay_str json)
 {
-    bay_err err = sdk_response_new(method, false, json, 0, &self->response);
+    bay_response *response = NULL;
+    bay_err err = sdk_response_new(method, false, json, 0, &response);
     if (err == BAY_OK) {
-        operation_end(self, BAY_OK, "");
+        operation_end(self, response, BAY_OK, "");
     } else {
         operation_fail(self, err, bay_err_text(err));
     }
 }
 
-static void on_result(void *user, bay_str json)
+static void on_result(void *user, json_val result)
 {
     bay_operation *self = user;
     self->call = NULL;
-    end_with(self, self->method, json);
+    end_with(self, self->method, json_raw(result));
 }
 
 static void on_event(void *user, json_val value, uint64_t event_id, bool is_last)
@@ -282,7 +292,7 @@ static void on_stream_end(void *user)
     buf json;
     self->call = NULL;
     if (self->assembly == NULL) {
-        operation_end(self, BAY_OK, "");
+        operation_end(self, NULL, BAY_OK, "");
         return;
     }
     buf_init(&json, CALLER_RESPONSE_BYTES);
@@ -316,53 +326,30 @@ static const a2a_link_events operation_events = {
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-typedef struct awaited {
-    bool is_done;
-    bay_response *response;
-    bay_diag diag;
-} awaited;
-
-static void on_awaited(bay_operation *operation, bay_response *response, const bay_diag *diag,
-                       void *user)
-{
-    awaited *self = user;
-    (void)operation;
-    self->is_done = true;
-    self->response = response;
-    self->diag = *diag;
-}
-
 bay_err bay_operation_run(bay_operation *operation, bay_response **out, bay_diag *diag)
 {
-    awaited wait = {0};
+    asker_wait wait = {0};
     if (operation == NULL) {
         return diag_set(diag, BAY_NOMEM, "out of memory (or there is no caller)");
     }
-    bay_caller *caller = operation->caller;
-    bay_err err = sdk_caller_check_waiting(caller, diag);
+    asker *of = &operation->caller->base;
+    bay_err err = asker_check_waiting(of, diag);
     if (err != BAY_OK) {
         bay_operation_free(operation);
         return err;
     }
-    operation->is_unheard = out == NULL;
+    if (operation->item.phase == ASKER_NEW) {
+        operation->is_unheard = out == NULL;
+    }
     /* what happened while nobody looked: above all, connections that the agent closed, on which a
      * message would be lost without our knowing whether it arrived */
-    (void)loop_turn(caller->loop, 0);
-    err = bay_operation_start(operation, on_awaited, &wait, diag);
-    if (err != BAY_OK) {
-        return err;
-    }
-    while (!wait.is_done) {
-        (void)loop_turn(caller->loop, -1);
-    }
-    caller->is_touched = true;
-    if (wait.diag.code == BAY_OK && out != NULL) {
-        *out = wait.response;
+    (void)loop_turn(of->loop, 0);
+    err = operation_start(operation, &wait, NULL, NULL, diag);
+    err = err == BAY_OK ? asker_await(of, &wait, diag) : err;
+    if (err == BAY_OK && out != NULL) {
+        *out = wait.answer;
     } else {
-        bay_response_free(wait.response);
+        bay_response_free(wait.answer);
     }
-    if (diag != NULL && wait.diag.code != BAY_OK) {
-        *diag = wait.diag;
-    }
-    return wait.diag.code;
+    return err;
 }

@@ -15,11 +15,26 @@
 
 enum { CLOSE_MS = 5000, LAST_WORDS_MS = 1000 };
 
+static const asker_kind client_kind = {
+    .noun = "client",
+    .items = "requests",
+    .most = CLIENT_MAX_REQUESTS,
+    .closing = BAY_CLOSED,
+    .settle = sdk_client_settle,
+    .send = sdk_request_send,
+    .withdraw = sdk_request_give_up,
+    .fail = sdk_request_lose,
+    .ended = sdk_request_ended,
+    .tell = sdk_request_tell,
+    .answer_free = sdk_reply_release,
+    .item_free = sdk_request_release,
+};
+
 /* ---- making a client ------------------------------------------------------------------------- */
 
 static bay_err render_roots(bay_client *self)
 {
-    const client_settings *roots = &self->options.roots;
+    const asker_settings *roots = &self->options.roots;
     const char **pairs = mem_array(2 * roots->count + 1, sizeof(*pairs));
     if (pairs == NULL) {
         return BAY_NOMEM;
@@ -36,13 +51,15 @@ static bay_err render_roots(bay_client *self)
 static void client_free(bay_client *self)
 {
     sdk_client_link_fini(self);
+    asker_stop(&self->base);
     sdk_skills_end(self);
     sdk_lists_fini(self);
     if (self->attached != NULL) {
-        loop_turn(self->loop, 0); /* buries the link */
+        loop_turn(self->base.loop, 0); /* buries the link */
+    }
+    asker_fini(&self->base);
+    if (self->attached != NULL) {
         sdk_serving_close(self->attached);
-    } else {
-        loop_free(self->loop);
     }
     for (size_t i = 0; self->argv != NULL && self->argv[i] != NULL; i++) {
         mem_free(self->argv[i]);
@@ -69,22 +86,17 @@ static bay_err client_new(struct bay_server *attached, const bay_client_options 
         mem_free(self);
         return err;
     }
-    err = attached != NULL ? sdk_serving_open(attached, diag) : loop_new(&self->loop);
+    err = attached != NULL ? sdk_serving_open(attached, diag) : BAY_OK;
+    if (err == BAY_OK) {
+        loop *lent = attached != NULL ? sdk_serving_loop(attached) : NULL;
+        err = asker_open(&self->base, &client_kind, &self->options.base, lent, diag);
+    }
     if (err != BAY_OK) {
         sdk_options_fini(&self->options);
         mem_free(self);
-        return attached != NULL ? err : diag_set(diag, err, "no event loop: %s", bay_err_text(err));
+        return err;
     }
     self->attached = attached;
-    if (attached != NULL) {
-        self->loop = sdk_serving_loop(attached);
-    } else if (self->options.log_sink != NULL) {
-        self->log =
-            (log_target){self->options.log_sink, self->options.log_user, self->options.log_level};
-        loop_set_log(self->loop, &self->log);
-    }
-    list_init(&self->requests);
-    list_init(&self->ended);
     list_init(&self->listings);
     list_init(&self->questions);
     list_init(&self->refused_skills);
@@ -94,7 +106,6 @@ static bay_err client_new(struct bay_server *attached, const bay_client_options 
     buf_init(&self->remote_error, CLIENT_MAX_REPLY);
     self->level = MCP_LOG_NONE;
     self->wants_changes = self->options.changed != NULL;
-    self->is_touched = true;
     err = render_roots(self);
     if (err != BAY_OK) {
         client_free(self);
@@ -121,14 +132,19 @@ static bay_err client_aim(bay_client *self, const char *target, bay_diag *diag)
                         BAY_STR(str_head(text, 100)), text.len < strlen(target) ? "…" : "");
     }
     self->url = mem_dup(target, strlen(target));
-    return self->url != NULL ? BAY_OK : diag_set(diag, BAY_NOMEM, "out of memory");
+    if (self->url == NULL) {
+        return diag_set(diag, BAY_NOMEM, "out of memory");
+    }
+    return asker_options_http(&self->options.base, self->base.loop, &http_client_default_limits,
+                              &self->base.tls, &self->base.http, diag);
 }
 
 /* The first link is opened; what comes of it is known later. */
 static void client_begin(bay_client *self)
 {
-    sdk_target_show(self->url, (const char *const *)self->argv, self->shown, sizeof(self->shown));
-    loop_refresh(self->loop);
+    sdk_target_show(self->url, (const char *const *)self->argv, self->base.shown,
+                    sizeof(self->base.shown));
+    loop_refresh(self->base.loop);
     sdk_client_open(self);
 }
 
@@ -140,28 +156,20 @@ static bay_err client_await(bay_client *self, bay_client **out, bay_diag *diag)
         if (self->phase == CLIENT_LOST && !self->is_link_broken) {
             break;
         }
-        (void)loop_turn(self->loop, -1);
+        (void)loop_turn(self->base.loop, -1);
     }
     if (self->phase == CLIENT_READY) {
-        self->is_touched = true;
+        self->base.is_touched = true;
         *out = self;
         return BAY_OK;
     }
     bay_err err = diag_set(diag, self->fault.code, "cannot connect to %s", self->fault.text);
+    self->base.is_closing = true;
     self->phase = CLIENT_CLOSING;
-    sdk_requests_end(self); /* a callback may have started something */
+    asker_end_all(&self->base, "the client was closed"); /* a callback may have started something */
     sdk_lists_finish(self);
     client_free(self);
     return err;
-}
-
-static bay_err check_waiting(loop *on, bay_diag *diag)
-{
-    if (on != NULL && loop_is_turning(on)) {
-        return diag_set(diag, BAY_STATE,
-                        "inside a callback nothing can be waited for: start it, or do it later");
-    }
-    return BAY_OK;
 }
 
 bay_err bay_client_connect(const char *target, const bay_client_options *options, bay_client **out,
@@ -209,10 +217,11 @@ bay_err bay_client_attach(struct bay_server *server, const bay_client_options *o
     if (server == NULL || out == NULL) {
         return diag_set(diag, BAY_NOMEM, "no server: there was no memory to make one");
     }
-    bay_err err = check_waiting(sdk_serving_loop(server), diag);
-    if (err == BAY_OK) {
-        err = client_new(server, options, &self, diag);
+    loop *on = sdk_serving_loop(server);
+    if (on != NULL && loop_is_turning(on)) {
+        return diag_set(diag, BAY_STATE, ASKER_INSIDE);
     }
+    bay_err err = client_new(server, options, &self, diag);
     return err == BAY_OK ? client_await(self, out, diag) : err;
 }
 
@@ -252,10 +261,11 @@ static void link_left(void *user)
 static void say_last_words(bay_client *self)
 {
     mcp_client *engine = sdk_client_engine(self);
-    loop_refresh(self->loop);
-    uint64_t end = loop_now_ms(self->loop) + LAST_WORDS_MS;
-    while (engine != NULL && mcp_client_open_calls(engine) > 0 && loop_now_ms(self->loop) < end) {
-        (void)loop_turn(self->loop, (int64_t)(end - loop_now_ms(self->loop)));
+    loop_refresh(self->base.loop);
+    uint64_t end = loop_now_ms(self->base.loop) + LAST_WORDS_MS;
+    while (engine != NULL && mcp_client_open_calls(engine) > 0 &&
+           loop_now_ms(self->base.loop) < end) {
+        (void)loop_turn(self->base.loop, (int64_t)(end - loop_now_ms(self->base.loop)));
         engine = sdk_client_engine(self);
     }
 }
@@ -265,11 +275,11 @@ static void link_end(bay_client *self)
     if (self->link == NULL || self->is_link_broken) {
         return;
     }
-    loop_refresh(self->loop);
-    uint64_t end = loop_now_ms(self->loop) + CLOSE_MS;
+    loop_refresh(self->base.loop);
+    uint64_t end = loop_now_ms(self->base.loop) + CLOSE_MS;
     mcp_link_close(self->link, link_left, self);
-    while (!self->is_closed && loop_now_ms(self->loop) < end) {
-        (void)loop_turn(self->loop, (int64_t)(end - loop_now_ms(self->loop)));
+    while (!self->is_closed && loop_now_ms(self->base.loop) < end) {
+        (void)loop_turn(self->base.loop, (int64_t)(end - loop_now_ms(self->base.loop)));
     }
 }
 
@@ -278,15 +288,13 @@ void bay_client_close(bay_client *client)
     if (client == NULL) {
         return;
     }
-    if (sdk_client_is_inside(client) || client->phase == CLIENT_CLOSING) {
-        LOG(LOG_ERROR, "client", "%s: bay_client_close inside a callback does nothing",
-            client->shown);
+    if (!asker_close(&client->base)) {
         return;
     }
     client->phase = CLIENT_CLOSING;
     client->connected = NULL;
-    loop_timer_stop(client->loop, &client->retry);
-    sdk_requests_end(client);
+    loop_timer_stop(client->base.loop, &client->retry);
+    asker_end_all(&client->base, "the client was closed");
     sdk_lists_finish(client);
     sdk_questions_end(client);
     say_last_words(client);
@@ -325,7 +333,7 @@ bool bay_client_has(const bay_client *client, const char *capability)
     if (client == NULL || client->about == NULL || capability == NULL) {
         return false;
     }
-    json_val said = mcp_capability(json_root(&client->about->doc), str_of(capability));
+    json_val said = mcp_capability(client->about->can, str_of(capability));
     json_kind kind = json_kind_of(said);
     return kind != JSON_MISSING && kind != JSON_NULL && kind != JSON_FALSE;
 }
@@ -337,7 +345,7 @@ bay_str bay_client_remote_error(const bay_client *client)
 
 const char *sdk_client_where(const bay_client *self)
 {
-    return self->shown;
+    return self->base.shown;
 }
 
 mcp_client *sdk_client_engine(bay_client *self)
@@ -347,40 +355,19 @@ mcp_client *sdk_client_engine(bay_client *self)
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-bool sdk_client_is_inside(const bay_client *self)
+static const asker *asker_of(const bay_client *client)
 {
-    return loop_is_turning(self->loop) || self->is_tracing;
-}
-
-bay_err sdk_client_check_waiting(const bay_client *self, bay_diag *diag)
-{
-    if (self->is_tracing) {
-        return diag_set(diag, BAY_STATE, "inside on_message nothing can be waited for");
-    }
-    return self->phase != CLIENT_CLOSING ? check_waiting(self->loop, diag)
-                                         : diag_set(diag, BAY_STATE, "the client is being closed");
-}
-
-void sdk_client_touch(bay_client *self)
-{
-    self->is_touched = true;
-    if (!loop_is_turning(self->loop)) {
-        loop_refresh(self->loop);
-    }
+    return client != NULL ? &client->base : NULL;
 }
 
 int bay_client_fd(const bay_client *client)
 {
-    return client != NULL ? loop_fd(client->loop) : -1;
+    return asker_fd(asker_of(client));
 }
 
 int bay_client_wait_ms(const bay_client *client)
 {
-    if (client == NULL) {
-        return -1;
-    }
-    /* what was just started is not yet among what the descriptor watches */
-    return client->is_touched ? 0 : loop_wait_ms(client->loop);
+    return asker_wait_ms(asker_of(client));
 }
 
 bay_err bay_client_dispatch(bay_client *client)
@@ -390,13 +377,7 @@ bay_err bay_client_dispatch(bay_client *client)
 
 bay_err bay_client_wait(bay_client *client, int ms)
 {
-    if (client == NULL) {
-        return BAY_INVALID;
-    }
-    if (sdk_client_is_inside(client)) {
-        return BAY_STATE;
-    }
-    client->is_touched = false;
-    (void)loop_turn(client->loop, ms);
-    return client->has_given_up && client->phase == CLIENT_LOST ? BAY_CLOSED : BAY_OK;
+    bay_err err = asker_turn(client != NULL ? &client->base : NULL, ms);
+    bool is_given_up = err == BAY_OK && client->has_given_up && client->phase == CLIENT_LOST;
+    return is_given_up ? BAY_CLOSED : err;
 }

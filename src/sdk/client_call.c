@@ -131,16 +131,16 @@ static void call_refused(bay_request *self, const mcp_outcome *outcome)
              BAY_STR(str_head(message, 150)));
     arena_fini(&memory);
     sdk_request_diag(self, &diag, BAY_REMOTE, text);
-    sdk_request_fail(self, &diag, json_raw(outcome->error));
+    sdk_request_fail(self, &diag, outcome->error);
 }
 
 /* Rounds or a task have it from here; only the bound of the whole holds. */
 static void request_lend(bay_request *self)
 {
-    uint64_t now = loop_now_ms(self->client->loop);
+    uint64_t now = loop_now_ms(self->client->base.loop);
     uint64_t left = self->end_ms > now ? self->end_ms - now : 1;
-    self->phase = REQUEST_BETWEEN;
-    if (loop_timer_start(self->client->loop, &self->timer, left) != BAY_OK) {
+    self->is_pausing = false;
+    if (loop_timer_start(self->client->base.loop, &self->timer, left) != BAY_OK) {
         sdk_request_break(self, BAY_NOMEM, "no memory for a timer");
     }
 }
@@ -153,18 +153,18 @@ static void call_answered(bay_request *self, json_val result)
     bool is_task = json_str_eq(type, STR("task"));
     if (self->is_internal || (!self->follows_task && !is_question && !is_task) ||
         (is_task && self->keeps_task)) {
-        sdk_request_succeed(self, json_raw(result));
+        sdk_request_succeed(self, result);
         return;
     }
     request_lend(self);
-    if (self->phase == REQUEST_ENDED) {
+    if (self->item.phase == ASKER_ENDED) {
         return;
     }
     if (self->follows_task || is_task) {
         self->follows_task = true;
         sdk_task_go_on(self, result);
     } else {
-        sdk_rounds_go_on(self, result);
+        sdk_mrtr_state_continue(self, result);
     }
 }
 
@@ -225,7 +225,7 @@ bay_err sdk_request_read(bay_str text, json_doc *doc, arena *memory, const char 
 static bay_err request_call(bay_request *self, bay_diag *diag)
 {
     bay_client *client = self->client;
-    uint64_t now = loop_now_ms(client->loop);
+    uint64_t now = loop_now_ms(client->base.loop);
     json_doc params_doc, meta_doc;
     arena memory;
     arena_init(&memory, REQUEST_MEMORY);
@@ -252,8 +252,9 @@ static bay_err request_call(bay_request *self, bay_diag *diag)
     }
     arena_fini(&memory);
     if (err == BAY_OK) {
-        loop_timer_stop(client->loop, &self->timer);
-        self->phase = REQUEST_CALLING;
+        loop_timer_stop(client->base.loop, &self->timer);
+        self->is_pausing = false;
+        asker_item_set(&self->item, ASKER_OPEN);
     }
     return err;
 }
@@ -278,11 +279,12 @@ static bay_err request_dispatch(bay_request *self, bay_diag *diag)
 static void request_wait(bay_request *self)
 {
     bay_client *client = self->client;
-    uint64_t now = loop_now_ms(client->loop);
+    uint64_t now = loop_now_ms(client->base.loop);
     uint64_t left = self->end_ms > now ? self->end_ms - now : 1;
-    self->phase = REQUEST_WAITING;
+    self->is_pausing = false;
+    asker_item_set(&self->item, ASKER_WAITING);
     left = left < self->idle_ms ? left : self->idle_ms;
-    if (loop_timer_start(client->loop, &self->timer, left) != BAY_OK) {
+    if (loop_timer_start(client->base.loop, &self->timer, left) != BAY_OK) {
         sdk_request_break(self, BAY_NOMEM, "no memory for a timer");
         return;
     }
@@ -321,8 +323,8 @@ static void request_go_or_fail(bay_request *self)
 void sdk_request_on_timer(void *argument)
 {
     bay_request *self = argument;
-    uint64_t now = loop_now_ms(self->client->loop);
-    if (self->phase == REQUEST_PAUSING && now < self->end_ms) {
+    uint64_t now = loop_now_ms(self->client->base.loop);
+    if (self->is_pausing && now < self->end_ms) {
         request_go_or_fail(self);
     } else {
         sdk_request_expire(self);
@@ -331,7 +333,7 @@ void sdk_request_on_timer(void *argument)
 
 static bay_err set_round(bay_request *self, bay_str method, bay_str params, bay_diag *diag)
 {
-    if (self->phase == REQUEST_ENDED) {
+    if (self->item.phase == ASKER_ENDED) {
         return diag_set(diag, BAY_CANCELLED, "the request has ended");
     }
     buf_clear(&self->round_method);
@@ -345,7 +347,7 @@ static bay_err set_round(bay_request *self, bay_str method, bay_str params, bay_
     }
     self->repeats = self->losses = 0;
     self->follows_task = self->follows_task || str_starts(method, STR("tasks/"));
-    sdk_client_touch(self->client);
+    asker_touch(&self->client->base);
     return BAY_OK;
 }
 
@@ -362,60 +364,36 @@ bay_err sdk_request_later(bay_request *self, bay_str method, bay_str params, uin
     if (err != BAY_OK) {
         return err;
     }
-    uint64_t now = loop_now_ms(self->client->loop);
+    uint64_t now = loop_now_ms(self->client->base.loop);
     uint64_t left = self->end_ms > now ? self->end_ms - now : 1;
-    err = loop_timer_start(self->client->loop, &self->timer, after_ms < left ? after_ms : left);
+    err =
+        loop_timer_start(self->client->base.loop, &self->timer, after_ms < left ? after_ms : left);
     if (err != BAY_OK) {
         return diag_set(diag, err, "no memory for a timer");
     }
-    self->phase = REQUEST_PAUSING;
+    self->is_pausing = true;
+    asker_item_set(&self->item, ASKER_OPEN);
     return BAY_OK;
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-bool sdk_requests_waiting(const bay_client *client)
+void sdk_request_send(asker_item *item)
 {
-    for (const list_link *link = client->requests.head.next; link != &client->requests.head;
-         link = link->next) {
-        if (CONTAINER_OF(link, const bay_request, link)->phase == REQUEST_WAITING) {
-            return true;
-        }
-    }
-    return false;
-}
-
-void sdk_requests_hand_over(bay_client *client)
-{
-    LIST_EACH(link, &client->requests)
-    {
-        bay_request *one = CONTAINER_OF(link, bay_request, link);
-        if (one->phase == REQUEST_WAITING && !one->waits_for_tools &&
-            client->phase == CLIENT_READY) {
-            request_go_or_fail(one);
-        }
+    bay_request *self = CONTAINER_OF(item, bay_request, item);
+    if (!self->waits_for_tools && self->client->phase == CLIENT_READY) {
+        request_go_or_fail(self);
     }
 }
 
 void sdk_requests_tools_arrived(bay_client *client)
 {
-    LIST_EACH(link, &client->requests)
+    LIST_EACH(link, &client->base.items)
     {
-        bay_request *one = CONTAINER_OF(link, bay_request, link);
+        bay_request *one = CONTAINER_OF(CONTAINER_OF(link, asker_item, link), bay_request, item);
         if (one->waits_for_tools) {
             one->waits_for_tools = false;
             request_go_or_fail(one);
-        }
-    }
-}
-
-void sdk_requests_fail_waiting(bay_client *client, const bay_diag *fault)
-{
-    LIST_EACH(link, &client->requests)
-    {
-        bay_request *one = CONTAINER_OF(link, bay_request, link);
-        if (one->phase == REQUEST_WAITING) {
-            sdk_request_break(one, fault->code, fault->text);
         }
     }
 }

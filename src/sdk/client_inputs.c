@@ -25,7 +25,7 @@ typedef struct input {
 struct inputs {
     bay_client *client;
     arena memory;
-    json_doc doc; /* its own copy of the requests */
+    json_val requests; /* its own copy */
     input *at;
     size_t count;
     size_t open;
@@ -74,7 +74,6 @@ static bay_err read_one(inputs *self, json_val key, json_val request, bay_diag *
 
 static bay_err read_requests(inputs *self, json_val requests, const map *known, bay_diag *diag)
 {
-    bay_str text;
     if (!json_is(requests, JSON_OBJECT) || json_check_duplicates(requests, NULL) != BAY_OK) {
         return diag_set(diag, BAY_PROTOCOL, "inputRequests is no map of requests");
     }
@@ -84,13 +83,12 @@ static bay_err read_requests(inputs *self, json_val requests, const map *known, 
                         "taken",
                         json_count(requests), INPUTS_MAX);
     }
-    bay_err err = arena_dup(&self->memory, json_raw(requests), &text);
-    err = err == BAY_OK ? json_parse(&self->doc, text, NULL, &self->memory, NULL) : err;
+    bay_err err = json_clone_in(requests, &self->memory, &self->requests);
     self->at = arena_array(&self->memory, json_count(requests) + 1, sizeof(*self->at));
     if (err != BAY_OK || self->at == NULL) {
         return diag_set(diag, BAY_NOMEM, "out of memory");
     }
-    json_iter iter = json_iter_of(json_root(&self->doc));
+    json_iter iter = json_iter_of(self->requests);
     while (err == BAY_OK && json_next(&iter)) {
         if (known == NULL || map_get(known, json_raw(iter.key)) == NULL) {
             err = read_one(self, iter.key, iter.value, diag);
@@ -112,7 +110,7 @@ static void drop_questions(inputs *self)
 }
 
 /* `self` may be gone afterwards. */
-static void finish(inputs *self)
+static void client_inputs_finish(inputs *self)
 {
     bool has_failed = self->fault.code != BAY_OK;
     if (self->is_asking || self->is_dead || (self->open > 0 && !has_failed)) {
@@ -134,7 +132,7 @@ static void answered(void *user, bay_str result, int code, bay_str message)
                arena_dup(&self->memory, result, &one->answer) != BAY_OK) {
         diag_set(&self->fault, BAY_NOMEM, "no memory for an answer");
     }
-    finish(self);
+    client_inputs_finish(self);
 }
 
 bay_err inputs_ask(bay_client *client, json_val requests, const map *known, inputs_done done,
@@ -167,7 +165,7 @@ bay_err inputs_ask(bay_client *client, json_val requests, const map *known, inpu
     if (self->is_dead) {
         inputs_free(self);
     } else {
-        finish(self);
+        client_inputs_finish(self);
     }
     return BAY_OK;
 }

@@ -23,6 +23,7 @@
 #include "base/str.h"
 #include "sdk/client_parts.h"
 #include "sdk/serving.h"
+#include "json/build.h"
 
 enum { TERM_MS = 2000, KILL_MS = 2000, PROBE_MS = 3000 };
 
@@ -30,7 +31,7 @@ enum { TERM_MS = 2000, KILL_MS = 2000, PROBE_MS = 3000 };
 
 static uint64_t client_now(const bay_client *self)
 {
-    return loop_now_ms(self->loop);
+    return loop_now_ms(self->base.loop);
 }
 
 /* ± a quarter, so that many clients of one server do not come back at once. */
@@ -49,7 +50,7 @@ static void client_give_up(bay_client *self)
     self->phase = CLIENT_LOST;
     self->has_given_up = true;
     self->failures = 0;
-    sdk_requests_fail_waiting(self, &self->fault);
+    asker_fail_waiting(&self->base, &self->fault);
 }
 
 /* Is there a point in trying again? What broke a link that was in use (a line that was too long,
@@ -63,7 +64,7 @@ static bool client_may_retry(const bay_client *self)
 static bool client_is_needed(const bay_client *self)
 {
     bool is_listening = self->subscriptions.len > 0 || self->options.changed != NULL;
-    return sdk_requests_waiting(self) || (is_listening && !self->has_given_up);
+    return self->base.waiting > 0 || (is_listening && !self->has_given_up);
 }
 
 /* Goes on when the pause is over: at once, or by the timer. */
@@ -79,9 +80,9 @@ static void client_plan(bay_client *self)
         return;
     }
     self->phase = CLIENT_PAUSING;
-    bay_err err = loop_timer_start(self->loop, &self->retry, self->retry_at_ms - now);
+    bay_err err = loop_timer_start(self->base.loop, &self->retry, self->retry_at_ms - now);
     if (err != BAY_OK) {
-        (void)diag_set(&self->fault, err, "%s: %s", self->shown, bay_err_text(err));
+        (void)diag_set(&self->fault, err, "%s: %s", self->base.shown, bay_err_text(err));
         client_give_up(self);
     }
 }
@@ -94,7 +95,7 @@ static void client_fail(bay_client *self, bay_err err, const char *text)
     } else if (err == BAY_RESOLVE) {
         hint = "; is its name right?";
     }
-    (void)diag_set(&self->fault, err, "%.200s: %s%s", self->shown,
+    (void)diag_set(&self->fault, err, "%.200s: %s%s", self->base.shown,
                    text != NULL && text[0] != '\0' ? text : bay_err_text(err), hint);
     self->broke_in_use = self->phase == CLIENT_READY || self->phase == CLIENT_PAUSING;
     self->failures++;
@@ -109,7 +110,7 @@ void sdk_client_unreachable(bay_client *self, bay_err err, const char *text)
         return; /* told already by another request, or about to be told by the link */
     }
     client_fail(self, err, text);
-    if (loop_timer_start(self->loop, &self->retry, self->retry_at_ms - client_now(self)) ==
+    if (loop_timer_start(self->base.loop, &self->retry, self->retry_at_ms - client_now(self)) ==
         BAY_OK) {
         self->phase = CLIENT_PAUSING;
     }
@@ -126,7 +127,7 @@ void sdk_client_need(bay_client *self)
     if (self->phase == CLIENT_LOST) {
         self->has_given_up = false;
     }
-    sdk_client_settle_soon(self);
+    asker_settle_soon(&self->base);
 }
 
 /* ---- what the link tells --------------------------------------------------------------------- */
@@ -160,9 +161,11 @@ static bay_err about_learn(bay_client *self)
 {
     mcp_client *engine = mcp_link_client(self->link);
     bay_str info = json_raw(mcp_client_server_info(engine));
-    bay_str capabilities = json_raw(mcp_client_server_capabilities(engine));
+    json_val can = mcp_client_server_capabilities(engine);
+    bay_str capabilities;
     bay_str instructions = mcp_client_instructions(engine);
-    capabilities = capabilities.len > 0 ? capabilities : STR("{}");
+    can = json_is(can, JSON_MISSING) ? json_empty_object() : can;
+    capabilities = json_raw(can);
     const client_about *known = self->about;
     if (known != NULL && known->revision == mcp_client_revision(engine) &&
         str_eq(known->info, info) && str_eq(known->capabilities, capabilities) &&
@@ -186,7 +189,7 @@ static bay_err about_learn(bay_client *self)
         made->capabilities = str_head(rest, capabilities.len);
         made->instructions = str_from(rest, capabilities.len);
         made->revision = mcp_client_revision(engine);
-        err = json_parse(&made->doc, made->capabilities, NULL, &made->memory, NULL);
+        err = json_clone_in(can, &made->memory, &made->can);
     }
     if (err != BAY_OK) {
         about_free(made);
@@ -204,11 +207,11 @@ static void link_broken(void *user, bay_err err, const char *text)
     }
     self->is_link_broken = true;
     mcp_link_log_last_lines(self->link);
-    loop_timer_stop(self->loop, &self->retry);
+    loop_timer_stop(self->base.loop, &self->retry);
     bool was_silent = !self->was_ready && self->argv != NULL && err == BAY_CLOSED;
     client_fail(self, err, was_silent ? "it ended before it could be spoken to" : text);
     self->phase = CLIENT_LOST;
-    sdk_client_settle_soon(self);
+    asker_settle_soon(&self->base);
 }
 
 static void link_ready(void *user)
@@ -227,7 +230,7 @@ static void link_ready(void *user)
     if (self->phase == CLIENT_OPENING) {
         self->phase = CLIENT_READY;
     }
-    sdk_client_settle_soon(self);
+    asker_settle_soon(&self->base);
 }
 
 static void link_changed(void *user, mcp_change change)
@@ -275,10 +278,10 @@ static void link_traced(void *user, bool is_outgoing, bay_str message, const mcp
 {
     bay_client *self = user;
     (void)fields, (void)count;
-    if (self->options.traced != NULL && !self->is_tracing) {
-        self->is_tracing = true;
+    if (self->options.traced != NULL && !self->base.is_tracing) {
+        self->base.is_tracing = true;
         self->options.traced(self, is_outgoing, message, self->options.traced_user);
-        self->is_tracing = false;
+        self->base.is_tracing = false;
     }
 }
 
@@ -321,7 +324,7 @@ static mcp_link_options link_options(bay_client *self, bay_str capabilities)
         .kill_ms = KILL_MS,
     };
     out.client = (mcp_client_options){
-        .label = str_of(self->shown),
+        .label = str_of(self->base.shown),
         .name = str_of(options->name != NULL ? options->name : "patchbay"),
         .version = str_of(options->version != NULL ? options->version : bay_version()),
         .capabilities = capabilities,
@@ -344,31 +347,26 @@ static mcp_link_options link_options(bay_client *self, bay_str capabilities)
 
 static bay_err open_url(bay_client *self, const mcp_link_options *options, bay_diag *diag)
 {
-    const client_settings *headers = &self->options.headers;
+    const asker_settings *headers = &self->options.base.headers;
     bay_err err = BAY_OK;
-    if (self->http == NULL) {
-        http_client_options http = {.limits = http_client_default_limits};
-        err = http_client_new(self->loop, &http, &self->http);
-    }
     http_field *fields = NULL;
-    if (err == BAY_OK && headers->count > 0) {
+    if (headers->count > 0) {
         fields = mem_array(headers->count, sizeof(*fields));
         err = fields != NULL ? BAY_OK : BAY_NOMEM;
     }
     for (size_t i = 0; err == BAY_OK && i < headers->count; i++) {
-        const client_setting *one = &headers->at[i];
-        fields[i] = (http_field){str_of(one->name), {one->value, one->value_len}};
+        fields[i] = (http_field){str_of(headers->at[i].name), str_of(headers->at[i].value)};
     }
     if (err == BAY_OK) {
         bool is_sse = self->options.transport == BAY_TRANSPORT_SSE_2024;
-        err = mcp_link_open_http(self->loop, self->http, str_of(self->url), fields, headers->count,
-                                 is_sse, options, &self->link, diag);
+        err = mcp_link_open_http(self->base.loop, self->base.http, str_of(self->url), fields,
+                                 headers->count, is_sse, options, &self->link, diag);
     }
     mem_free(fields);
     return err;
 }
 
-static bool is_replaced(const client_settings *env, const char *inherited)
+static bool is_replaced(const asker_settings *env, const char *inherited)
 {
     size_t len = strcspn(inherited, "=");
     for (size_t i = 0; i < env->count; i++) {
@@ -380,7 +378,7 @@ static bool is_replaced(const client_settings *env, const char *inherited)
 }
 
 /* The inherited variables; those given again replace them. NULL: no memory. */
-static const char **environment_of(const client_settings *given)
+static const char **environment_of(const asker_settings *given)
 {
     extern char **environ;
     size_t inherited = 0;
@@ -414,8 +412,8 @@ static bay_err open_command(bay_client *self, const mcp_link_options *options, b
         .cwd = self->options.directory,
         .outlives_thread = syscall(SYS_gettid) != getpid(),
     };
-    bay_err err =
-        mcp_link_open_stdio(self->loop, &child, str_of(self->argv[0]), options, &self->link, diag);
+    bay_err err = mcp_link_open_stdio(self->base.loop, &child, str_of(self->argv[0]), options,
+                                      &self->link, diag);
     mem_free(env);
     return err;
 }
@@ -429,7 +427,7 @@ static void renew_wishes(bay_client *self)
     mcp_client_note_level(engine, self->level);
     while (map_next(&self->subscriptions, &cursor, &uri, &value)) {
         if (mcp_client_note_subscription(engine, uri, true, client_now(self)) != BAY_OK) {
-            LOG(LOG_WARN, "client", "%s: out of memory: a subscription is lost", self->shown);
+            LOG(LOG_WARN, "client", "%s: out of memory: a subscription is lost", self->base.shown);
         }
     }
 }
@@ -447,7 +445,7 @@ void sdk_client_open(bay_client *self)
         if (self->attached != NULL) {
             options.principal = principal_local();
             err = options.principal != NULL
-                      ? mcp_link_open_local(self->loop, sdk_serving_engine(self->attached),
+                      ? mcp_link_open_local(self->base.loop, sdk_serving_engine(self->attached),
                                             &options, &self->link)
                       : BAY_NOMEM;
             principal_unref(options.principal);
@@ -462,7 +460,7 @@ void sdk_client_open(bay_client *self)
         self->link = NULL;
         client_fail(self, err, diag.text);
         self->phase = CLIENT_LOST;
-        sdk_client_settle_soon(self);
+        asker_settle_soon(&self->base);
         return;
     }
     self->links++;
@@ -496,9 +494,9 @@ static void tell_connected(bay_client *self)
     }
 }
 
-static void settle(void *argument)
+void sdk_client_settle(void *of)
 {
-    bay_client *self = argument;
+    bay_client *self = CONTAINER_OF(of, bay_client, base);
     if (self->phase == CLIENT_CLOSING) {
         return; /* bay_client_close sees to what is left */
     }
@@ -508,15 +506,10 @@ static void settle(void *argument)
     }
     tell_connected(self);
     if (self->phase == CLIENT_READY) {
-        sdk_requests_hand_over(self);
+        asker_send_waiting(&self->base);
     }
-    sdk_requests_finish(self);
+    asker_finish(&self->base);
     sdk_lists_finish(self);
-}
-
-void sdk_client_settle_soon(bay_client *self)
-{
-    loop_defer(self->loop, &self->settle);
 }
 
 static void on_retry(void *argument)
@@ -530,20 +523,17 @@ static void on_retry(void *argument)
     } else {
         self->phase = CLIENT_LOST;
     }
-    sdk_client_settle_soon(self);
+    asker_settle_soon(&self->base);
 }
 
 void sdk_client_link_init(bay_client *self)
 {
     loop_timer_init(&self->retry, on_retry, self);
-    self->settle = (loop_task){.function = settle, .argument = self};
 }
 
 void sdk_client_link_fini(bay_client *self)
 {
-    loop_timer_stop(self->loop, &self->retry);
-    loop_undefer(self->loop, &self->settle);
+    loop_timer_stop(self->base.loop, &self->retry);
     mcp_link_free(self->link);
-    http_client_free(self->http);
     about_free(self->about);
 }

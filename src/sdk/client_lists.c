@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "sdk/client_parts.h"
-#include "json/writer.h"
+#include "json/build.h"
 
 /* What one sync caller waits for. */
 typedef struct list_wait {
@@ -38,8 +38,8 @@ typedef struct fetch {
     bay_client *client;
     client_cache *cache;
     bay_kind kind;
-    buf text;    /* "[" and the entries so far */
-    map cursors; /* that led to a page: a server that repeats one would never end */
+    json_builder entries; /* an array, open until the last page */
+    map cursors;          /* that led to a page: a server that repeats one would never end */
     size_t pages;
     size_t count;
     uint64_t fresh_until;
@@ -84,7 +84,6 @@ void bay_list_free(bay_list *self)
 {
     if (self != NULL && atomic_fetch_sub(&self->references, 1) == 1) {
         arena_fini(&self->memory);
-        buf_fini(&self->text);
         mem_free(self);
     }
 }
@@ -193,24 +192,19 @@ static bay_err read_entry(bay_list *self, json_val value, bool checks_headers)
     return err;
 }
 
-/* Takes the text. */
-static bay_err list_new(bay_kind kind, buf *text, bool checks_headers, bay_list **out)
+/* Of the entries, an array, which the list keeps a copy of. */
+static bay_err list_new(bay_kind kind, json_builder *entries, bool checks_headers, bay_list **out)
 {
     bay_list *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        buf_fini(text);
         return BAY_NOMEM;
     }
     atomic_init(&self->references, 1);
     self->kind = kind;
-    self->text = *text;
-    *text = (buf){0};
     arena_init(&self->memory, CLIENT_MAX_PARSED);
-    bay_err err = self->text.err;
-    err = err == BAY_OK
-              ? json_parse(&self->doc, buf_view(&self->text), &json_any_depth, &self->memory, NULL)
-              : err;
-    json_val root = err == BAY_OK ? json_root(&self->doc) : JSON_NONE;
+    json_val root = JSON_NONE;
+    bay_err err = json_builder_view(entries, &root);
+    err = err == BAY_OK ? json_clone_in(root, &self->memory, &root) : err;
     size_t count = json_count(root);
     if (count > 0) {
         self->entries = arena_array(&self->memory, count, sizeof(*self->entries));
@@ -243,7 +237,7 @@ static void fetch_free(fetch *self)
         mem_free(value);
     }
     map_fini(&self->cursors);
-    buf_fini(&self->text);
+    json_builder_drop(&self->entries);
     mem_free(self);
 }
 
@@ -265,7 +259,7 @@ static void listings_conclude(bay_client *client, const client_cache *cache, bay
             listing_conclude(one, made, diag);
         }
     }
-    sdk_client_settle_soon(client);
+    asker_settle_soon(&client->base);
 }
 
 /* The end of a fetch: a list (taken) or a diag. */
@@ -302,7 +296,7 @@ static void fetch_fail(fetch *self, bay_err err, const char *text)
 {
     bay_diag diag = {0};
     (void)diag_set(&diag, err, "%s at %.100s: %s", kinds[kind_index(self->kind)].method,
-                   self->client->shown, text);
+                   self->client->base.shown, text);
     fetch_end(self, NULL, &diag);
 }
 
@@ -316,8 +310,8 @@ static void fetch_done(fetch *self)
     bool checks_headers = self->kind == BAY_TOOLS && engine != NULL &&
                           mcp_client_link_kind(engine) == MCP_LINK_HTTP &&
                           client->about->revision->era == MCP_MODERN;
-    buf_char(&self->text, ']');
-    bay_err err = list_new(self->kind, &self->text, checks_headers, &made);
+    json_close_array(&self->entries.writer);
+    bay_err err = list_new(self->kind, &self->entries, checks_headers, &made);
     if (err != BAY_OK) {
         fetch_fail(self, err, bay_err_text(err));
         return;
@@ -337,13 +331,11 @@ static bay_err take_entries(fetch *self, json_val entries, const char **out_why)
             *out_why = "too many entries";
             return BAY_LIMIT;
         }
-        if (self->text.len > 1) {
-            buf_char(&self->text, ',');
-        }
-        buf_str(&self->text, json_raw(iter.value));
+        json_put_val(&self->entries.writer, iter.value);
     }
-    *out_why = self->text.err == BAY_LIMIT ? "the list is too large" : "out of memory";
-    return self->text.err;
+    bay_err err = self->entries.text.err;
+    *out_why = err == BAY_LIMIT ? "the list is too large" : "out of memory";
+    return err;
 }
 
 /* mcp 2026-07-28 server/utilities/caching: absent or negative is 0; each page has its own clock */
@@ -354,7 +346,7 @@ static void take_ttl(fetch *self, json_val result)
         ttl = 0;
     }
     ttl = ttl < CLIENT_MAX_TTL_MS ? ttl : CLIENT_MAX_TTL_MS;
-    uint64_t until = ttl > 0 ? loop_now_ms(self->client->loop) + (uint64_t)ttl : 0;
+    uint64_t until = ttl > 0 ? loop_now_ms(self->client->base.loop) + (uint64_t)ttl : 0;
     if (self->pages == 1 || until < self->fresh_until) {
         self->fresh_until = until;
     }
@@ -458,7 +450,7 @@ static void watch(bay_client *self)
     }
     self->wants_changes = true;
     if (engine != NULL) {
-        mcp_client_watch(engine, loop_now_ms(self->loop));
+        mcp_client_watch(engine, loop_now_ms(self->base.loop));
     }
 }
 
@@ -481,9 +473,8 @@ static bay_err fetch_start(bay_client *self, int index, list_wait *waiter, bay_d
                     .generation = cache->generation,
                     .hearing = hearing_now(self, index),
                     .waiter = waiter};
-    buf_init(&made->text, CLIENT_MAX_LIST);
+    json_open_array(json_builder_init(&made->entries, NULL, CLIENT_MAX_LIST));
     map_init(&made->cursors, CLIENT_MAX_PAGES);
-    buf_char(&made->text, '[');
     cache->fetching = made;
     bay_err err = fetch_page(made, NULL, diag);
     if (err != BAY_OK) {
@@ -522,7 +513,7 @@ static bool is_fresh(bay_client *self, int index)
         return false;
     }
     if (cache->fresh_until > 0) {
-        return loop_now_ms(self->loop) < cache->fresh_until;
+        return loop_now_ms(self->base.loop) < cache->fresh_until;
     }
     return cache->hearing != 0 && cache->hearing == hearing_now(self, index);
 }
@@ -533,23 +524,23 @@ bay_err bay_client_list(bay_client *client, bay_kind kind, bay_list **out, bay_d
     if (client == NULL || index < 0 || out == NULL) {
         return diag_set(diag, BAY_INVALID, "a list of one kind is asked for");
     }
-    if (!sdk_client_is_inside(client)) {
-        (void)loop_turn(client->loop, 0); /* a change may have been told meanwhile */
+    if (!asker_is_inside(&client->base)) {
+        (void)loop_turn(client->base.loop, 0); /* a change may have been told meanwhile */
     }
-    sdk_client_touch(client);
+    asker_touch(&client->base);
     if (is_fresh(client, index)) {
         *out = list_ref(client->caches[index].list);
         return BAY_OK;
     }
     list_wait waiter = {0};
-    bay_err err = sdk_client_check_waiting(client, diag);
+    bay_err err = asker_check_waiting(&client->base, diag);
     if (err != BAY_OK) {
         return err;
     }
     watch(client);
     err = fetch_start(client, index, &waiter, diag);
     while (err == BAY_OK && !waiter.is_done) {
-        (void)loop_turn(client->loop, -1);
+        (void)loop_turn(client->base.loop, -1);
     }
     if (err != BAY_OK) {
         return err;
@@ -580,11 +571,11 @@ bay_err bay_client_list_start(bay_client *client, bay_kind kind, bay_listed list
     }
     client_cache *cache = &client->caches[index];
     *made = (listing){.cache = cache, .listed = listed, .user = user};
-    sdk_client_touch(client);
+    asker_touch(&client->base);
     bay_err err = BAY_OK;
     if (client->phase != CLIENT_CLOSING && is_fresh(client, index)) {
         listing_conclude(made, cache->list, &(bay_diag){0});
-        sdk_client_settle_soon(client);
+        asker_settle_soon(&client->base);
     } else {
         watch(client);
         err = fetch_start(client, index, NULL, diag);

@@ -11,9 +11,10 @@
 #include "base/map.h"
 #include "http/http_client.h"
 #include "mcp/client.h"
+#include "mcp_transport/link.h"
 #include "net/loop.h"
 #include "patchbay/client.h"
-#include "transport/mcp_link.h"
+#include "sdk/asker.h"
 #include "json/json.h"
 
 enum {
@@ -26,7 +27,7 @@ enum {
     CLIENT_MAX_REQUESTS = 10000, /* open at one time */
     CLIENT_MAX_SETTINGS = 1024,  /* header fields, variables, roots, extensions: of each */
     CLIENT_MAX_WORDS = 4096,     /* of a command */
-    CLIENT_MAX_TEXT = 1 << 20,   /* one setting */
+    CLIENT_MAX_TEXT = 1 << 20,   /* of a command; what is read or written for one request */
     CLIENT_MAX_PAGES = 10000,
     CLIENT_MAX_ENTRIES = 1000000,  /* of a list */
     CLIENT_MAX_LIST = 64 << 20,    /* bytes of a list */
@@ -41,26 +42,12 @@ enum {
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-typedef struct client_setting {
-    char *name;  /* ends in NUL */
-    char *value; /* the same, or NULL */
-    size_t value_len;
-} client_setting;
-
-typedef struct client_settings {
-    client_setting *at;
-    size_t count;
-    size_t cap;
-} client_settings;
-
 struct bay_client_options {
-    bay_err err; /* the first failure while filling; told by the connect */
-    char fault[120];
+    asker_options base;
     char *name, *version;
-    client_settings headers;
-    client_settings env;        /* name: the whole assignment */
-    client_settings extensions; /* id, settings object */
-    client_settings roots;      /* uri, name or NULL */
+    asker_settings env;        /* name: the whole assignment */
+    asker_settings extensions; /* id, settings object */
+    asker_settings roots;      /* uri, name or NULL */
     char *directory;
     mcp_revision_id oldest, newest;
     bay_transport transport;
@@ -83,9 +70,6 @@ struct bay_client_options {
     void *logged_user;
     void (*traced)(bay_client *client, bool is_outgoing, bay_str message, void *user);
     void *traced_user;
-    bay_log_sink log_sink;
-    void *log_user;
-    bay_log_level log_level;
 };
 
 /* ---- the client ------------------------------------------------------------------------------ */
@@ -105,7 +89,7 @@ typedef struct client_about {
     bay_str info, capabilities, instructions;
     const mcp_revision *revision;
     arena memory;
-    json_doc doc; /* of the capabilities */
+    json_val can; /* the capabilities */
 } client_about;
 
 /* The latest list of one kind, and whether it may still be given out. */
@@ -120,35 +104,27 @@ typedef struct client_cache {
 } client_cache;
 
 struct bay_client {
+    asker base;
     bay_client_options options; /* its own copy */
     client_phase phase;
-    loop *loop;
     struct bay_server *attached; /* NULL: a loop of its own */
     char *url;                   /* NULL: a command, or attached */
     char **argv;                 /* NULL: a URL, or attached */
-    char shown[200];             /* the target for messages: no user information, no query */
-    http_client *http;
     mcp_link *link;
     bool is_link_broken; /* to be freed outside its callbacks */
     bool was_ready;      /* at least once */
     bool is_closed;      /* its link has ended politely */
-    bool is_touched;     /* something was started since the last dispatch */
     bool has_given_up;
-    bool is_tracing;   /* inside on_message, perhaps of something that was only started */
     bool broke_in_use; /* the last failure was of a link that had been ready */
     uint32_t links;    /* made so far */
     uint32_t failures; /* to reach the server, in a row */
     uint64_t retry_at_ms;
     loop_timer retry;
-    loop_task settle;
     bay_diag fault; /* why it is not there */
     void (*connected)(bay_client *client, const bay_diag *diag, void *user);
     void *connected_user;
     client_about *about;
-    const mcp_revision *remembered; /* of the handshake era: a new link is not probed */
-    list requests;                  /* started and not ended: every bay_request.link */
-    list ended;                     /* `done` is due */
-    size_t request_count;
+    const mcp_revision *remembered; /* of the session revisions: a new link is not probed */
     client_cache caches[CLIENT_KINDS];
     list listings; /* client_lists.c: asked for without waiting */
     size_t listing_count;
@@ -157,7 +133,6 @@ struct bay_client {
     buf roots; /* raw: {"roots":[…]} */
     buf remote_error;
     bool wants_changes;
-    log_target log;      /* its own loop's */
     list questions;      /* client_questions.c: open ones */
     list refused_skills; /* client_skills.c */
     size_t refused_skill_count;
@@ -165,19 +140,10 @@ struct bay_client {
 
 /* ---- a request ------------------------------------------------------------------------------- */
 
-typedef enum request_phase {
-    REQUEST_NEW,     /* not started */
-    REQUEST_WAITING, /* for the link, or for the list of tools */
-    REQUEST_CALLING, /* with the engine */
-    REQUEST_PAUSING, /* sdk_request_later */
-    REQUEST_BETWEEN, /* rounds or a task have it */
-    REQUEST_ENDED,
-} request_phase;
-
 struct bay_request {
-    list_link link; /* of client->requests or client->ended */
+    asker_item item; /* its answer is a bay_reply */
     bay_client *client;
-    request_phase phase;
+    bool is_pausing; /* sdk_request_later: goes on when `timer` is over */
     bool keeps_task;
     bool follows_task; /* its results are looks at a task */
     bool is_internal;  /* a page of a list: no tool, no rounds */
@@ -196,8 +162,8 @@ struct bay_request {
     buf round_params;
     buf meta; /* raw object, or empty */
     mcp_log_level log_level;
-    mcp_call *call;   /* CALLING */
-    loop_timer timer; /* WAITING, BETWEEN: give up; PAUSING: go on */
+    mcp_call *call;   /* with the engine; NULL: it waits, pauses, or rounds or a task have it */
+    loop_timer timer; /* without a call: gives up; pausing: goes on */
     void (*progressed)(bay_request *request, double progress, double total, bay_str message,
                        void *user);
     void *progressed_user;
@@ -207,8 +173,6 @@ struct bay_request {
     void (*release)(void *held);
     bay_done done;
     void *user;
-    bay_reply *reply; /* ENDED: what will be told */
-    bay_diag diag;
 };
 
 /* ---- what came back -------------------------------------------------------------------------- */
@@ -224,11 +188,8 @@ typedef struct reply_item {
 } reply_item;
 
 struct bay_reply {
-    char *text; /* the whole result, raw */
-    size_t len;
     arena memory;
-    json_doc doc;
-    json_val root;
+    json_val root; /* the whole result */
     json_val structured;
     bool is_error;
     reply_item *items;
@@ -248,9 +209,7 @@ typedef struct list_entry {
 struct bay_list {
     atomic_int references;
     bay_kind kind;
-    buf text; /* a JSON array of the entries */
     arena memory;
-    json_doc doc;
     list_entry *entries;
     size_t count;
     bay_str *rejected;

@@ -1,117 +1,11 @@
-/* How to connect, and what may be asked of us: filled in by the caller, copied by the connect.
- * Invariant: the first thing that went wrong is remembered and told by the connect; nothing after
- * it is taken. Values of header fields and variables are secrets: wiped before they are freed. */
-#include <stdio.h>
+/* How to connect, and what may be asked of us: filled in by the caller, copied by the connect. */
 #include <string.h>
 
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "sdk/client_parts.h"
-#include "wire/chars.h"
 #include "json/writer.h"
-
-/* ---- keeping --------------------------------------------------------------------------------- */
-
-static void options_fault(bay_client_options *self, bay_err err, const char *text)
-{
-    if (self->err == BAY_OK) {
-        self->err = err;
-        snprintf(self->fault, sizeof(self->fault), "%s", text);
-    }
-}
-
-/* A copy, or NULL with the fault kept. `what`: for the text. */
-static char *options_dup(bay_client_options *self, const char *text, const char *what)
-{
-    char message[80];
-    size_t len = strlen(text);
-    if (len > CLIENT_MAX_TEXT) {
-        snprintf(message, sizeof(message), "%s: more than %d bytes", what, CLIENT_MAX_TEXT);
-        options_fault(self, BAY_LIMIT, message);
-        return NULL;
-    }
-    char *copy = mem_dup(text, len);
-    if (copy == NULL) {
-        options_fault(self, BAY_NOMEM, "out of memory");
-    }
-    return copy;
-}
-
-static void settings_fini(client_settings *self)
-{
-    for (size_t i = 0; i < self->count; i++) {
-        client_setting *one = &self->at[i];
-        mem_wipe(one->name, strlen(one->name));
-        mem_free(one->name);
-        if (one->value != NULL) {
-            mem_wipe(one->value, one->value_len);
-            mem_free(one->value);
-        }
-    }
-    mem_free(self->at);
-    *self = (client_settings){0};
-}
-
-static bool settings_reserve(client_settings *self)
-{
-    if (self->count < self->cap) {
-        return true;
-    }
-    size_t cap = self->cap == 0 ? 4 : self->cap * 2;
-    client_setting *at = mem_resize(self->at, cap * sizeof(*at));
-    if (at == NULL) {
-        return false;
-    }
-    self->at = at;
-    self->cap = cap;
-    return true;
-}
-
-static void options_add(bay_client_options *self, client_settings *to, const char *name,
-                        const char *value, const char *what)
-{
-    char message[80];
-    if (self->err != BAY_OK) {
-        return;
-    }
-    if (to->count >= CLIENT_MAX_SETTINGS) {
-        snprintf(message, sizeof(message), "more than %d of %s", CLIENT_MAX_SETTINGS, what);
-        options_fault(self, BAY_LIMIT, message);
-        return;
-    }
-    if (!settings_reserve(to)) {
-        options_fault(self, BAY_NOMEM, "out of memory");
-        return;
-    }
-    client_setting one = {.name = options_dup(self, name, what)};
-    if (one.name != NULL && value != NULL) {
-        one.value = options_dup(self, value, what);
-        one.value_len = strlen(value);
-    }
-    if (self->err != BAY_OK) {
-        mem_free(one.name);
-        return;
-    }
-    to->at[to->count++] = one;
-}
-
-static void options_replace(bay_client_options *self, char **place, const char *text,
-                            const char *what)
-{
-    char *copy = NULL;
-    if (self->err != BAY_OK) {
-        return;
-    }
-    if (text != NULL) {
-        copy = options_dup(self, text, what);
-        if (copy == NULL) {
-            return;
-        }
-    }
-    mem_free(*place);
-    *place = copy;
-}
 
 /* ---- making and copying ---------------------------------------------------------------------- */
 
@@ -125,6 +19,7 @@ static void options_init(bay_client_options *self)
         .attempts = CLIENT_RECONNECT_ATTEMPTS,
         .longest_ms = CLIENT_RECONNECT_LONGEST_MS,
     };
+    asker_options_init(&self->base, "client", CLIENT_MAX_SETTINGS);
 }
 
 bay_client_options *bay_client_options_new(void)
@@ -138,9 +33,10 @@ bay_client_options *bay_client_options_new(void)
 
 void sdk_options_fini(bay_client_options *self)
 {
-    client_settings *settings[] = {&self->headers, &self->env, &self->extensions, &self->roots};
+    asker_options_fini(&self->base);
+    asker_settings *settings[] = {&self->env, &self->extensions, &self->roots};
     for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
-        settings_fini(settings[i]);
+        asker_settings_fini(settings[i]);
     }
     mem_free(self->name);
     mem_free(self->version);
@@ -157,14 +53,6 @@ void bay_client_options_free(bay_client_options *options)
     }
 }
 
-static void copy_settings(bay_client_options *self, client_settings *to,
-                          const client_settings *from)
-{
-    for (size_t i = 0; i < from->count; i++) {
-        options_add(self, to, from->at[i].name, from->at[i].value, "settings");
-    }
-}
-
 bay_err sdk_options_copy(bay_client_options *self, const bay_client_options *from, bay_diag *diag)
 {
     if (from == NULL) {
@@ -173,20 +61,20 @@ bay_err sdk_options_copy(bay_client_options *self, const bay_client_options *fro
     }
     *self = *from;
     self->name = self->version = self->directory = self->sampling_capability = NULL;
-    self->headers = self->env = self->extensions = self->roots = (client_settings){0};
-    options_replace(self, &self->name, from->name, "the name");
-    options_replace(self, &self->version, from->version, "the version");
-    options_replace(self, &self->directory, from->directory, "the directory");
-    options_replace(self, &self->sampling_capability, from->sampling_capability, "sampling");
-    copy_settings(self, &self->headers, &from->headers);
-    copy_settings(self, &self->env, &from->env);
-    copy_settings(self, &self->extensions, &from->extensions);
-    copy_settings(self, &self->roots, &from->roots);
-    if (self->err == BAY_OK) {
-        return BAY_OK;
+    self->env = self->extensions = self->roots = (asker_settings){0};
+    asker_options *base = &self->base;
+    asker_options_copy(base, &from->base);
+    asker_options_replace(base, &self->name, from->name, "the name");
+    asker_options_replace(base, &self->version, from->version, "the version");
+    asker_options_replace(base, &self->directory, from->directory, "the directory");
+    asker_options_replace(base, &self->sampling_capability, from->sampling_capability, "sampling");
+    asker_options_add_all(base, &self->env, &from->env, "variables");
+    asker_options_add_all(base, &self->extensions, &from->extensions, "extensions");
+    asker_options_add_all(base, &self->roots, &from->roots, "roots");
+    bay_err err = asker_options_check(base, diag);
+    if (err != BAY_OK) {
+        sdk_options_fini(self);
     }
-    bay_err err = diag_set(diag, self->err, "the client's options: %s", self->fault);
-    sdk_options_fini(self);
     return err;
 }
 
@@ -195,25 +83,30 @@ bay_err sdk_options_copy(bay_client_options *self, const bay_client_options *fro
 void bay_client_options_name(bay_client_options *options, const char *name, const char *version)
 {
     if (options != NULL) {
-        options_replace(options, &options->name, name, "the name");
-        options_replace(options, &options->version, version, "the version");
+        asker_options_replace(&options->base, &options->name, name, "the name");
+        asker_options_replace(&options->base, &options->version, version, "the version");
     }
 }
 
 void bay_client_options_header(bay_client_options *options, const char *name, const char *value)
 {
-    if (options == NULL) {
-        return;
+    if (options != NULL) {
+        asker_options_header(&options->base, name, value);
     }
-    if (name == NULL || value == NULL || name[0] == '\0' || !chars_are(str_of(name), CHAR_TOKEN)) {
-        options_fault(options, BAY_INVALID, "a header field needs a name (a token) and a value");
-    } else if (!chars_are(str_of(value), CHAR_VALUE)) {
-        char message[120];
-        snprintf(message, sizeof(message),
-                 "header field \"%.60s\": its value has control characters", name);
-        options_fault(options, BAY_INVALID, message);
-    } else {
-        options_add(options, &options->headers, name, value, "header fields");
+}
+
+void bay_client_options_tls(bay_client_options *options, const char *ca_file,
+                            const char *certificate_file, const char *key_file)
+{
+    if (options != NULL) {
+        asker_options_tls(&options->base, ca_file, certificate_file, key_file);
+    }
+}
+
+void bay_client_options_insecure(bay_client_options *options)
+{
+    if (options != NULL) {
+        options->base.is_insecure = true;
     }
 }
 
@@ -223,16 +116,16 @@ void bay_client_options_env(bay_client_options *options, const char *assignment)
         return;
     }
     if (assignment == NULL || assignment[0] == '=' || strchr(assignment, '=') == NULL) {
-        options_fault(options, BAY_INVALID, "a variable is given as NAME=VALUE");
+        asker_options_fault(&options->base, BAY_INVALID, "a variable is given as NAME=VALUE");
         return;
     }
-    options_add(options, &options->env, assignment, NULL, "variables");
+    asker_options_add(&options->base, &options->env, assignment, NULL, "variables");
 }
 
 void bay_client_options_directory(bay_client_options *options, const char *path)
 {
     if (options != NULL) {
-        options_replace(options, &options->directory, path, "the directory");
+        asker_options_replace(&options->base, &options->directory, path, "the directory");
     }
 }
 
@@ -247,11 +140,9 @@ void bay_client_options_revisions(bay_client_options *options, const char *oldes
     from = oldest != NULL ? mcp_revision_find(str_of(oldest)) : from;
     to = newest != NULL ? mcp_revision_find(str_of(newest)) : to;
     if (from == NULL || to == NULL || from->id > to->id) {
-        char message[120];
-        snprintf(message, sizeof(message),
-                 "no revisions \"%.20s\" to \"%.20s\": see bay_client_options_revisions",
-                 oldest != NULL ? oldest : "", newest != NULL ? newest : "");
-        options_fault(options, BAY_INVALID, message);
+        asker_options_fault(&options->base, BAY_INVALID,
+                            "no revisions \"%.20s\" to \"%.20s\": see bay_client_options_revisions",
+                            oldest != NULL ? oldest : "", newest != NULL ? newest : "");
         return;
     }
     options->oldest = from->id;
@@ -301,7 +192,6 @@ static bool is_object(bay_client_options *options, const char *text, const char 
 {
     arena memory;
     json_doc doc;
-    char message[120];
     if (text == NULL) {
         return true;
     }
@@ -309,24 +199,24 @@ static bool is_object(bay_client_options *options, const char *text, const char 
     bay_err err = json_parse(&doc, str_of(text), NULL, &memory, NULL);
     bool is_one = err == BAY_OK && json_is(json_root(&doc), JSON_OBJECT);
     arena_fini(&memory);
-    if (!is_one) {
-        snprintf(message, sizeof(message), "%.80s: no JSON object", what);
-        options_fault(options, err == BAY_NOMEM ? BAY_NOMEM : BAY_INVALID,
-                      err == BAY_NOMEM ? "out of memory" : message);
+    if (err == BAY_NOMEM) {
+        asker_options_fault(&options->base, err, "out of memory");
+    } else if (!is_one) {
+        asker_options_fault(&options->base, BAY_INVALID, "%.80s: no JSON object", what);
     }
     return is_one;
 }
 
 void bay_client_options_extension(bay_client_options *options, const char *id, const char *settings)
 {
-    if (options == NULL || options->err != BAY_OK) {
+    if (options == NULL || options->base.err != BAY_OK) {
         return;
     }
     if (id == NULL || id[0] == '\0') {
-        options_fault(options, BAY_INVALID, "an extension needs an id");
+        asker_options_fault(&options->base, BAY_INVALID, "an extension needs an id");
     } else if (is_object(options, settings, id)) {
-        options_add(options, &options->extensions, id, settings != NULL ? settings : "{}",
-                    "extensions");
+        asker_options_add(&options->base, &options->extensions, id,
+                          settings != NULL ? settings : "{}", "extensions");
     }
 }
 
@@ -334,9 +224,7 @@ void bay_client_options_log_to(bay_client_options *options, bay_log_sink sink, v
                                bay_log_level most_verbose)
 {
     if (options != NULL) {
-        options->log_sink = sink;
-        options->log_user = user;
-        options->log_level = most_verbose;
+        options->base.log = (log_target){sink, user, most_verbose};
     }
 }
 
@@ -355,7 +243,8 @@ void bay_client_options_sampling(bay_client_options *options, const char *capabi
                                  bay_asked asked, void *user)
 {
     if (options != NULL && is_object(options, capability, "the sampling capability")) {
-        options_replace(options, &options->sampling_capability, capability, "sampling");
+        asker_options_replace(&options->base, &options->sampling_capability, capability,
+                              "sampling");
         options->sampling_asked = asked;
         options->sampling_user = user;
     }
@@ -367,11 +256,11 @@ void bay_client_options_root(bay_client_options *options, const char *uri, const
         return;
     }
     if (uri == NULL || uri[0] == '\0') {
-        options_fault(options, BAY_INVALID, "a root needs a URI");
+        asker_options_fault(&options->base, BAY_INVALID, "a root needs a URI");
         return;
     }
     options->has_roots = true;
-    options_add(options, &options->roots, uri, name, "roots");
+    asker_options_add(&options->base, &options->roots, uri, name, "roots");
 }
 
 void bay_client_options_on_changed(bay_client_options *options,
@@ -445,7 +334,7 @@ static bool has_extension(const bay_client_options *options, const char *id)
 /* Tasks are always followed, so they are always declared. An id given twice: the last one. */
 static void write_extensions(const bay_client_options *options, json_writer *out)
 {
-    const client_settings *given = &options->extensions;
+    const asker_settings *given = &options->extensions;
     json_key_lit(out, "extensions");
     json_open_object(out);
     if (!has_extension(options, MCP_EXTENSION_TASKS)) {

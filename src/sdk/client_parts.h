@@ -1,4 +1,4 @@
-/* The inside of the public client object, for the files of this room only.
+/* The inside of the public client object, for the files of this module only.
  *
  *   client.c        connecting, ending, turning the loop
  *   client_link.c     its links, one after the other, and what they tell
@@ -10,7 +10,7 @@
  *   client_reply.c    views into what came back
  *   client_lists.c    paging, caches, tools that break the rules
  *   client_questions.c  what the server asks, in either way
- *   client_rounds.c   "input required": the handlers' answers, and the next round
+ *   client_mrtr.c   "input required": the handlers' answers, and the next round
  *   client_tasks.c    a task followed to its end
  *   client_skills.c
  *
@@ -34,15 +34,15 @@ bay_err sdk_request_later(bay_request *self, bay_str method, bay_str params, uin
                           bay_diag *diag) BAY_MUST_CHECK;
 /* Ends it with a result (copied), or with an error. `error_object`: of BAY_REMOTE, raw, or empty.
  */
-void sdk_request_succeed(bay_request *self, bay_str result);
-void sdk_request_fail(bay_request *self, const bay_diag *diag, bay_str error_object);
+void sdk_request_succeed(bay_request *self, json_val result);
+void sdk_request_fail(bay_request *self, const bay_diag *diag, json_val error_object);
 /* Room for what rounds and tasks remember; freed with `release` when the request ends, whatever way
  * it ends (also cancelled between two rounds). One holder at a time. */
 void sdk_request_hold(bay_request *self, void *held, void (*release)(void *held));
 void *sdk_request_held(const bay_request *self);
 
-/* client_rounds.c: a result said "input_required". Takes over: asks, then sdk_request_again. */
-void sdk_rounds_go_on(bay_request *self, json_val result);
+/* client_mrtr.c: a result said "input_required". Takes over: asks, then sdk_request_again. */
+void sdk_mrtr_state_continue(bay_request *self, json_val result);
 /* client_tasks.c: a result said "task" (or is the answer to a look at one). Takes over. */
 void sdk_task_go_on(bay_request *self, json_val result);
 /* … and the request is cancelled meanwhile: the server is told to cancel the task. */
@@ -73,7 +73,7 @@ void sdk_skills_end(bay_client *client);
  * with a method of tasks imply it.) */
 void sdk_request_follow_task(bay_request *self);
 /* A reply of one's own making: `result` is a raw object, copied. */
-bay_err sdk_reply_new(bay_str result, bay_reply **out) BAY_MUST_CHECK;
+bay_err sdk_reply_new(json_val result, bay_reply **out) BAY_MUST_CHECK;
 /* Where the client stands, for "… at WHERE" in texts: no secrets in it. */
 const char *sdk_client_where(const bay_client *self);
 /* The engine of the link there is now; NULL: there is none. */
@@ -83,26 +83,16 @@ mcp_client *sdk_client_engine(bay_client *self);
  * ---------------------------------------------------------------------------------
  */
 
+void sdk_client_settle(void *of); /* asker_kind.settle */
 void sdk_client_link_init(bay_client *self);
 void sdk_client_link_fini(bay_client *self);
 /* Makes a link; what comes of it is told later. */
 void sdk_client_open(bay_client *self);
-/* The loop looks after the client before it waits again. */
-void sdk_client_settle_soon(bay_client *self);
 /* Something waits for the server. */
 void sdk_client_need(bay_client *self);
 /* It answered; or nobody did, though the link still stands. */
 void sdk_client_alive(bay_client *self);
 void sdk_client_unreachable(bay_client *self, bay_err err, const char *text);
-
-/* ---- client.c -------------------------------------------------------------------------------- */
-
-/* Something is about to be started or timed. */
-void sdk_client_touch(bay_client *self);
-/* Does a callback run? */
-bool sdk_client_is_inside(const bay_client *self);
-/* BAY_STATE inside a callback. */
-bay_err sdk_client_check_waiting(const bay_client *self, bay_diag *diag) BAY_MUST_CHECK;
 
 /* ---- client_target.c ------------------------------------------------------------------------- */
 
@@ -140,12 +130,15 @@ bay_err sdk_request_read(bay_str text, json_doc *doc, arena *memory, const char 
 bay_str sdk_request_round_method(const bay_request *self);
 bay_str sdk_request_round_params(const bay_request *self);
 void sdk_request_wait_for_tools(bay_request *self);
-bool sdk_requests_waiting(const bay_client *client);
-void sdk_requests_hand_over(bay_client *client);
 void sdk_requests_tools_arrived(bay_client *client);
-void sdk_requests_fail_waiting(bay_client *client, const bay_diag *fault);
-void sdk_requests_finish(bay_client *client); /* runs what is due of `done` */
-void sdk_requests_end(bay_client *client);    /* all of them are cancelled */
+/* As asker_kind has them: client_call.c, else client_request.c. */
+void sdk_request_send(asker_item *item);
+void sdk_request_give_up(asker_item *item);
+void sdk_request_lose(asker_item *item, bay_err err, const char *text);
+void sdk_request_ended(asker_item *item, const void *answer);
+void sdk_request_tell(asker_item *item, void *answer);
+void sdk_request_release(asker_item *item);
+void sdk_reply_release(void *reply);
 
 /* ---- client_lists.c -------------------------------------------------------------------------- */
 

@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "sdk/client_form.h"
 #include "sdk/client_parts.h"
+#include "json/build.h"
 
 enum {
     QUESTIONS_MAX = 64,              /* open at one time, of one client */
@@ -42,8 +43,7 @@ struct bay_question {
     bay_question **place; /* where its asker knows it by, until it is answered */
     arena memory;
     bay_str method;
-    bay_str params;
-    json_doc doc;
+    json_val params;
     bay_str message, url;
     json_val form;
     schema *compiled; /* of a form; NULL: anything goes */
@@ -114,14 +114,15 @@ static void question_orphan(bay_question *self)
 
 static bay_err read_text(bay_question *self, const char *member, bay_str *out)
 {
-    json_val value = json_get(json_root(&self->doc), str_of(member));
+    json_val value = json_get(self->params, str_of(member));
     bay_err err = json_str(value, &self->memory, out);
     return err == BAY_TYPE ? BAY_OK : err;
 }
 
-static bay_err refuse(refusal *out, int code, const char *format, ...) BAY_PRINTF(3, 4);
+static bay_err client_questions_refuse(refusal *out, int code, const char *format, ...)
+    BAY_PRINTF(3, 4);
 
-static bay_err refuse(refusal *out, int code, const char *format, ...)
+static bay_err client_questions_refuse(refusal *out, int code, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -135,7 +136,7 @@ static bay_err refuse(refusal *out, int code, const char *format, ...)
 static bay_err read_form(bay_question *self, refusal *out)
 {
     bay_diag diag = {0};
-    self->form = json_get(json_root(&self->doc), STR("requestedSchema"));
+    self->form = json_get(self->params, STR("requestedSchema"));
     if (json_is(self->form, JSON_MISSING)) {
         return BAY_OK;
     }
@@ -143,28 +144,28 @@ static bay_err read_form(bay_question *self, refusal *out)
     if (err == BAY_NOMEM || err == BAY_OK) {
         return err;
     }
-    return refuse(out, RPC_INVALID_PARAMS, "requestedSchema: %s", diag.text);
+    return client_questions_refuse(out, RPC_INVALID_PARAMS, "requestedSchema: %s", diag.text);
 }
 
 /* mcp 2025-11-25 client/elicitation: without a mode it is a form; a mode that was not declared is
  * refused as invalid parameters */
 static bay_err read_elicitation(bay_question *self, unsigned modes, refusal *out)
 {
-    json_val mode = json_get(json_root(&self->doc), STR("mode"));
+    json_val mode = json_get(self->params, STR("mode"));
     bool is_form = json_is(mode, JSON_MISSING) || json_str_eq(mode, STR("form"));
     bool is_page = json_str_eq(mode, STR("url"));
     self->kind = is_page ? QUESTION_PAGE : QUESTION_FORM;
     if ((!is_form && !is_page) || (is_form && (modes & BAY_ELICIT_FORM) == 0) ||
         (is_page && (modes & BAY_ELICIT_URL) == 0)) {
-        return refuse(out, RPC_INVALID_PARAMS,
-                      "this client did not declare this mode of elicitation");
+        return client_questions_refuse(out, RPC_INVALID_PARAMS,
+                                       "this client did not declare this mode of elicitation");
     }
     bay_err err = read_text(self, "message", &self->message);
     if (err == BAY_OK && is_page) {
         err = read_text(self, "url", &self->url);
     }
     if (err == BAY_OK && is_page && self->url.len == 0) {
-        return refuse(out, RPC_INVALID_PARAMS, "a page to visit needs its url");
+        return client_questions_refuse(out, RPC_INVALID_PARAMS, "a page to visit needs its url");
     }
     return err == BAY_OK && is_form ? read_form(self, out) : err;
 }
@@ -172,7 +173,7 @@ static bay_err read_elicitation(bay_question *self, unsigned modes, refusal *out
 /* mcp 2025-11-25 client/sampling: tools are refused unless sampling.tools was declared */
 static bay_err read_sampling(bay_question *self, const bay_client_options *options, refusal *out)
 {
-    json_val root = json_root(&self->doc);
+    json_val root = self->params;
     self->kind = QUESTION_SAMPLING;
     if (json_is(json_get(root, STR("tools")), JSON_MISSING) &&
         json_is(json_get(root, STR("toolChoice")), JSON_MISSING)) {
@@ -188,9 +189,9 @@ static bay_err read_sampling(bay_question *self, const bay_client_options *optio
         }
         has_tools = !json_is(json_get(json_root(&doc), STR("tools")), JSON_MISSING);
     }
-    return has_tools
-               ? BAY_OK
-               : refuse(out, RPC_INVALID_PARAMS, "this client did not declare sampling.tools");
+    return has_tools ? BAY_OK
+                     : client_questions_refuse(out, RPC_INVALID_PARAMS,
+                                               "this client did not declare sampling.tools");
 }
 
 typedef enum asked_method {
@@ -223,10 +224,9 @@ static bay_question *question_new(bay_str method, json_val params)
         return NULL;
     }
     arena_init(&self->memory, QUESTION_MAX_PARSED);
-    bay_str raw = json_is(params, JSON_MISSING) ? STR("{}") : json_raw(params);
+    params = json_is(params, JSON_MISSING) ? json_empty_object() : params;
     if (arena_dup(&self->memory, method, &self->method) != BAY_OK ||
-        arena_dup(&self->memory, raw, &self->params) != BAY_OK ||
-        json_parse(&self->doc, self->params, NULL, &self->memory, NULL) != BAY_OK) {
+        json_clone_in(params, &self->memory, &self->params) != BAY_OK) {
         question_free(self);
         return NULL;
     }
@@ -384,7 +384,7 @@ bay_str bay_question_method(const bay_question *question)
 
 bay_str bay_question_params(const bay_question *question)
 {
-    return question != NULL ? question->params : (bay_str){0};
+    return question != NULL ? json_raw(question->params) : (bay_str){0};
 }
 
 bay_str bay_question_message(const bay_question *question)
@@ -446,14 +446,20 @@ static bay_err write_form(const bay_question *self, const char *content, arena *
         given = json_root(&doc);
     }
     static const bay_str head = STR_INIT("{\"action\":\"accept\",\"content\":");
-    buf_str(out, head);
-    bay_err err = form_complete(self->form, given, memory, out);
+    json_builder made;
+    json_val form = JSON_NONE;
+    bay_err err = form_complete(self->form, given, memory,
+                                json_builder_init(&made, NULL, QUESTION_MAX_BYTES));
+    err = err == BAY_OK ? json_builder_view(&made, &form) : err;
     if (err == BAY_OK && self->compiled != NULL) {
-        err = form_check(self->compiled, str_from(buf_view(out), head.len), diag);
+        err = form_check(self->compiled, form, diag);
     } else if (err != BAY_OK) {
         diag_set(diag, err, "the form: %s", bay_err_text(err));
     }
+    buf_str(out, head);
+    buf_str(out, json_raw(form));
     buf_char(out, '}');
+    json_builder_drop(&made);
     return err == BAY_OK ? out->err : err;
 }
 

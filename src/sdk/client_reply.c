@@ -155,9 +155,9 @@ static bay_err read_members(bay_reply *self)
     return err == BAY_OK ? decode_escaped(self, self->root) : err;
 }
 
-bay_err sdk_reply_new(bay_str result, bay_reply **out)
+bay_err sdk_reply_new(json_val result, bay_reply **out)
 {
-    if (result.len > CLIENT_MAX_REPLY) {
+    if (json_raw(result).len > CLIENT_MAX_REPLY) {
         return BAY_LIMIT;
     }
     bay_reply *self = mem_zalloc(sizeof(*self));
@@ -165,14 +165,9 @@ bay_err sdk_reply_new(bay_str result, bay_reply **out)
         return BAY_NOMEM;
     }
     arena_init(&self->memory, CLIENT_MAX_PARSED);
-    self->len = result.len;
-    self->text = mem_dup(result.at, result.len);
-    bay_err err = self->text != NULL ? BAY_OK : BAY_NOMEM;
+    bay_err err = json_is(result, JSON_MISSING) ? BAY_SYNTAX
+                                                : json_clone_in(result, &self->memory, &self->root);
     if (err == BAY_OK) {
-        err = json_parse(&self->doc, (bay_str){self->text, self->len}, NULL, &self->memory, NULL);
-    }
-    if (err == BAY_OK) {
-        self->root = json_root(&self->doc);
         self->structured = json_get(self->root, STR("structuredContent"));
         self->is_error = json_true(json_get(self->root, STR("isError")));
         err = read_items(self);
@@ -190,7 +185,6 @@ void bay_reply_free(bay_reply *reply)
 {
     if (reply != NULL) {
         arena_fini(&reply->memory);
-        mem_free(reply->text);
         mem_free(reply);
     }
 }
@@ -283,7 +277,7 @@ bay_str bay_reply_structured(const bay_reply *reply)
 
 bay_str bay_reply_json(const bay_reply *reply)
 {
-    return reply != NULL ? (bay_str){reply->text, reply->len} : (bay_str){NULL, 0};
+    return reply != NULL ? json_raw(reply->root) : (bay_str){NULL, 0};
 }
 
 bay_str bay_reply_member(const bay_reply *reply, const char *name)

@@ -1,15 +1,15 @@
-/* One request: over however many calls of the engine, to one end.
+/* One request: over however many calls of the engine, to one end. Its phases are those of an
+ * asker_item; within OPEN:
  *
- *   NEW --start--> WAITING --handed over--> CALLING --answer--> ENDED --`done`--> gone
- *                   ^  ^                      |  \--"input required", a task--> BETWEEN
- *                   |  \---lost, may repeat---/                                    |
- *                   |                                                             |
- *                   \--sdk_request_again-------------------------------------------/
- *                    \--its time-- PAUSING <--sdk_request_later--------------------/
+ *   WAITING --handed over--> CALLING --answer--> ENDED
+ *     ^  ^                      |  \--"input required", a task--> BETWEEN
+ *     |  \---lost, may repeat---/                                    |
+ *     |                                                             |
+ *     \--sdk_request_again-------------------------------------------/
+ *      \--its time-- PAUSING <--sdk_request_later--------------------/
  *   any --cancel, time limit, the client's end--> ENDED
  *
- * Invariants: `done` runs once, from sdk_requests_finish; a request is in client->requests from its
- * start to ENDED, then in client->ended; only CALLING has an engine call, and only one. */
+ * Invariant: only CALLING has an engine call, and only one. */
 #include <stdio.h>
 #include <string.h>
 
@@ -34,6 +34,7 @@ bay_request *bay_request_new(bay_client *client, const char *method, const char 
         return NULL;
     }
     self->client = client;
+    asker_item_init(&self->item, &client->base);
     self->log_level = MCP_LOG_NONE;
     self->idle_ms = client->options.idle_ms;
     self->total_ms = client->options.total_ms;
@@ -87,7 +88,7 @@ bay_request *bay_request_tool(bay_client *client, const char *tool, const char *
     return sdk_request_named(client, "tools/call", tool, arguments);
 }
 
-static void request_release(bay_request *self)
+static void request_let_go(bay_request *self)
 {
     if (self->release != NULL) {
         self->release(self->held);
@@ -98,20 +99,20 @@ static void request_release(bay_request *self)
 
 static void request_free(bay_request *self)
 {
-    request_release(self);
-    loop_timer_stop(self->client->loop, &self->timer);
+    request_let_go(self);
+    loop_timer_stop(self->client->base.loop, &self->timer);
     buf *texts[] = {&self->method, &self->params, &self->round_method, &self->round_params,
                     &self->meta};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         buf_fini(texts[i]);
     }
-    bay_reply_free(self->reply);
+    bay_reply_free(self->item.answer);
     mem_free(self);
 }
 
 void bay_request_free(bay_request *request)
 {
-    if (request != NULL && request->phase == REQUEST_NEW) {
+    if (request != NULL && request->item.phase == ASKER_NEW) {
         request_free(request);
     }
 }
@@ -190,7 +191,7 @@ void sdk_request_follow_task(bay_request *self)
 void sdk_request_hold(bay_request *self, void *held, void (*release)(void *held))
 {
     if (self->held != held) {
-        request_release(self);
+        request_let_go(self);
     }
     self->held = held;
     self->release = release;
@@ -226,7 +227,7 @@ static void request_describe(const bay_request *self, char *out, size_t size)
 bay_err sdk_request_diag(const bay_request *self, bay_diag *diag, bay_err err, const char *text)
 {
     char what[120];
-    const char *where = self->client->shown;
+    const char *where = self->client->base.shown;
     size_t len = strlen(where);
     text = text != NULL && text[0] != '\0' ? text : bay_err_text(err);
     if (strncmp(text, where, len) == 0 && strncmp(text + len, ": ", 2) == 0) {
@@ -241,26 +242,20 @@ bay_err sdk_request_diag(const bay_request *self, bay_diag *diag, bay_err err, c
 /* Takes the reply. */
 static void request_end(bay_request *self, bay_reply *reply, const bay_diag *diag)
 {
-    bay_client *client = self->client;
-    if (self->phase == REQUEST_ENDED) {
+    if (!asker_item_end(&self->item, diag)) {
         bay_reply_free(reply);
         return;
     }
-    loop_timer_stop(client->loop, &self->timer);
-    self->phase = REQUEST_ENDED;
-    self->reply = reply;
-    self->diag = *diag;
-    list_remove(&self->link);
-    list_push(&client->ended, &self->link);
-    request_release(self);
-    sdk_client_settle_soon(client);
+    self->item.answer = reply;
+    loop_timer_stop(self->client->base.loop, &self->timer);
+    request_let_go(self);
 }
 
-void sdk_request_succeed(bay_request *self, bay_str result)
+void sdk_request_succeed(bay_request *self, json_val result)
 {
     bay_reply *reply = NULL;
     bay_diag diag = {0};
-    if (self->phase == REQUEST_ENDED) {
+    if (self->item.phase == ASKER_ENDED) {
         return;
     }
     bay_err err = sdk_reply_new(result, &reply);
@@ -270,14 +265,14 @@ void sdk_request_succeed(bay_request *self, bay_str result)
     request_end(self, reply, &diag);
 }
 
-void sdk_request_fail(bay_request *self, const bay_diag *diag, bay_str error_object)
+void sdk_request_fail(bay_request *self, const bay_diag *diag, json_val error_object)
 {
     bay_reply *reply = NULL;
     bay_diag told = *diag;
-    if (self->phase == REQUEST_ENDED) {
+    if (self->item.phase == ASKER_ENDED) {
         return;
     }
-    if (diag->code == BAY_REMOTE && error_object.len > 0) {
+    if (diag->code == BAY_REMOTE && !json_is(error_object, JSON_MISSING)) {
         bay_err err = sdk_reply_new(error_object, &reply);
         if (err != BAY_OK) {
             sdk_request_diag(self, &told, err, "the error could not be kept");
@@ -290,7 +285,7 @@ void sdk_request_break(bay_request *self, bay_err err, const char *text)
 {
     bay_diag diag = {0};
     sdk_request_diag(self, &diag, err, text);
-    sdk_request_fail(self, &diag, (bay_str){NULL, 0});
+    sdk_request_fail(self, &diag, JSON_NONE);
 }
 
 /* Ends what the server does for it. */
@@ -309,13 +304,13 @@ void sdk_request_withdraw(bay_request *self, bay_str reason)
 void bay_request_cancel(bay_request *request, const char *reason)
 {
     char text[120];
-    if (request == NULL || request->phase == REQUEST_NEW || request->phase == REQUEST_ENDED) {
+    if (request == NULL || request->item.phase == ASKER_NEW || request->item.phase == ASKER_ENDED) {
         return;
     }
     bool has_reason = reason != NULL && reason[0] != '\0';
     snprintf(text, sizeof(text), "cancelled%s%.100s", has_reason ? ": " : "",
              has_reason ? reason : "");
-    sdk_client_touch(request->client);
+    asker_touch(&request->client->base);
     sdk_request_withdraw(request, str_of(reason));
     sdk_request_break(request, BAY_CANCELLED, text);
 }
@@ -324,7 +319,7 @@ void sdk_request_expire(bay_request *self)
 {
     char text[300];
     const bay_diag *fault = &self->client->fault;
-    bool is_away = self->phase == REQUEST_WAITING && self->client->phase != CLIENT_READY;
+    bool is_away = self->item.phase == ASKER_WAITING && self->client->phase != CLIENT_READY;
     if (is_away && fault->code != BAY_OK) {
         snprintf(text, sizeof(text), "not reached in time: %.200s", fault->text);
     } else if (is_away) {
@@ -336,53 +331,59 @@ void sdk_request_expire(bay_request *self)
     sdk_request_break(self, BAY_TIMEOUT, text);
 }
 
-static void request_finish(bay_request *self)
+/* ---- as an asker has it ---------------------------------------------------------------------- */
+
+static bay_request *request_of(asker_item *item)
 {
+    return CONTAINER_OF(item, bay_request, item);
+}
+
+void sdk_request_give_up(asker_item *item)
+{
+    sdk_request_withdraw(request_of(item), STR("the client is closed"));
+}
+
+void sdk_request_lose(asker_item *item, bay_err err, const char *text)
+{
+    sdk_request_break(request_of(item), err, text);
+}
+
+void sdk_request_ended(asker_item *item, const void *answer)
+{
+    bay_request *self = request_of(item);
     bay_client *client = self->client;
-    bay_reply *reply = self->reply;
-    list_remove(&self->link);
-    client->request_count--;
-    self->reply = NULL;
-    if (!self->is_internal || self->diag.code == BAY_REMOTE) {
+    if (!self->is_internal || item->diag.code == BAY_REMOTE) {
         buf_clear(&client->remote_error);
-        if (self->diag.code == BAY_REMOTE && reply != NULL) {
-            buf_str(&client->remote_error, bay_reply_json(reply));
+        if (item->diag.code == BAY_REMOTE && answer != NULL) {
+            buf_str(&client->remote_error, bay_reply_json(answer));
         }
     }
+}
+
+void sdk_request_tell(asker_item *item, void *answer)
+{
+    bay_request *self = request_of(item);
     if (self->done != NULL) {
-        self->done(self, reply, &self->diag, self->user);
+        self->done(self, answer, &item->diag, self->user);
     } else {
-        bay_reply_free(reply);
-    }
-    request_free(self);
-}
-
-void sdk_requests_finish(bay_client *client)
-{
-    list_link *link;
-    while ((link = list_first(&client->ended)) != NULL) {
-        request_finish(CONTAINER_OF(link, bay_request, link));
+        bay_reply_free(answer);
     }
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
-
-void sdk_requests_end(bay_client *client)
+void sdk_request_release(asker_item *item)
 {
-    list_link *link;
-    while ((link = list_first(&client->requests)) != NULL) {
-        bay_request *one = CONTAINER_OF(link, bay_request, link);
-        sdk_request_withdraw(one, STR("the client is closed"));
-        sdk_request_break(one, BAY_CANCELLED, "the client was closed");
-    }
-    sdk_requests_finish(client);
+    request_free(request_of(item));
+}
+
+void sdk_reply_release(void *reply)
+{
+    bay_reply_free(reply);
 }
 
 /* ---- starting and waiting -------------------------------------------------------------------- */
 
 static bay_err request_check(bay_request *self, bay_diag *diag)
 {
-    bay_client *client = self->client;
     json_doc params_doc, meta_doc;
     json_val params = JSON_NONE, meta = JSON_NONE;
     arena memory;
@@ -391,12 +392,6 @@ static bay_err request_check(bay_request *self, bay_diag *diag)
                       : self->params.err != BAY_OK ? self->params.err
                                                    : self->meta.err;
         return diag_set(diag, err, "the request: %s", bay_err_text(err));
-    }
-    if (client->phase == CLIENT_CLOSING) {
-        return diag_set(diag, BAY_CLOSED, "the client is being closed");
-    }
-    if (client->request_count >= CLIENT_MAX_REQUESTS) {
-        return diag_set(diag, BAY_BUSY, "%zu requests are under way", client->request_count);
     }
     if (self->has_bad_level) {
         return diag_set(diag, BAY_INVALID,
@@ -422,28 +417,27 @@ static bay_err request_check(bay_request *self, bay_diag *diag)
     return err;
 }
 
-bay_err bay_request_start(bay_request *request, bay_done done, void *user, bay_diag *diag)
+static bay_err request_start(bay_request *request, asker_wait *wait, bay_done done, void *user,
+                             bay_diag *diag)
 {
-    if (request == NULL) {
-        return diag_set(diag, BAY_NOMEM, "no request: out of memory, or nothing was named");
-    }
     bay_diag why = {0};
     bay_client *client = request->client;
-    if (request->phase != REQUEST_NEW) {
+    if (request->item.phase != ASKER_NEW) {
         return diag_set(diag, BAY_STATE, "the request was started already");
     }
-    sdk_client_touch(client);
+    asker_touch(&client->base);
     bay_err err = request_check(request, &why);
     if (err == BAY_OK) {
-        request->end_ms = loop_now_ms(client->loop) + request->total_ms;
+        err = asker_item_start(&request->item, &why);
+    }
+    if (err == BAY_OK) {
+        request->end_ms = loop_now_ms(client->base.loop) + request->total_ms;
+        request->item.wait = wait;
         request->done = done;
         request->user = user;
-        list_push(&client->requests, &request->link);
-        client->request_count++;
         err = sdk_request_go(request, &why);
         if (err != BAY_OK) {
-            list_remove(&request->link);
-            client->request_count--;
+            asker_item_drop(&request->item);
         }
     }
     if (err != BAY_OK) {
@@ -453,50 +447,35 @@ bay_err bay_request_start(bay_request *request, bay_done done, void *user, bay_d
     return err;
 }
 
-typedef struct waiter {
-    bool is_done;
-    bay_reply *reply;
-    bay_diag diag;
-} waiter;
-
-static void waiter_done(bay_request *request, bay_reply *reply, const bay_diag *diag, void *user)
+bay_err bay_request_start(bay_request *request, bay_done done, void *user, bay_diag *diag)
 {
-    waiter *self = user;
-    (void)request;
-    self->is_done = true;
-    self->reply = reply;
-    self->diag = *diag;
+    if (request == NULL) {
+        return diag_set(diag, BAY_NOMEM, "no request: out of memory, or nothing was named");
+    }
+    return request_start(request, NULL, done, user, diag);
 }
 
 bay_err bay_request_run(bay_request *request, bay_reply **out, bay_diag *diag)
 {
-    waiter self = {0};
+    asker_wait wait = {0};
     if (request == NULL) {
         return diag_set(diag, BAY_NOMEM, "out of memory");
     }
-    bay_client *client = request->client;
-    bay_err err = sdk_client_check_waiting(client, diag);
+    asker *of = &request->client->base;
+    bay_err err = asker_check_waiting(of, diag);
     if (err != BAY_OK) {
         bay_request_free(request);
         return err;
     }
     /* what happened while nobody looked: above all, connections that the server closed, on which a
      * request would be lost without our knowing whether it was executed */
-    (void)loop_turn(client->loop, 0);
-    err = bay_request_start(request, waiter_done, &self, diag);
-    while (err == BAY_OK && !self.is_done) {
-        (void)loop_turn(client->loop, -1);
-    }
-    if (err != BAY_OK) {
-        return err;
-    }
-    if (self.diag.code != BAY_OK || out == NULL) {
-        bay_reply_free(self.reply);
+    (void)loop_turn(of->loop, 0);
+    err = request_start(request, &wait, NULL, NULL, diag);
+    err = err == BAY_OK ? asker_await(of, &wait, diag) : err;
+    if (err == BAY_OK && out != NULL) {
+        *out = wait.answer;
     } else {
-        *out = self.reply;
+        bay_reply_free(wait.answer);
     }
-    if (self.diag.code != BAY_OK && diag != NULL) {
-        *diag = self.diag;
-    }
-    return self.diag.code;
+    return err;
 }

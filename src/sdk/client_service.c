@@ -105,11 +105,11 @@ bay_err bay_client_request(bay_client *client, const char *method, const char *p
 /* Until the server can be spoken to, as a request would wait for it. */
 static bay_err await_ready(bay_client *self, bay_diag *diag)
 {
-    sdk_client_touch(self);
+    asker_touch(&self->base);
     if (self->phase == CLIENT_READY && sdk_client_engine(self) != NULL) {
         return BAY_OK;
     }
-    bay_err err = sdk_client_check_waiting(self, diag);
+    bay_err err = asker_check_waiting(&self->base, diag);
     if (err != BAY_OK) {
         return err;
     }
@@ -121,7 +121,7 @@ static bay_err await_ready(bay_client *self, bay_diag *diag)
     }
     return self->phase == CLIENT_READY && sdk_client_engine(self) != NULL
                ? BAY_OK
-               : diag_set(diag, BAY_CLOSED, "%s: the connection was lost", self->shown);
+               : diag_set(diag, BAY_CLOSED, "%s: the connection was lost", self->base.shown);
 }
 
 static bool is_modern(const bay_client *self)
@@ -136,9 +136,9 @@ bay_err bay_client_ping(bay_client *client, bay_diag *diag)
     }
     /* mcp 2026-07-28 has no ping; server/discover every server answers. Before it is known which of
      * the two it will be, the link is waited for by a request that fits both. */
-    bay_err err = sdk_client_check_waiting(client, diag);
+    bay_err err = asker_check_waiting(&client->base, diag);
     while (err == BAY_OK && client->about == NULL && client->connected != NULL) {
-        (void)loop_turn(client->loop, -1);
+        (void)loop_turn(client->base.loop, -1);
     }
     if (err != BAY_OK) {
         return err;
@@ -169,7 +169,7 @@ bay_err bay_client_notify(bay_client *client, const char *method, const char *pa
         return err;
     }
     return mcp_client_tell(sdk_client_engine(client), str_of(method), str_of(params),
-                           loop_now_ms(client->loop), diag);
+                           loop_now_ms(client->base.loop), diag);
 }
 
 /* ---- subscriptions --------------------------------------------------------------------------- */
@@ -203,7 +203,7 @@ static bay_err remember(bay_client *self, bay_str uri, bay_diag *diag)
                     bay_err_text(err));
 }
 
-static void forget(bay_client *self, bay_str uri)
+static void client_service_forget(bay_client *self, bay_str uri)
 {
     mem_free(map_remove(&self->subscriptions, uri));
 }
@@ -211,33 +211,33 @@ static void forget(bay_client *self, bay_str uri)
 /* A listen names all that is subscribed to; it stands once the server acknowledged it. */
 static bay_err listen_for(bay_client *self, bay_str uri, bay_diag *diag)
 {
-    uint64_t end = loop_now_ms(self->loop) + self->options.idle_ms;
+    uint64_t end = loop_now_ms(self->base.loop) + self->options.idle_ms;
     mcp_client *engine = sdk_client_engine(self);
-    bay_err err = mcp_client_subscribe(engine, uri, true, loop_now_ms(self->loop));
+    bay_err err = mcp_client_subscribe(engine, uri, true, loop_now_ms(self->base.loop));
     if (err != BAY_OK) {
-        return diag_set(diag, err, "%.*s at %s: %s", BAY_STR(str_head(uri, 100)), self->shown,
+        return diag_set(diag, err, "%.*s at %s: %s", BAY_STR(str_head(uri, 100)), self->base.shown,
                         err == BAY_UNSUPPORTED ? "the server has no subscriptions"
                                                : bay_err_text(err));
     }
     for (;;) {
         engine = sdk_client_engine(self);
         mcp_listening state = engine != NULL ? mcp_client_listening(engine) : MCP_LISTENS_NOT;
-        uint64_t now = loop_now_ms(self->loop);
+        uint64_t now = loop_now_ms(self->base.loop);
         if (state == MCP_LISTENS) {
             return BAY_OK;
         }
         if (state == MCP_LISTEN_REFUSED) {
             return diag_set(diag, BAY_UNSUPPORTED, "%s: the server refuses subscriptions/listen",
-                            self->shown);
+                            self->base.shown);
         }
         if (self->has_given_up) {
             return diag_set(diag, self->fault.code, "%s", self->fault.text);
         }
         if (now >= end) {
             return diag_set(diag, BAY_TIMEOUT, "%s: a subscription was not acknowledged in time",
-                            self->shown);
+                            self->base.shown);
         }
-        (void)loop_turn(self->loop, (int64_t)(end - now));
+        (void)loop_turn(self->base.loop, (int64_t)(end - now));
     }
 }
 
@@ -246,11 +246,12 @@ static bay_err subscribe_by_request(bay_client *self, const char *uri, bool is_w
 {
     const char *method = is_wanted ? "resources/subscribe" : "resources/unsubscribe";
     if (is_wanted && !bay_client_has(self, "resources.subscribe")) {
-        return diag_set(diag, BAY_UNSUPPORTED, "%s has no subscriptions of resources", self->shown);
+        return diag_set(diag, BAY_UNSUPPORTED, "%s has no subscriptions of resources",
+                        self->base.shown);
     }
     /* first the stream on which updates come, then the updates */
     bay_err err = mcp_client_note_subscription(sdk_client_engine(self), str_of(uri), is_wanted,
-                                               loop_now_ms(self->loop));
+                                               loop_now_ms(self->base.loop));
     if (err != BAY_OK) {
         return diag_set(diag, err, "%.100s: %s", uri, bay_err_text(err));
     }
@@ -262,7 +263,7 @@ bay_err bay_client_subscribe(bay_client *client, const char *uri, bay_diag *diag
     if (client == NULL || uri == NULL || uri[0] == '\0') {
         return client == NULL ? no_client(diag) : diag_set(diag, BAY_INVALID, "no URI");
     }
-    bay_err err = sdk_client_check_waiting(client, diag);
+    bay_err err = asker_check_waiting(&client->base, diag);
     err = err == BAY_OK ? await_ready(client, diag) : err;
     bool is_known = map_get(&client->subscriptions, str_of(uri)) != NULL;
     if (err != BAY_OK || is_known) {
@@ -276,9 +277,10 @@ bay_err bay_client_subscribe(bay_client *client, const char *uri, bay_diag *diag
                             : subscribe_by_request(client, uri, true, diag);
     if (err != BAY_OK) {
         mcp_client *engine = sdk_client_engine(client);
-        forget(client, str_of(uri));
+        client_service_forget(client, str_of(uri));
         if (engine != NULL && is_modern(client)) {
-            err_ignore(mcp_client_subscribe(engine, str_of(uri), false, loop_now_ms(client->loop)));
+            err_ignore(
+                mcp_client_subscribe(engine, str_of(uri), false, loop_now_ms(client->base.loop)));
         } else if (engine != NULL) {
             err_ignore(mcp_client_note_subscription(engine, str_of(uri), false, 0));
         }
@@ -291,18 +293,18 @@ bay_err bay_client_unsubscribe(bay_client *client, const char *uri, bay_diag *di
     if (client == NULL || uri == NULL || uri[0] == '\0') {
         return client == NULL ? no_client(diag) : diag_set(diag, BAY_INVALID, "no URI");
     }
-    bay_err err = sdk_client_check_waiting(client, diag);
+    bay_err err = asker_check_waiting(&client->base, diag);
     if (err != BAY_OK || map_get(&client->subscriptions, str_of(uri)) == NULL) {
         return err;
     }
-    forget(client, str_of(uri));
-    sdk_client_touch(client);
+    client_service_forget(client, str_of(uri));
+    asker_touch(&client->base);
     mcp_client *engine = client->phase == CLIENT_READY ? sdk_client_engine(client) : NULL;
     if (engine == NULL) {
         return BAY_OK; /* the next link will not know of it */
     }
     if (is_modern(client)) {
-        return mcp_client_subscribe(engine, str_of(uri), false, loop_now_ms(client->loop));
+        return mcp_client_subscribe(engine, str_of(uri), false, loop_now_ms(client->base.loop));
     }
     return subscribe_by_request(client, uri, false, diag);
 }
@@ -321,14 +323,14 @@ bay_err bay_client_log_level(bay_client *client, const char *level, bay_diag *di
                         "alert, emergency",
                         level);
     }
-    bay_err err = sdk_client_check_waiting(client, diag);
+    bay_err err = asker_check_waiting(&client->base, diag);
     err = err == BAY_OK ? await_ready(client, diag) : err;
     if (err != BAY_OK) {
         return err;
     }
     if (!is_modern(client)) {
         if (!bay_client_has(client, "logging")) {
-            return diag_set(diag, BAY_UNSUPPORTED, "%s sends no log messages", client->shown);
+            return diag_set(diag, BAY_UNSUPPORTED, "%s sends no log messages", client->base.shown);
         }
         /* sessions have no level for "none": the least there is */
         char params[40];
@@ -392,11 +394,11 @@ bay_err bay_client_roots(bay_client *client, const char *const *pairs, bay_diag 
     }
     buf_fini(&client->roots);
     client->roots = roots;
-    sdk_client_touch(client);
+    asker_touch(&client->base);
     mcp_client *engine = client->phase == CLIENT_READY ? sdk_client_engine(client) : NULL;
     if (engine == NULL || is_modern(client)) {
         return BAY_OK; /* asked for when they are needed */
     }
     return mcp_client_tell(engine, STR("notifications/roots/list_changed"), (bay_str){NULL, 0},
-                           loop_now_ms(client->loop), diag);
+                           loop_now_ms(client->base.loop), diag);
 }

@@ -119,8 +119,8 @@ static bay_err find_listed(const bay_list *listed, bay_str skill, json_val *out,
 }
 
 /* Its own copy of the entry, from skills/get. */
-static bay_err get_unlisted(bay_client *client, bay_str skill, arena *memory, json_doc *doc,
-                            json_val *out, bay_diag *diag)
+static bay_err get_unlisted(bay_client *client, bay_str skill, arena *memory, json_val *out,
+                            bay_diag *diag)
 {
     bay_reply *reply = NULL;
     buf params;
@@ -139,15 +139,14 @@ static bay_err get_unlisted(bay_client *client, bay_str skill, arena *memory, js
     if (err != BAY_OK) {
         return err;
     }
-    bay_str text;
-    err = arena_dup(memory, bay_reply_json(reply), &text);
-    err = err == BAY_OK ? json_parse(doc, text, NULL, memory, NULL) : err;
+    json_val whole;
+    err = json_clone_in(reply->root, memory, &whole);
     bay_reply_free(reply);
     if (err != BAY_OK) {
         return diag_set(diag, BAY_NOMEM, "out of memory");
     }
     bay_str found = {NULL, 0};
-    *out = json_get(json_root(doc), STR("skill"));
+    *out = json_get(whole, STR("skill"));
     if (json_str(json_get(*out, STR("uri")), memory, &found) != BAY_OK ||
         !is_uri_of(found, skill)) {
         return diag_set(diag, BAY_PROTOCOL, "skills/get answered with another skill");
@@ -374,11 +373,10 @@ static bay_err find_and_read(bay_client *client, const bay_list *listed, bay_str
                              bay_str path, arena *memory, bay_reply **out, bay_diag *diag)
 {
     wanted file = {.is_main = str_eq(path, STR(MAIN_FILE))};
-    json_doc doc;
     char entry_digest[DIGEST_TEXT_BYTES + 1];
     bay_err err = find_listed(listed, skill, &file.entry, diag);
     if (err == BAY_NOTFOUND && has_scheme(skill)) {
-        err = get_unlisted(client, skill, memory, &doc, &file.entry, diag);
+        err = get_unlisted(client, skill, memory, &file.entry, diag);
     } else if (err == BAY_NOTFOUND) {
         return diag_set(diag, err, "%.100s: no skill is called \"%.*s\"", sdk_client_where(client),
                         BAY_STR(str_head(skill, 64)));

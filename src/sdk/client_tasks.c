@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "sdk/client_inputs.h"
-#include "json/writer.h"
+#include "json/build.h"
 
 enum {
     TASK_PACE_MS = 1000, /* when the server names none */
@@ -72,11 +72,11 @@ static void task_free(void *held)
     mem_free(self);
 }
 
-static void fail(bay_request *request, bay_err err, const char *text)
+static void client_tasks_fail(bay_request *request, bay_err err, const char *text)
 {
     bay_diag diag = {0};
     sdk_request_diag(request, &diag, err, text);
-    sdk_request_fail(request, &diag, (bay_str){NULL, 0});
+    sdk_request_fail(request, &diag, JSON_NONE);
 }
 
 /* The task this request follows from now on, or NULL: the request has failed. */
@@ -85,7 +85,8 @@ static task *task_new(bay_request *request, json_val result, bool is_ours)
     bay_str id = json_raw(json_get(result, STR("taskId")));
     if (!json_is(json_get(result, STR("taskId")), JSON_STRING) || id.len <= 2 ||
         id.len > TASK_MAX_ID) {
-        fail(request, BAY_PROTOCOL, "the server answers with a task that has no usable taskId");
+        client_tasks_fail(request, BAY_PROTOCOL,
+                          "the server answers with a task that has no usable taskId");
         return NULL;
     }
     task *self = mem_zalloc(sizeof(*self));
@@ -93,7 +94,7 @@ static task *task_new(bay_request *request, json_val result, bool is_ours)
     if (self == NULL || copy == NULL) {
         mem_free(self);
         mem_free(copy);
-        fail(request, BAY_NOMEM, NULL);
+        client_tasks_fail(request, BAY_NOMEM, NULL);
         return NULL;
     }
     self->request = request;
@@ -111,18 +112,16 @@ static task *task_new(bay_request *request, json_val result, bool is_ours)
 /* ---- sending ----------------------------------------------------------------------------------
  */
 
-static void write_params(const task *self, const inputs *answers, buf *out)
+static void write_params(const task *self, const inputs *answers, json_writer *out)
 {
-    json_writer writer;
-    json_writer_init(&writer, out);
-    json_open_object(&writer);
-    json_key_lit(&writer, "taskId");
-    json_put_raw(&writer, (bay_str){self->id, self->id_len});
+    json_open_object(out);
+    json_key_lit(out, "taskId");
+    json_put_raw(out, (bay_str){self->id, self->id_len});
     if (answers != NULL) {
-        json_key_lit(&writer, "inputResponses");
-        inputs_write(answers, &writer);
+        json_key_lit(out, "inputResponses");
+        inputs_write(answers, out);
     }
-    json_close_object(&writer);
+    json_close_object(out);
 }
 
 /* The next message about the task; `self` may be gone afterwards. */
@@ -132,7 +131,9 @@ static void task_send(task *self, bay_str method, const inputs *answers, uint32_
     bay_diag diag = {0};
     buf params;
     buf_init(&params, CLIENT_MAX_REPLY);
-    write_params(self, answers, &params);
+    json_writer writer;
+    json_writer_init(&writer, &params);
+    write_params(self, answers, &writer);
     bay_err err = params.err;
     if (err == BAY_OK) {
         err = after_ms == 0
@@ -141,7 +142,7 @@ static void task_send(task *self, bay_str method, const inputs *answers, uint32_
     }
     buf_fini(&params);
     if (err != BAY_OK) {
-        fail(request, err, diag.text);
+        client_tasks_fail(request, err, diag.text);
     }
 }
 
@@ -164,36 +165,32 @@ void sdk_task_abandon(bay_request *request)
         return;
     }
     self->has_ended = true;
-    buf params;
-    arena memory;
-    json_doc doc;
+    json_builder made;
+    json_val params;
     mcp_call *call = NULL;
-    buf_init(&params, CLIENT_MAX_TEXT);
-    arena_init(&memory, CLIENT_MAX_TEXT);
-    write_params(self, NULL, &params);
-    bay_err err = params.err;
-    err = err == BAY_OK ? json_parse(&doc, buf_view(&params), NULL, &memory, NULL) : err;
+    write_params(self, NULL, json_builder_init(&made, NULL, CLIENT_MAX_TEXT));
+    bay_err err = json_builder_view(&made, &params);
     if (err == BAY_OK) {
         mcp_call_spec spec = {.method = STR("tasks/cancel"),
-                              .params = json_root(&doc),
+                              .params = params,
                               .timeout_ms = TASK_CANCEL_MS,
                               .max_total_ms = TASK_CANCEL_MS,
                               .log_level = MCP_LOG_NONE};
-        err = mcp_client_call(engine, &spec, &events, NULL, loop_now_ms(client->loop), &call, NULL);
+        err = mcp_client_call(engine, &spec, &events, NULL, loop_now_ms(client->base.loop), &call,
+                              NULL);
     }
     if (err != BAY_OK) {
         LOG(LOG_INFO, "client", "a task could not be cancelled: %s", bay_err_text(err));
     }
-    arena_fini(&memory);
-    buf_fini(&params);
+    json_builder_drop(&made);
 }
 
 /* The request cannot go on with a task that may well go on without it. */
-static void give_up(task *self, bay_err err, const char *text)
+static void client_tasks_give_up(task *self, bay_err err, const char *text)
 {
     bay_request *request = self->request;
     sdk_task_abandon(request);
-    fail(request, err, text);
+    client_tasks_fail(request, err, text);
 }
 
 /* ---- what it asks -----------------------------------------------------------------------------
@@ -217,7 +214,7 @@ static void answered(void *user, const bay_diag *diag)
     task *self = user;
     if (diag != NULL) {
         bay_diag copy = *diag; /* it lies in what is freed now */
-        give_up(self, copy.code, copy.text);
+        client_tasks_give_up(self, copy.code, copy.text);
         return;
     }
     if (inputs_count(self->inputs) == 0) { /* all of it was answered before: it takes its time */
@@ -226,14 +223,14 @@ static void answered(void *user, const bay_diag *diag)
     }
     bay_err err = remember_keys(self);
     if (err != BAY_OK) {
-        give_up(self, err, "the task asks for too much");
+        client_tasks_give_up(self, err, "the task asks for too much");
         return;
     }
     self->is_updating = true;
     task_send(self, STR("tasks/update"), self->inputs, 0);
 }
 
-static void ask(task *self, json_val result)
+static void client_tasks_ask(task *self, json_val result)
 {
     bay_diag diag = {0};
     inputs_free(self->inputs);
@@ -242,7 +239,7 @@ static void ask(task *self, json_val result)
         inputs_ask(sdk_request_client(self->request), json_get(result, STR("inputRequests")),
                    &self->known, answered, self, &self->inputs, &diag);
     if (err != BAY_OK) {
-        give_up(self, err, diag.text);
+        client_tasks_give_up(self, err, diag.text);
     }
 }
 
@@ -265,9 +262,9 @@ static void succeed(task *self, json_val result)
     json_val final = json_get(result, STR("result"));
     self->has_ended = true;
     if (json_is(final, JSON_OBJECT)) {
-        sdk_request_succeed(self->request, json_raw(final));
+        sdk_request_succeed(self->request, final);
     } else {
-        fail(self->request, BAY_PROTOCOL, "the task was completed without a result");
+        client_tasks_fail(self->request, BAY_PROTOCOL, "the task was completed without a result");
     }
 }
 
@@ -299,8 +296,7 @@ static void end_badly(task *self, json_val result, task_status status)
     }
     arena_fini(&memory);
     sdk_request_diag(request, &diag, text.code, text.text);
-    sdk_request_fail(request, &diag,
-                     text.code == BAY_REMOTE ? json_raw(error) : (bay_str){NULL, 0});
+    sdk_request_fail(request, &diag, text.code == BAY_REMOTE ? error : JSON_NONE);
 }
 
 static void look_at(task *self, json_val result)
@@ -309,7 +305,7 @@ static void look_at(task *self, json_val result)
     task_status status = status_of(json_get(result, STR("status")));
     read_pace(self, result);
     if (!str_eq(json_raw(id), (bay_str){self->id, self->id_len})) {
-        give_up(self, BAY_PROTOCOL, "the server answers with another task");
+        client_tasks_give_up(self, BAY_PROTOCOL, "the server answers with another task");
         return;
     }
     switch (status) {
@@ -317,7 +313,7 @@ static void look_at(task *self, json_val result)
         task_send(self, STR("tasks/get"), NULL, self->pace_ms);
         return;
     case TASK_INPUT_REQUIRED:
-        ask(self, result);
+        client_tasks_ask(self, result);
         return;
     case TASK_COMPLETED:
         succeed(self, result);
@@ -327,7 +323,7 @@ static void look_at(task *self, json_val result)
         end_badly(self, result, status);
         return;
     case TASK_UNKNOWN:
-        give_up(self, BAY_PROTOCOL, "the task is in a state that nobody knows");
+        client_tasks_give_up(self, BAY_PROTOCOL, "the task is in a state that nobody knows");
         return;
     }
 }
@@ -339,13 +335,15 @@ void sdk_task_go_on(bay_request *request, json_val result)
     task *self = sdk_request_held(request);
     bool is_look_answer = str_starts(sdk_request_round_method(request), STR("tasks/"));
     if (is_new && is_look_answer && self != NULL) {
-        give_up(self, BAY_PROTOCOL, "a look at a task was answered by a task, which it cannot be");
+        client_tasks_give_up(self, BAY_PROTOCOL,
+                             "a look at a task was answered by a task, which it cannot be");
         return;
     }
     if (is_new || (self == NULL && is_look)) {
         /* the tasks extension: only the methods it names may be answered by a task */
         if (is_new && (!str_eq(sdk_request_method(request), STR("tools/call")) || is_look_answer)) {
-            fail(request, BAY_PROTOCOL, "it was answered by a task, which it cannot be");
+            client_tasks_fail(request, BAY_PROTOCOL,
+                              "it was answered by a task, which it cannot be");
             return;
         }
         self = task_new(request, result, is_new);
@@ -359,7 +357,7 @@ void sdk_task_go_on(bay_request *request, json_val result)
         read_pace(self, result);
         task_send(self, STR("tasks/get"), NULL, is_working ? self->pace_ms : 0);
     } else if (self == NULL) {
-        fail(request, BAY_INTERNAL, "a task nobody follows");
+        client_tasks_fail(request, BAY_INTERNAL, "a task nobody follows");
     } else if (self->is_updating) {
         self->is_updating = false;
         task_send(self, STR("tasks/get"), NULL, self->pace_ms);

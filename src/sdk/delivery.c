@@ -92,7 +92,7 @@ static bay_err request_message(bay_call *call, const call_note *note)
     case NOTE_PROGRESS:
         return mcp_request_progress(call->request, note->progress, note->text);
     case NOTE_LOG:
-        return mcp_request_notify(call->request, MCP_N_MESSAGE, note->text);
+        return mcp_request_log(call->request, (mcp_log_level)note->code, note->text);
     case NOTE_TASK_STATUS:
         return BAY_OK; /* it is none */
     case NOTE_RELEASE:
@@ -227,7 +227,7 @@ static void answer_arrived(void *argument)
 /* What `note` points to stands in `owned`, which is taken, or is static; on the loop it may stand
  * anywhere. Until it is delivered the engine's reference keeps the call; afterwards the call is not
  * the caller's. */
-static void answer(bay_call *call, const call_note *note, buf *owned)
+static void delivery_answer(bay_call *call, const call_note *note, buf *owned)
 {
     if (sdk_call_on_loop(call)) {
         deliver_answer(call, note);
@@ -267,7 +267,7 @@ static void posted_arrived(void *argument)
     posted_let_go(self);
 }
 
-static void send(bay_call *call, call_note note)
+static void delivery_send(bay_call *call, call_note note)
 {
     bay_str bytes = note.text;
     if (sdk_call_on_loop(call)) {
@@ -308,7 +308,7 @@ static bool call_claim(bay_call *call)
 
 static void answer_error(bay_call *call, int code, bay_str message)
 {
-    answer(call, &(call_note){.kind = NOTE_ERROR, .code = code, .text = message}, NULL);
+    delivery_answer(call, &(call_note){.kind = NOTE_ERROR, .code = code, .text = message}, NULL);
 }
 
 void sdk_call_send(bay_call *call, const bay_result *result)
@@ -333,8 +333,8 @@ void sdk_call_send(bay_call *call, const bay_result *result)
     buf_clear(out);
     sdk_result_write_members(result, call->request->revision, out);
     if (out->err == BAY_OK) {
-        answer(call, &(call_note){.kind = NOTE_RESULT, .text = buf_view(out)},
-               is_on_loop ? NULL : out);
+        delivery_answer(call, &(call_note){.kind = NOTE_RESULT, .text = buf_view(out)},
+                        is_on_loop ? NULL : out);
     } else {
         answer_error(call, RPC_INTERNAL_ERROR, no_memory);
     }
@@ -348,7 +348,7 @@ void sdk_call_send(bay_call *call, const bay_result *result)
 static void end_with(bay_call *call, call_note note)
 {
     if (sdk_call_on_loop(call)) {
-        answer(call, &note, NULL);
+        delivery_answer(call, &note, NULL);
         return;
     }
     buf copy;
@@ -361,7 +361,7 @@ static void end_with(bay_call *call, call_note note)
     } else {
         note = (call_note){.kind = NOTE_ERROR, .code = RPC_INTERNAL_ERROR, .text = no_memory};
     }
-    answer(call, &note, &copy);
+    delivery_answer(call, &note, &copy);
     buf_fini(&copy);
 }
 
@@ -415,7 +415,7 @@ void bay_call_not_found(bay_call *call)
     if (call->entry->kind != ENTRY_RESOURCE && call->entry->kind != ENTRY_TEMPLATE) {
         bay_call_error(call, RPC_INVALID_PARAMS, "Not found");
     } else if (call_claim(call)) {
-        answer(call, &(call_note){.kind = NOTE_NOT_FOUND}, NULL);
+        delivery_answer(call, &(call_note){.kind = NOTE_NOT_FOUND}, NULL);
     }
 }
 
@@ -443,8 +443,9 @@ void bay_call_progress(bay_call *call, double progress, double total, const char
         json_quote(&members, str_of(message));
     }
     if (members.err == BAY_OK) {
-        send(call,
-             (call_note){.kind = NOTE_PROGRESS, .progress = progress, .text = buf_view(&members)});
+        delivery_send(
+            call,
+            (call_note){.kind = NOTE_PROGRESS, .progress = progress, .text = buf_view(&members)});
     }
     buf_fini(&members);
 }
@@ -471,7 +472,8 @@ static void send_log(bay_call *call, const char *level, bay_str logger, bay_str 
     }
     buf_char(&params, '}');
     if (params.err == BAY_OK) {
-        send(call, (call_note){.kind = NOTE_LOG, .text = buf_view(&params)});
+        delivery_send(
+            call, (call_note){.kind = NOTE_LOG, .code = (int)severity, .text = buf_view(&params)});
     }
     buf_fini(&params);
 }
@@ -500,17 +502,18 @@ void bay_call_elicit_complete(bay_call *call, const char *elicitation_id)
     json_quote(&params, str_of(elicitation_id));
     buf_char(&params, '}');
     if (params.err == BAY_OK) {
-        send(call, (call_note){.kind = NOTE_ELICITATION_COMPLETE, .text = buf_view(&params)});
+        delivery_send(call,
+                      (call_note){.kind = NOTE_ELICITATION_COMPLETE, .text = buf_view(&params)});
     }
     buf_fini(&params);
 }
 
 void bay_call_release_stream(bay_call *call, uint32_t retry_ms)
 {
-    send(call, (call_note){.kind = NOTE_RELEASE, .progress = retry_ms});
+    delivery_send(call, (call_note){.kind = NOTE_RELEASE, .progress = retry_ms});
 }
 
 void bay_call_task_status(bay_call *call, const char *message)
 {
-    send(call, (call_note){.kind = NOTE_TASK_STATUS, .text = str_of(message)});
+    delivery_send(call, (call_note){.kind = NOTE_TASK_STATUS, .text = str_of(message)});
 }

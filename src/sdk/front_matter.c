@@ -17,7 +17,7 @@ typedef struct reader {
     bay_err err;
 } reader;
 
-static bool fail(reader *self, bay_err err, const char *what)
+static bool front_matter_fail(reader *self, bay_err err, const char *what)
 {
     if (self->err == BAY_OK) {
         self->err = diag_at(self->diag, err, self->base + self->at, "front matter: %s", what);
@@ -28,12 +28,12 @@ static bool fail(reader *self, bay_err err, const char *what)
 static matter *new_node(reader *self, matter_kind kind)
 {
     if (++self->nodes > MATTER_MAX_NODES) {
-        fail(self, BAY_LIMIT, "too many values");
+        front_matter_fail(self, BAY_LIMIT, "too many values");
         return NULL;
     }
     matter *node = arena_zalloc(self->memory, sizeof(*node));
     if (node == NULL) {
-        fail(self, self->memory->is_full ? BAY_LIMIT : BAY_NOMEM, "no memory");
+        front_matter_fail(self, self->memory->is_full ? BAY_LIMIT : BAY_NOMEM, "no memory");
         return NULL;
     }
     node->kind = kind;
@@ -80,7 +80,7 @@ static bool find_line(reader *self, bay_str *out, size_t *out_indent)
             *out = line;
             *out_indent = indent_of(line);
             return *out_indent < line.len && line.at[*out_indent] == '\t'
-                       ? fail(self, BAY_UNSUPPORTED, "a tab as indentation")
+                       ? front_matter_fail(self, BAY_UNSUPPORTED, "a tab as indentation")
                        : true;
         }
         next_line(self);
@@ -163,11 +163,11 @@ static size_t read_escape(bay_str text, size_t at, buf *out)
     return 2 + digits;
 }
 
-static bool keep(reader *self, buf *text, bay_str *out)
+static bool front_matter_keep(reader *self, buf *text, bay_str *out)
 {
     bay_err err = text->err == BAY_OK ? arena_dup(self->memory, buf_view(text), out) : text->err;
     buf_fini(text);
-    return err == BAY_OK || fail(self, err, "no memory");
+    return err == BAY_OK || front_matter_fail(self, err, "no memory");
 }
 
 /* `text` begins with a quote. *out_end: behind the closing one. */
@@ -183,7 +183,7 @@ static bool read_quoted(reader *self, bay_str text, bay_str *out, size_t *out_en
             i += 2;
         } else if (text.at[i] == quote) {
             *out_end = i + 1;
-            return keep(self, &decoded, out);
+            return front_matter_keep(self, &decoded, out);
         } else if (text.at[i] == '\\' && quote == '"') {
             size_t len = read_escape(text, i, &decoded);
             if (len == 0) {
@@ -195,8 +195,8 @@ static bool read_quoted(reader *self, bay_str text, bay_str *out, size_t *out_en
         }
     }
     buf_fini(&decoded);
-    return fail(self, BAY_UNSUPPORTED,
-                "a quoted text has an unknown escape, or does not end on its line");
+    return front_matter_fail(self, BAY_UNSUPPORTED,
+                             "a quoted text has an unknown escape, or does not end on its line");
 }
 
 /* ---- flow: [a, "b"] and {k: v}, on one line */
@@ -244,7 +244,7 @@ static matter *flow_scalar(reader *self, bay_str text, size_t *at)
     }
     node->text = flow_plain(text, at);
     if (has_indicator(node->text)) {
-        fail(self, BAY_UNSUPPORTED, "anchors, tags and the like are not read");
+        front_matter_fail(self, BAY_UNSUPPORTED, "anchors, tags and the like are not read");
         return NULL;
     }
     return node;
@@ -266,11 +266,11 @@ static matter *flow_member(reader *self, bay_str text, size_t *at, const matter 
     bool is_key = node->kind == MATTER_PLAIN || node->kind == MATTER_TEXT;
     skip_spaces(text, at);
     if (!is_key || *at >= text.len || text.at[*at] != ':') {
-        fail(self, BAY_UNSUPPORTED, "a member of {…} without \"key: value\"");
+        front_matter_fail(self, BAY_UNSUPPORTED, "a member of {…} without \"key: value\"");
         return NULL;
     }
     if (has_key(in, key)) {
-        fail(self, BAY_DUPLICATE, "a key stands twice");
+        front_matter_fail(self, BAY_DUPLICATE, "a key stands twice");
         return NULL;
     }
     (*at)++;
@@ -290,7 +290,7 @@ static matter *read_flow(reader *self, bay_str text, size_t *at)
     }
     matter *node = new_node(self, open == '[' ? MATTER_SEQUENCE : MATTER_MAPPING);
     if (node == NULL || ++self->depth > MATTER_MAX_DEPTH) {
-        fail(self, BAY_DEPTH, "nested too deeply");
+        front_matter_fail(self, BAY_DEPTH, "nested too deeply");
         return NULL;
     }
     char close = open == '[' ? ']' : '}';
@@ -312,7 +312,7 @@ static matter *read_flow(reader *self, bay_str text, size_t *at)
     }
     self->depth--;
     if (*at >= text.len || text.at[*at] != close) {
-        fail(self, BAY_UNSUPPORTED, "[…] or {…} does not end on its line");
+        front_matter_fail(self, BAY_UNSUPPORTED, "[…] or {…} does not end on its line");
         return NULL;
     }
     (*at)++;
@@ -348,7 +348,7 @@ static bool read_block_scalar(reader *self, bay_str header, int parent, bay_str 
     char chomping =
         flags.len == 1 && (flags.at[0] == '-' || flags.at[0] == '+') ? flags.at[0] : ' ';
     if (flags.len > 0 && chomping == ' ') {
-        return fail(self, BAY_UNSUPPORTED, "an explicit indentation");
+        return front_matter_fail(self, BAY_UNSUPPORTED, "an explicit indentation");
     }
     buf text;
     buf_init(&text, MATTER_MAX_BYTES);
@@ -382,7 +382,7 @@ static bool read_block_scalar(reader *self, bay_str header, int parent, bay_str 
     if (chomping == '+') {
         put_lines(&text, blanks);
     }
-    return keep(self, &text, out);
+    return front_matter_keep(self, &text, out);
 }
 
 /* ---- blocks */
@@ -424,13 +424,13 @@ static bool read_plain(reader *self, bay_str first, int parent, bay_str *out)
         }
         if (has_key_end(rest)) {
             buf_fini(&text);
-            return fail(self, BAY_UNSUPPORTED, "\": \" in a plain text is not read");
+            return front_matter_fail(self, BAY_UNSUPPORTED, "\": \" in a plain text is not read");
         }
         join_lines(&text, true, blanks, false);
         buf_str(&text, rest);
         blanks = 0;
     }
-    return keep(self, &text, out);
+    return front_matter_keep(self, &text, out);
 }
 
 /* What stands behind "key:" or "-" on its line; the line has been passed. */
@@ -445,7 +445,7 @@ static matter *read_inline(reader *self, bay_str rest, int parent)
         size_t end = 0;
         matter *node = read_flow(self, rest, &end);
         if (node != NULL && !is_blank(str_from(rest, end))) {
-            fail(self, BAY_UNSUPPORTED, "something behind a value");
+            front_matter_fail(self, BAY_UNSUPPORTED, "something behind a value");
             return NULL;
         }
         return node;
@@ -459,7 +459,8 @@ static matter *read_inline(reader *self, bay_str rest, int parent)
     }
     bay_str plain = before_comment(rest);
     if (has_indicator(rest) || has_key_end(plain)) {
-        fail(self, BAY_UNSUPPORTED, "anchors, tags, and \": \" in a plain text are not read");
+        front_matter_fail(self, BAY_UNSUPPORTED,
+                          "anchors, tags, and \": \" in a plain text are not read");
         return NULL;
     }
     bool is_cut = plain.len < rest.len; /* a comment ends it */
@@ -486,8 +487,9 @@ static bool read_key(reader *self, bay_str text, bay_str *out_key, bay_str *out_
     }
     if (end >= text.len || !is_key_end(text, end) || out_key->len == 0 || has_indicator(*out_key)) {
         return text.at[0] == '"' || !has_indicator(text)
-                   ? fail(self, BAY_SYNTAX, "\"key: value\" was expected")
-                   : fail(self, BAY_UNSUPPORTED, "anchors, tags and complex keys are not read");
+                   ? front_matter_fail(self, BAY_SYNTAX, "\"key: value\" was expected")
+                   : front_matter_fail(self, BAY_UNSUPPORTED,
+                                       "anchors, tags and complex keys are not read");
     }
     *out_rest = str_from(text, end + 1);
     return true;
@@ -513,11 +515,11 @@ static matter *read_members(reader *self, size_t indent, bool is_sequence)
         }
         if (is_sequence && has_key_end(before_comment(rest)) &&
             memchr("\"'[{", str_trim(rest).at[0], 4) == NULL) {
-            fail(self, BAY_UNSUPPORTED, "mappings in a sequence are read as {…} only");
+            front_matter_fail(self, BAY_UNSUPPORTED, "mappings in a sequence are read as {…} only");
             return NULL;
         }
         if (!is_sequence && has_key(node, key)) {
-            fail(self, BAY_DUPLICATE, "a key stands twice");
+            front_matter_fail(self, BAY_DUPLICATE, "a key stands twice");
             return NULL;
         }
         next_line(self);
@@ -530,7 +532,7 @@ static matter *read_members(reader *self, size_t indent, bool is_sequence)
         last = &member->next;
     }
     if (self->err == BAY_OK && find_line(self, &line, &own) && own > indent) {
-        fail(self, BAY_SYNTAX, "indented deeper than what it belongs to");
+        front_matter_fail(self, BAY_SYNTAX, "indented deeper than what it belongs to");
     }
     return self->err == BAY_OK ? node : NULL;
 }
@@ -550,7 +552,7 @@ static matter *read_block(reader *self, int parent)
         return new_node(self, MATTER_PLAIN);
     }
     if (++self->depth > MATTER_MAX_DEPTH) {
-        fail(self, BAY_DEPTH, "nested too deeply");
+        front_matter_fail(self, BAY_DEPTH, "nested too deeply");
         return NULL;
     }
     matter *node = NULL;
@@ -604,10 +606,10 @@ bay_err matter_read(bay_str file, arena *memory, const matter **out, bay_diag *d
     size_t indent = 0;
     matter *root = find_line(&self, &line, &indent) ? read_members(&self, indent, false) : NULL;
     if (root != NULL && (self.at < text.len || root->first == NULL)) {
-        fail(&self, BAY_SYNTAX, "\"key: value\" was expected");
+        front_matter_fail(&self, BAY_SYNTAX, "\"key: value\" was expected");
     }
     if (self.err == BAY_OK && root == NULL) {
-        fail(&self, BAY_SYNTAX, "it is empty");
+        front_matter_fail(&self, BAY_SYNTAX, "it is empty");
     }
     if (self.err == BAY_OK) {
         *out = root;

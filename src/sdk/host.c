@@ -102,7 +102,7 @@ static void serving_free(host_serving *self)
     loop_free(self->loop);
     of->kind->release(of->owner.object);
     host_pipes_free(self);
-    bell_mute(&of->stop); /* what stopped this must not stop the next */
+    net_wakeup_unwatch(&of->stop); /* what stopped this must not stop the next */
     of->serving = NULL;
     mem_free(self);
 }
@@ -125,7 +125,7 @@ static bay_err serving_new(sdk_host *of, bool is_own, bay_diag *diag)
     loop_timer_init(&self->patience, run_out, self);
     call_door_init(&of->door);
     of->door.wall_ms = loop_time_ms;
-    err = bell_hang(&of->stop, self->loop, ring_stop, self);
+    err = net_wakeup_watch(&of->stop, self->loop, ring_stop, self);
     if (err == BAY_OK) {
         err = of->kind->open(of->owner.object, self->loop, diag);
     }
@@ -134,7 +134,7 @@ static bay_err serving_new(sdk_host *of, bool is_own, bay_diag *diag)
         return err;
     }
     self->is_ready = true;
-    loop_hold(self->loop); /* a turn waits for the bell, even when nothing else is open */
+    loop_hold(self->loop); /* a turn waits for the wakeup, even when nothing else is open */
     return BAY_OK;
 }
 
@@ -235,7 +235,7 @@ void host_has_way(sdk_host *self)
 
 /* Between two turns: BAY_OK goes on, BAY_EOF: it is over and `serving` may be gone, BAY_TIMEOUT:
  * over but for handlers that do not end. */
-static bay_err look(sdk_host *of)
+static bay_err host_look(sdk_host *of)
 {
     host_serving *self = of->serving;
     bool has_company = self->users > 1;
@@ -283,10 +283,10 @@ bay_err host_run(sdk_host *self, bay_diag *diag)
     if (self->serving->is_turning) {
         return diag_set(diag, BAY_STATE, "the %s is running already", kind->noun);
     }
-    bay_err err = look(self);
+    bay_err err = host_look(self);
     while (err == BAY_OK) {
         turn(self->serving, -1);
-        err = look(self);
+        err = host_look(self);
     }
     if (err == BAY_TIMEOUT) {
         return diag_set(diag, err, "a handler did not come to an end");
@@ -297,7 +297,7 @@ bay_err host_run(sdk_host *self, bay_diag *diag)
 void host_stop(sdk_host *self)
 {
     if (self != NULL) {
-        bell_ring(&self->stop);
+        net_wakeup_signal(&self->stop);
     }
 }
 
@@ -329,7 +329,7 @@ bay_err host_dispatch(sdk_host *self)
         return BAY_STATE;
     }
     turn(self->serving, 0);
-    return look(self);
+    return host_look(self);
 }
 
 bool host_abandon(sdk_host *self)

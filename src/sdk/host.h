@@ -27,9 +27,9 @@
 #include "front/front.h"
 #include "front/listen_address.h"
 #include "http/http_server.h"
-#include "net/bell.h"
 #include "net/loop.h"
 #include "net/tls.h"
+#include "net/wakeup.h"
 #include "sdk/registration.h"
 
 enum {
@@ -118,13 +118,13 @@ struct sdk_host {
     bool is_open; /* anybody may call, on purpose */
     bool has_served;
     uint32_t drain_ms; /* how long an end may take, twice; tests have less patience */
-    bell stop;
+    net_wakeup stop;
     call_door door;        /* what its calls pass; anew each time it is served */
     tls_context *tls;      /* while it is listened on; NULL: clear text */
     host_serving *serving; /* NULL: not being served */
 };
 
-/* Without a descriptor for the bell: an error of registration. */
+/* Without a descriptor for the wakeup: an error of registration. */
 void host_init(sdk_host *self, const host_kind *kind, const host_owner *owner);
 void host_fini(sdk_host *self); /* after host_abandon */
 

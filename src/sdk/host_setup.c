@@ -17,14 +17,14 @@ static void host_error(sdk_host *self, const char *format, ...)
 void host_init(sdk_host *self, const host_kind *kind, const host_owner *owner)
 {
     *self = (sdk_host){.kind = kind, .owner = *owner, .drain_ms = HOST_DRAIN_MS};
-    if (bell_init(&self->stop) != BAY_OK) {
+    if (net_wakeup_init(&self->stop) != BAY_OK) {
         host_error(self, "%s_new: the process has no descriptor left", kind->prefix);
     }
 }
 
 void host_fini(sdk_host *self)
 {
-    bell_fini(&self->stop);
+    net_wakeup_fini(&self->stop);
 }
 
 /* What is copied when a listener is made would not count for those that are there. */

@@ -267,7 +267,7 @@ void bay_message_free(bay_message *message)
 }
 
 /* False: nothing can be added any more, or at all. */
-static bool begin(bay_message *self, buf *among)
+static bool message_begin(bay_message *self, buf *among)
 {
     if (self == NULL || self->err != BAY_OK) {
         return false;
@@ -293,7 +293,7 @@ static void end(bay_message *self, const buf *among, bay_err err)
 
 void bay_message_add_text_str(bay_message *message, bay_str text)
 {
-    if (begin(message, message != NULL ? &message->parts : NULL)) {
+    if (message_begin(message, message != NULL ? &message->parts : NULL)) {
         sdk_part_text(&message->parts, text, STR(""), STR(""));
         end(message, &message->parts, BAY_OK);
     }
@@ -323,7 +323,7 @@ void bay_message_add_textf(bay_message *message, const char *format, ...)
 void bay_message_add_bytes(bay_message *message, const void *bytes, size_t len, const char *name,
                            const char *media_type)
 {
-    if (begin(message, message != NULL ? &message->parts : NULL)) {
+    if (message_begin(message, message != NULL ? &message->parts : NULL)) {
         sdk_part_bytes(&message->parts, (bay_str){bytes, len}, str_of(name), str_of(media_type));
         end(message, &message->parts, BAY_OK);
     }
@@ -332,7 +332,7 @@ void bay_message_add_bytes(bay_message *message, const void *bytes, size_t len, 
 void bay_message_add_url(bay_message *message, const char *url, const char *name,
                          const char *media_type)
 {
-    if (begin(message, message != NULL ? &message->parts : NULL)) {
+    if (message_begin(message, message != NULL ? &message->parts : NULL)) {
         sdk_part_url(&message->parts, str_of(url), str_of(name), str_of(media_type));
         end(message, &message->parts, BAY_OK);
     }
@@ -340,7 +340,7 @@ void bay_message_add_url(bay_message *message, const char *url, const char *name
 
 void bay_message_add_data(bay_message *message, const char *json)
 {
-    if (begin(message, message != NULL ? &message->parts : NULL)) {
+    if (message_begin(message, message != NULL ? &message->parts : NULL)) {
         bay_err err = sdk_part_data(&message->parts, str_of(json), STR(""), STR(""));
         end(message, &message->parts, err);
     }
@@ -372,7 +372,7 @@ static void add_meta(bay_message *self, bay_str name, bay_str value, bool is_jso
         self->err = BAY_DUPLICATE;
         return;
     }
-    if (!begin(self, self != NULL ? &self->metadata : NULL)) {
+    if (!message_begin(self, self != NULL ? &self->metadata : NULL)) {
         return;
     }
     json_quote(&self->metadata, name);
@@ -398,7 +398,7 @@ void bay_message_add_meta_json(bay_message *message, const char *name, const cha
 
 static void add_quoted(bay_message *self, buf *among, const char *text)
 {
-    if (begin(self, among)) {
+    if (message_begin(self, among)) {
         json_quote(among, str_of(text));
         end(self, among, BAY_OK);
     }

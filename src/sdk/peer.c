@@ -31,7 +31,7 @@ bay_str bay_peer_certificate(const bay_peer *peer)
     return http_exchange_client_certificate(peer->exchange);
 }
 
-static void keep(bay_peer *peer, const char *what, bay_str text, size_t most, bay_str *out)
+static void peer_keep(bay_peer *peer, const char *what, bay_str text, size_t most, bay_str *out)
 {
     if (text.len > most || arena_dup(http_exchange_arena(peer->exchange), text, out) != BAY_OK) {
         LOG(LOG_ERROR, "server", "the %s of a peer is not kept: %zu bytes", what, text.len);
@@ -41,7 +41,7 @@ static void keep(bay_peer *peer, const char *what, bay_str text, size_t most, ba
 
 void bay_peer_is(bay_peer *peer, const char *principal)
 {
-    keep(peer, "name", str_of(principal), PEER_MAX_NAME, &peer->subject);
+    peer_keep(peer, "name", str_of(principal), PEER_MAX_NAME, &peer->subject);
 }
 
 /* A line end in it would be another field of the reply. */
@@ -54,7 +54,7 @@ void bay_peer_challenge(bay_peer *peer, const char *challenge)
             return;
         }
     }
-    keep(peer, "challenge", text, PEER_MAX_CHALLENGE, &peer->challenge);
+    peer_keep(peer, "challenge", text, PEER_MAX_CHALLENGE, &peer->challenge);
 }
 
 /* Somebody whose name could not be kept would be taken for nobody in particular: refused. */

@@ -12,13 +12,13 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "sdk/server_parts.h"
+#include "json/build.h"
 
 /* What `answered` is given: lives as long as it runs. */
 struct bay_answer {
     question *about;
     bay_err err;
     bay_action action;
-    json_doc doc;
     json_val result; /* missing: there is none */
 };
 
@@ -47,7 +47,7 @@ static question *question_new(bay_call *call, question_kind kind, bay_str params
  * use, too. */
 static question *take_spare(bay_call *call, question_kind kind)
 {
-    question *one = call->spares[0].call == NULL ? &call->spares[0] : &call->spares[1];
+    question *one = call->free_list[0].call == NULL ? &call->free_list[0] : &call->free_list[1];
     if (one->call != NULL) {
         return NULL;
     }
@@ -58,7 +58,7 @@ static question *take_spare(bay_call *call, question_kind kind)
 
 static bool is_spare(const question *self)
 {
-    return self == &self->call->spares[0] || self == &self->call->spares[1];
+    return self == &self->call->free_list[0] || self == &self->call->free_list[1];
 }
 
 static void question_free(question *self)
@@ -130,8 +130,8 @@ static void wake(bay_call *call)
 }
 
 /* `err`: why it cannot be asked; its `answered` runs all the same. */
-static void ask(bay_call *call, question_kind kind, const buf *params, bay_err err,
-                bay_answered answered, void *user)
+static void question_ask(bay_call *call, question_kind kind, const buf *params, bay_err err,
+                         bay_answered answered, void *user)
 {
     err = err == BAY_OK ? params->err : err;
     question *one = question_new(call, kind, err == BAY_OK ? buf_view(params) : STR("{}"));
@@ -187,7 +187,7 @@ void bay_call_elicit(bay_call *call, const char *message, const char *form, bay_
     buf_lit(&params, ",\"requestedSchema\":");
     buf_str(&params, raw);
     buf_char(&params, '}');
-    ask(call, QUESTION_FORM, &params, err, answered, user);
+    question_ask(call, QUESTION_FORM, &params, err, answered, user);
     buf_fini(&params);
 }
 
@@ -205,7 +205,7 @@ void bay_call_elicit_url(bay_call *call, const char *message, const char *url,
         json_quote(&params, str_of(elicitation_id));
     }
     buf_char(&params, '}');
-    ask(call, QUESTION_URL, &params, BAY_OK, answered, user);
+    question_ask(call, QUESTION_URL, &params, BAY_OK, answered, user);
     buf_fini(&params);
 }
 
@@ -219,7 +219,7 @@ void bay_call_sample(bay_call *call, const char *prompt, int max_tokens, bay_ans
     buf_lit(&params, "}}],\"maxTokens\":");
     buf_int(&params, max_tokens);
     buf_char(&params, '}');
-    ask(call, QUESTION_SAMPLE, &params, BAY_OK, answered, user);
+    question_ask(call, QUESTION_SAMPLE, &params, BAY_OK, answered, user);
     buf_fini(&params);
 }
 
@@ -230,7 +230,7 @@ void bay_call_sample_json(bay_call *call, const char *params, bay_answered answe
     bay_err err = check_object(call, "what it wants sampled", params, &raw);
     buf_init(&copy, question_limits.max_bytes);
     buf_str(&copy, raw);
-    ask(call, QUESTION_SAMPLE, &copy, err, answered, user);
+    question_ask(call, QUESTION_SAMPLE, &copy, err, answered, user);
     buf_fini(&copy);
 }
 
@@ -239,7 +239,7 @@ void bay_call_roots(bay_call *call, bay_answered answered, void *user)
     buf params;
     buf_init(&params, question_limits.max_bytes);
     buf_lit(&params, "{}");
-    ask(call, QUESTION_ROOTS, &params, BAY_OK, answered, user);
+    question_ask(call, QUESTION_ROOTS, &params, BAY_OK, answered, user);
     buf_fini(&params);
 }
 
@@ -429,29 +429,22 @@ static bool are_roots(json_val roots)
 /* An accepted form without content has nothing filled in. */
 static bay_err check_form(question *self, json_val action, json_val content)
 {
-    static const bay_str nothing = STR_INIT("{}");
     bay_server *server = self->call->server;
     schema_failures failures;
-    json_doc doc;
     if (!is_action(action) || (!json_is(content, JSON_MISSING) && !json_is(content, JSON_OBJECT))) {
         return BAY_PROTOCOL;
     }
     if (!json_str_eq(action, STR("accept"))) {
         return BAY_OK;
     }
-    if (json_is(content, JSON_MISSING)) {
-        if (json_parse(&doc, nothing, NULL, &self->memory, NULL) != BAY_OK) {
-            return BAY_NOMEM;
-        }
-        content = json_root(&doc);
-    }
+    content = json_is(content, JSON_MISSING) ? json_empty_object() : content;
     bay_err err = schema_check(self->form, content, &server->checks, &failures);
     if (err == BAY_OK || err == BAY_NOMEM) {
         return err;
     }
     LOG(LOG_WARN, "server", "a form that \"%.*s\" asked for came back wrong: %.*s",
         BAY_STR(self->call->entry->key),
-        BAY_STR(failures.count > 0 ? failures.item[0].rule : nothing));
+        BAY_STR(failures.count > 0 ? failures.item[0].rule : STR("")));
     return BAY_PROTOCOL;
 }
 
@@ -485,7 +478,7 @@ void sdk_call_question_answered(question *self, bay_err err, json_val result)
         err = sdk_call_question_check(self, result);
     }
     if (err == BAY_OK) {
-        err = arena_dup(&self->memory, json_raw(result), &self->answer);
+        err = json_clone_in(result, &self->memory, &self->answer);
     }
     self->err = err;
     self->state = QUESTION_READY;
@@ -503,11 +496,8 @@ static void run_one(question *one)
 {
     bay_call *call = one->call;
     bay_answer answer = {.about = one, .err = one->err, .action = BAY_NO_ANSWER};
-    if (one->err == BAY_OK) {
-        answer.err = json_parse(&answer.doc, one->answer, NULL, &one->memory, NULL);
-    }
     if (answer.err == BAY_OK) {
-        answer.result = json_root(&answer.doc);
+        answer.result = one->answer;
         json_val action = json_get(answer.result, STR("action"));
         answer.action = json_str_eq(action, STR("decline"))  ? BAY_DECLINE
                         : json_str_eq(action, STR("cancel")) ? BAY_CANCEL

@@ -313,7 +313,7 @@ void bay_result_structured(bay_result *self, const char *json)
     arena_fini(&memory);
 }
 
-/* ---- what is said of content and of the result ---- */
+/* ---- what is said of content and of the result ----------------------------------------------- */
 
 /* What `writer` has written, without the braces of its object. */
 static bay_str inside(const buf *object)

@@ -86,11 +86,11 @@ void bay_server_free(bay_server *self)
     sdk_calls_free(self);
     sdk_skills_free(self);
     sdk_arguments_free(self);
-    sdk_rounds_free(self->rounds);
+    sdk_mrtr_state_free(self->rounds);
     pthread_mutex_destroy(&self->asking);
     buf_fini(&self->scratch);
-    buf_fini(&self->spares[0]);
-    buf_fini(&self->spares[1]);
+    buf_fini(&self->free_list[0]);
+    buf_fini(&self->free_list[1]);
     sdk_announcements_fini(&self->announcements);
     host_fini(&self->host);
     arena_fini(&self->memory);

@@ -32,7 +32,7 @@ static bay_err listen_on(bay_server *server, const char *address)
 }
 
 /* Standard input and output unless there is an address. */
-static int serve(bay_server *server, const char *address)
+static int main_serve(bay_server *server, const char *address)
 {
     bay_diag diag = {0};
     bay_err err;
@@ -90,7 +90,7 @@ static int run(bay_server *server, int argc, char **argv)
             return PROGRAM_USAGE;
         }
     }
-    return serve(server, address);
+    return main_serve(server, address);
 }
 
 int bay_server_main(bay_server *server, int argc, char **argv)

@@ -13,6 +13,7 @@
 #include "front/front.h"
 #include "front/listen_address.h"
 #include "mcp/server.h"
+#include "mcp_transport/http_router.h"
 #include "net/loop.h"
 #include "patchbay/server.h"
 #include "schema/schema.h"
@@ -20,7 +21,6 @@
 #include "sdk/host.h"
 #include "sdk/registration.h"
 #include "store/store.h"
-#include "transport/mcp_http_face.h"
 #include "json/writer.h"
 
 enum {
@@ -154,7 +154,6 @@ struct bay_server {
     sdk_host host;      /* what serves it */
     announcements announcements;
     struct bay_tool *checked; /* tools with schemas */
-    json_doc no_arguments;    /* {} */
     schema_state checks;      /* loop only: scratch */
     arena check_memory;       /* loop only: scratch, too */
     size_t calls_under_way;   /* loop only */
@@ -171,7 +170,7 @@ struct bay_server {
     void *identify_user;
     struct rounds *rounds; /* NULL: nothing was sealed yet, and no key given */
     buf scratch;           /* the loop's, for results */
-    buf spares[2];         /* the loop's: memory of texts and items, lent from call to call */
+    buf free_list[2];      /* the loop's: memory of texts and items, lent from call to call */
 };
 
 struct bay_result {

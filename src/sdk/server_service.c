@@ -11,7 +11,7 @@ const entry *sdk_server_find(const bay_server *self, entry_kind kind, bay_str ke
     return found != NULL && !atomic_load(&found->is_off) ? found : NULL;
 }
 
-static void refuse(mcp_request *request, const char *what, bay_str name)
+static void server_service_refuse(mcp_request *request, const char *what, bay_str name)
 {
     buf text;
     buf_init(&text, 1024);
@@ -106,7 +106,7 @@ static void call_tool(bay_server *self, mcp_request *request)
     json_val arguments;
     const entry *tool = sdk_server_find(self, ENTRY_TOOL, request->name);
     if (tool == NULL) {
-        refuse(request, "Unknown tool", request->name);
+        server_service_refuse(request, "Unknown tool", request->name);
         return;
     }
     request->call.timeout_ms = tool->timeout_ms;
@@ -123,7 +123,7 @@ static void call_tool(bay_server *self, mcp_request *request)
         return;
     }
     if (!read_arguments(request, &arguments)) {
-        refuse(request, "The arguments must be an object; tool", request->name);
+        server_service_refuse(request, "The arguments must be an object; tool", request->name);
         return;
     }
     buf complaint;
@@ -171,16 +171,16 @@ static void get_prompt(bay_server *self, mcp_request *request)
     json_val arguments;
     const entry *prompt = sdk_server_find(self, ENTRY_PROMPT, request->name);
     if (prompt == NULL) {
-        refuse(request, "Unknown prompt", request->name);
+        server_service_refuse(request, "Unknown prompt", request->name);
         return;
     }
     if (!read_arguments(request, &arguments)) {
-        refuse(request, "The arguments must be an object; prompt", request->name);
+        server_service_refuse(request, "The arguments must be an object; prompt", request->name);
         return;
     }
     const argument_rule *missing = sdk_arguments_missing(prompt, arguments);
     if (missing != NULL) {
-        refuse(request, "Missing prompt argument", missing->name);
+        server_service_refuse(request, "Missing prompt argument", missing->name);
     } else if (mcp_request_admit(request, NULL)) {
         start(self, prompt, request, arguments);
     }
@@ -196,8 +196,8 @@ static void complete(bay_server *self, mcp_request *request)
     if (json_str(name, request->memory, &key) != BAY_OK ||
         !json_is(json_get(argument, STR("name")), JSON_STRING) ||
         !json_is(json_get(argument, STR("value")), JSON_STRING)) {
-        refuse(request, "completion/complete needs ref and argument; got",
-               json_raw(request->message.params));
+        server_service_refuse(request, "completion/complete needs ref and argument; got",
+                              json_raw(request->message.params));
         return;
     }
     const entry *target = sdk_server_find(self, is_prompt ? ENTRY_PROMPT : ENTRY_TEMPLATE, key);
@@ -205,7 +205,7 @@ static void complete(bay_server *self, mcp_request *request)
         target = sdk_server_find(self, ENTRY_RESOURCE, key);
     }
     if (target == NULL || self->lists[ENTRY_COMPLETION].len == 0) {
-        refuse(request, "Nothing to complete for", key);
+        server_service_refuse(request, "Nothing to complete for", key);
         return;
     }
     request->name = key;

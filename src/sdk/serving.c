@@ -4,9 +4,9 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "mcp_transport/http_router.h"
+#include "mcp_transport/stdio.h"
 #include "sdk/server_parts.h"
-#include "transport/mcp_http_face.h"
-#include "transport/mcp_stdio.h"
 
 enum { LINGER_MS = 60000, TICK_MS = 1000 };
 
@@ -144,54 +144,55 @@ static mcp_server *endpoint_engine(void *user, bay_str path)
 static bool serve_endpoint(void *user, const front_request *request)
 {
     host_listener *self = user;
-    http_face_serve(self->endpoint, request->exchange, endpoint_engine(self, request->path),
-                    request->principal);
+    mcp_http_router_serve(self->endpoint, request->exchange, endpoint_engine(self, request->path),
+                          request->principal);
     return true;
 }
 
 static bool serve_sse(void *user, const front_request *request)
 {
     host_listener *self = user;
-    http_face_serve_sse(self->endpoint, request->exchange, endpoint_engine(self, request->path),
-                        request->principal);
+    mcp_http_router_serve_sse(self->endpoint, request->exchange,
+                              endpoint_engine(self, request->path), request->principal);
     return true;
 }
 
 static bool serve_message(void *user, const front_request *request)
 {
     host_listener *self = user;
-    http_face_serve_message(self->endpoint, request->exchange, request->principal);
+    mcp_http_router_serve_message(self->endpoint, request->exchange, request->principal);
     return true;
 }
 
 #define MESSAGES "/messages"
 
 static const front_row rows[] = {
-    {STR_INIT("/mcp"), false, FRONT_CALLER, &http_face_cors, serve_endpoint, NULL},
-    {STR_INIT("/"), false, FRONT_CALLER, &http_face_cors, serve_endpoint, NULL},
-    {STR_INIT("/sse"), false, FRONT_CALLER, &http_face_sse_cors, serve_sse, NULL},
-    {STR_INIT("/mcp/sse"), false, FRONT_CALLER, &http_face_sse_cors, serve_sse, NULL},
-    {STR_INIT(MESSAGES), false, FRONT_CALLER, &http_face_message_cors, serve_message, NULL},
+    {STR_INIT("/mcp"), false, FRONT_CALLER, &mcp_http_router_cors, serve_endpoint, NULL},
+    {STR_INIT("/"), false, FRONT_CALLER, &mcp_http_router_cors, serve_endpoint, NULL},
+    {STR_INIT("/sse"), false, FRONT_CALLER, &mcp_http_router_sse_cors, serve_sse, NULL},
+    {STR_INIT("/mcp/sse"), false, FRONT_CALLER, &mcp_http_router_sse_cors, serve_sse, NULL},
+    {STR_INIT(MESSAGES), false, FRONT_CALLER, &mcp_http_router_message_cors, serve_message, NULL},
 };
 
 static bay_err endpoint_new(void *object, host_listener *at, loop *on, void **out)
 {
-    http_face *face = NULL;
-    http_face_options options = {.engine = endpoint_engine, .user = at, .messages_path = MESSAGES};
+    mcp_http_router *router = NULL;
+    mcp_http_router_options options = {
+        .engine = endpoint_engine, .user = at, .messages_path = MESSAGES};
     (void)object;
-    bay_err err = http_face_new(on, &options, &face);
-    *out = face;
+    bay_err err = mcp_http_router_new(on, &options, &router);
+    *out = router;
     return err;
 }
 
 static void endpoint_free(void *endpoint)
 {
-    http_face_free(endpoint);
+    mcp_http_router_free(endpoint);
 }
 
 static void endpoint_close_streams(void *endpoint)
 {
-    http_face_close_streams(endpoint);
+    mcp_http_router_close_streams(endpoint);
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */

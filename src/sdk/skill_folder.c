@@ -13,7 +13,7 @@
 
 enum { READ_STEP = 64 * 1024 };
 
-static void tell(skill *self, const buf *path, const char *what)
+static void skill_folder_tell(skill *self, const buf *path, const char *what)
 {
     sdk_skill_error(self, "%.150s: %s", path->len > 0 ? path->at : SKILL_MAIN_FILE, what);
 }
@@ -32,7 +32,7 @@ static bool read_whole(skill *self, int descriptor, const buf *path, buf *into)
         if (got > 0) {
             into->len += (size_t)got;
         } else if (errno != EINTR) {
-            tell(self, path, strerror(errno));
+            skill_folder_tell(self, path, strerror(errno));
             return false;
         }
     }
@@ -61,13 +61,13 @@ static void read_one(skill *self, int descriptor, buf *path, int depth)
 {
     struct stat about;
     if (fstat(descriptor, &about) != 0) {
-        tell(self, path, strerror(errno));
+        skill_folder_tell(self, path, strerror(errno));
     } else if (S_ISREG(about.st_mode)) {
         add_file(self, descriptor, path);
     } else if (!S_ISDIR(about.st_mode)) {
-        tell(self, path, "it is neither a file nor a folder");
+        skill_folder_tell(self, path, "it is neither a file nor a folder");
     } else if (depth == SKILL_MAX_DEPTH) {
-        tell(self, path, "folders are nested too deeply");
+        skill_folder_tell(self, path, "folders are nested too deeply");
     } else {
         path->at[path->len - 1] = '/';
         read_folder(self, descriptor, path, depth + 1);
@@ -90,7 +90,8 @@ static void read_name(skill *self, int folder, const char *name, buf *path, int 
     }
     int descriptor = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) {
-        tell(self, path, errno == ELOOP ? "symbolic links are not followed" : strerror(errno));
+        skill_folder_tell(self, path,
+                          errno == ELOOP ? "symbolic links are not followed" : strerror(errno));
     } else {
         read_one(self, descriptor, path, depth);
     }

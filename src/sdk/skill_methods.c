@@ -3,7 +3,7 @@
 #include "base/str.h"
 #include "sdk/skills.h"
 
-static void refuse(mcp_request *request, const char *text)
+static void skill_methods_refuse(mcp_request *request, const char *text)
 {
     mcp_request_error(request, RPC_INVALID_PARAMS, str_of(text), (bay_str){NULL, 0});
 }
@@ -13,7 +13,7 @@ static void out_of_memory(mcp_request *request)
     mcp_request_error(request, RPC_INTERNAL_ERROR, STR("Out of memory"), (bay_str){NULL, 0});
 }
 
-static void answer(bay_server *self, mcp_request *request, const buf *members)
+static void skill_methods_answer(bay_server *self, mcp_request *request, const buf *members)
 {
     if (members->err != BAY_OK) {
         out_of_memory(request);
@@ -29,7 +29,7 @@ static bool read_uri(mcp_request *request, bay_str *out)
 {
     json_val uri = json_get(request->message.params, STR("uri"));
     if (!json_is(uri, JSON_STRING)) {
-        refuse(request, "uri is not a string");
+        skill_methods_refuse(request, "uri is not a string");
         return false;
     }
     if (json_str(uri, request->memory, out) != BAY_OK) {
@@ -47,14 +47,14 @@ static void get_skill(bay_server *self, mcp_request *request)
     }
     const entry *found = sdk_server_find(self, ENTRY_SKILL, uri);
     if (found == NULL) {
-        refuse(request, "There is no skill of this URI");
+        skill_methods_refuse(request, "There is no skill of this URI");
         return;
     }
     buf members;
     buf_init(&members, SERVER_MAX_RESULT);
     buf_lit(&members, "\"skill\":");
     buf_str(&members, found->schema);
-    answer(self, request, &members);
+    skill_methods_answer(self, request, &members);
     buf_fini(&members);
 }
 
@@ -148,7 +148,7 @@ static void read_directory(bay_server *self, mcp_request *request)
         return;
     }
     if (!json_is(json_get(request->message.params, STR("cursor")), JSON_MISSING)) {
-        refuse(request, "Invalid cursor: a folder is one page");
+        skill_methods_refuse(request, "Invalid cursor: a folder is one page");
         return;
     }
     if (str_ends(uri, STR("/"))) {
@@ -166,9 +166,9 @@ static void read_directory(bay_server *self, mcp_request *request)
     }
     json_close_array(&writer);
     if (is_found) {
-        answer(self, request, &members);
+        skill_methods_answer(self, request, &members);
     } else {
-        refuse(request, "There is no folder of this URI");
+        skill_methods_refuse(request, "There is no folder of this URI");
     }
     buf_fini(&members);
 }

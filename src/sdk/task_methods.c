@@ -7,44 +7,48 @@
 #include "sdk/task_parts.h"
 #include "json/writer.h"
 
-enum { MAIL_ATTEMPTS = 8 }; /* when others write the same row meanwhile */
+enum { INBOX_ATTEMPTS = 8 }; /* when others write the same row meanwhile */
 
 static const bay_str rows_table = STR_INIT("tasks");
 
 /* One request, while the store looks. */
-typedef struct errand {
+typedef struct task_store_lookup {
     tasks *of;
     mcp_request *request;
     uint32_t attempts;
-} errand;
+} task_store_lookup;
 
-static void begin(errand *self);
+static void task_methods_begin(task_store_lookup *self);
 
-static void end(errand *self)
+static void end(task_store_lookup *self)
 {
     self->of->doing--;
     mem_free(self);
 }
 
-static void refuse(errand *self, int code, bay_str text)
+static void task_methods_refuse(task_store_lookup *self, int code, bay_str text)
 {
     mcp_request_error(self->request, code, text, (bay_str){NULL, 0});
     end(self);
 }
 
-static void acknowledge(errand *self)
+static void acknowledge(task_store_lookup *self)
 {
     mcp_request_result_members(self->request, STR(""));
     end(self);
 }
 
-static void show(errand *self, const task_record *row)
+static void show(task_store_lookup *self, const task_record *row)
 {
     buf members;
     buf_init(&members, TASK_MAX_ROW + 4096);
-    sdk_task_write_members(row, true, &members);
-    if (members.err == BAY_OK) {
-        mcp_request_result_members(self->request, buf_view(&members));
+    json_writer writer;
+    json_writer_init(&writer, &members);
+    json_open_object(&writer);
+    sdk_task_put(row, true, &writer);
+    json_close_object(&writer);
+    if (members.err == BAY_OK) { /* without the braces */
+        mcp_request_result_members(self->request, (bay_str){members.at + 1, members.len - 2});
     } else {
         mcp_request_error(self->request, RPC_INTERNAL_ERROR, STR("Out of memory"),
                           (bay_str){NULL, 0});
@@ -57,13 +61,14 @@ static void show(errand *self, const task_record *row)
 
 static void mailed(void *user, const store_result *result)
 {
-    errand *self = user;
-    if (result->err == BAY_STATE && ++self->attempts < MAIL_ATTEMPTS) {
-        begin(self);
+    task_store_lookup *self = user;
+    if (result->err == BAY_STATE && ++self->attempts < INBOX_ATTEMPTS) {
+        task_methods_begin(self);
     } else if (result->err == BAY_OK) {
         acknowledge(self);
     } else {
-        refuse(self, RPC_INTERNAL_ERROR, STR("The task cannot be reached now; try again"));
+        task_methods_refuse(self, RPC_INTERNAL_ERROR,
+                            STR("The task cannot be reached now; try again"));
     }
 }
 
@@ -87,7 +92,7 @@ static void put_answers(json_writer *out, json_val old, json_val responses)
     json_close_object(out);
 }
 
-static void mail(errand *self, task_record *row, uint64_t version, arena *memory)
+static void inbox(task_store_lookup *self, task_record *row, uint64_t version, arena *memory)
 {
     bool is_cancel = self->request->method->id == MCP_TASKS_CANCEL;
     json_doc doc;
@@ -97,7 +102,7 @@ static void mail(errand *self, task_record *row, uint64_t version, arena *memory
     buf members;
     buf_init(&text, TASK_MAX_ROW);
     buf_init(&members, TASK_MAX_ROW);
-    buf_printf(&text, "{%.*s}", BAY_STR(row->mail));
+    buf_printf(&text, "{%.*s}", BAY_STR(row->inbox));
     if (text.err == BAY_OK && json_parse(&doc, buf_view(&text), NULL, memory, NULL) == BAY_OK) {
         old = json_root(&doc);
     }
@@ -111,7 +116,7 @@ static void mail(errand *self, task_record *row, uint64_t version, arena *memory
         is_cancel ? JSON_NONE : json_get(self->request->message.params, STR("inputResponses"));
     put_answers(&writer, json_get(old, STR("answers")), responses);
     json_close_object(&writer);
-    row->mail = members.err == BAY_OK ? (bay_str){members.at + 1, members.len - 2} : row->mail;
+    row->inbox = members.err == BAY_OK ? (bay_str){members.at + 1, members.len - 2} : row->inbox;
     buf whole;
     buf_init(&whole, TASK_MAX_ROW);
     sdk_task_write_row(row, self->of->ring, &whole);
@@ -129,13 +134,14 @@ static void mail(errand *self, task_record *row, uint64_t version, arena *memory
     buf_fini(&members);
     buf_fini(&text);
     if (err != BAY_OK) {
-        refuse(self, RPC_INTERNAL_ERROR, STR("The task cannot be reached now; try again"));
+        task_methods_refuse(self, RPC_INTERNAL_ERROR,
+                            STR("The task cannot be reached now; try again"));
     }
 }
 
 /* ---- here */
 
-static void act(errand *self, task_record *row, const store_row *stored, arena *memory)
+static void act(task_store_lookup *self, task_record *row, const store_row *stored, arena *memory)
 {
     task *live = sdk_tasks_find(self->of, row->id);
     bool is_over = sdk_task_is_over(row->status);
@@ -148,7 +154,7 @@ static void act(errand *self, task_record *row, const store_row *stored, arena *
     } else if (is_over || (live == NULL && !self->of->is_shared)) {
         acknowledge(self); /* nothing to be done about it any more */
     } else if (live == NULL) {
-        mail(self, row, stored->version, memory);
+        inbox(self, row, stored->version, memory);
     } else if (self->request->method->id == MCP_TASKS_CANCEL) {
         sdk_task_cancel(live);
         acknowledge(self);
@@ -160,7 +166,7 @@ static void act(errand *self, task_record *row, const store_row *stored, arena *
 
 static void found(void *user, const store_result *result)
 {
-    errand *self = user;
+    task_store_lookup *self = user;
     task_record row;
     arena memory;
     arena_init(&memory, SIZE_MAX);
@@ -174,20 +180,21 @@ static void found(void *user, const store_result *result)
     if (err == BAY_OK) {
         act(self, &row, &result->rows[0], &memory);
     } else if (err == BAY_NOTFOUND) {
-        refuse(self, RPC_INVALID_PARAMS, STR("Unknown task"));
+        task_methods_refuse(self, RPC_INVALID_PARAMS, STR("Unknown task"));
     } else {
-        refuse(self, RPC_INTERNAL_ERROR, STR("The store of tasks cannot be read now; try again"));
+        task_methods_refuse(self, RPC_INTERNAL_ERROR,
+                            STR("The store of tasks cannot be read now; try again"));
     }
     arena_fini(&memory);
 }
 
-static void begin(errand *self)
+static void task_methods_begin(task_store_lookup *self)
 {
     bay_err err = store_get(self->of->store, rows_table, self->request->name, found, self);
     if (err == BAY_INVALID) {
-        refuse(self, RPC_INVALID_PARAMS, STR("Unknown task"));
+        task_methods_refuse(self, RPC_INVALID_PARAMS, STR("Unknown task"));
     } else if (err != BAY_OK) {
-        refuse(self, RPC_INTERNAL_ERROR, STR("The store of tasks is busy; try again"));
+        task_methods_refuse(self, RPC_INTERNAL_ERROR, STR("The store of tasks is busy; try again"));
     }
 }
 
@@ -214,7 +221,7 @@ void sdk_tasks_request(bay_server *server, mcp_request *request)
         mcp_request_error(request, RPC_INVALID_PARAMS, STR("Unknown task"), none);
         return;
     }
-    errand *self = of->is_ending ? NULL : mem_zalloc(sizeof(*self));
+    task_store_lookup *self = of->is_ending ? NULL : mem_zalloc(sizeof(*self));
     if (self == NULL) {
         mcp_request_error(request, RPC_INTERNAL_ERROR,
                           of->is_ending ? STR("The server is being stopped; try again later")
@@ -222,7 +229,7 @@ void sdk_tasks_request(bay_server *server, mcp_request *request)
                           none);
         return;
     }
-    *self = (errand){.of = of, .request = request};
+    *self = (task_store_lookup){.of = of, .request = request};
     of->doing++;
-    begin(self);
+    task_methods_begin(self);
 }

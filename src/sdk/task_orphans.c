@@ -59,7 +59,7 @@ static bay_err make_request(task *self, const entry *tool)
     return err;
 }
 
-static void fail(task *self, bay_str error)
+static void task_orphans_fail(task *self, bay_str error)
 {
     self->record.status = TASK_FAILED;
     self->record.outcome = error;
@@ -87,12 +87,14 @@ static void run_again(task *self, const entry *tool)
         err = sdk_call_new(self->of->server, tool, &self->request, &call);
     }
     if (err == BAY_INVALID) {
-        fail(self, STR("{\"code\":-32602,\"message\":\"The arguments do not fit the tool any "
-                       "more\"}"));
+        task_orphans_fail(
+            self, STR("{\"code\":-32602,\"message\":\"The arguments do not fit the tool any "
+                      "more\"}"));
         return;
     }
     if (err != BAY_OK) {
-        fail(self, STR("{\"code\":-32603,\"message\":\"The task cannot be run again\"}"));
+        task_orphans_fail(self,
+                          STR("{\"code\":-32603,\"message\":\"The task cannot be run again\"}"));
         return;
     }
     memcpy(call->task_id, self->id, TASK_ID_BYTES + 1);
@@ -111,25 +113,26 @@ static void run_again(task *self, const entry *tool)
 static void go_on(task *self)
 {
     const entry *tool = map_get(&self->of->server->lists[ENTRY_TOOL].by_key, self->record.tool);
-    bay_str mail = self->record.mail;
+    bay_str inbox = self->record.inbox;
     self->looking++;
-    self->record.mail = (bay_str){NULL, 0};
+    self->record.inbox = (bay_str){NULL, 0};
     self->asked_before = self->record.requests;
-    sdk_task_read_mail(self, mail);
+    sdk_task_inbox_read(self, inbox);
     if (sdk_task_is_over(self->record.status)) {
-        /* it was cancelled by mail */
+        /* it was cancelled by inbox */
     } else if (tool != NULL && tool->is_resumable) {
         run_again(self, tool);
     } else {
-        fail(self, STR("{\"code\":-32603,\"message\":\"The server ended while this task was under "
-                       "way\"}"));
+        task_orphans_fail(
+            self, STR("{\"code\":-32603,\"message\":\"The server ended while this task was under "
+                      "way\"}"));
     }
     self->looking--;
     sdk_task_settle(self);
 }
 
 /* NULL: it cannot be, for now. */
-static task *take(tasks *of, const store_row *row, const task_record *record)
+static task *task_orphans_take(tasks *of, const store_row *row, const task_record *record)
 {
     task *self = sdk_task_new(of, NULL);
     if (self == NULL) {
@@ -166,7 +169,7 @@ static void orphan_read(void *user, const store_result *result)
     if (result->err == BAY_OK && !of->is_ending &&
         sdk_task_read_row(result->rows[0].value, of->ring, &memory, &record) == BAY_OK &&
         str_eq(record.id, found->id) && !sdk_task_is_over(record.status)) {
-        self = take(of, &result->rows[0], &record);
+        self = task_orphans_take(of, &result->rows[0], &record);
     }
     if (self != NULL) {
         go_on(self);

@@ -10,7 +10,7 @@
  * that is under way while nobody has the lease is an orphan. Whoever finds one takes it over: runs
  * it again if its tool is resumable, else has it fail.
  *
- * What is for a task of another process goes into its row, as mail; its owner looks there at each
+ * What is for a task of another process goes into its row, as inbox; its owner looks there at each
  * tick. */
 #ifndef SDK_TASK_PARTS_H
 #define SDK_TASK_PARTS_H
@@ -26,7 +26,7 @@ enum {
     TASK_MAX_ROW = 16 << 20, /* bytes of a stored task */
     TASK_MAX_MESSAGE = 1024, /* bytes of a status message; the rest is cut */
     TASK_LEASE_MS = 10000,   /* an owner that is silent for so long has lost its tasks */
-    TASK_TICK_MS = 2500,     /* renewals, mail, saves that failed */
+    TASK_TICK_MS = 2500,     /* renewals, inbox, saves that failed */
     TASK_SCAN_ROWS = 100,    /* orphans are looked for in steps of so many rows */
     TASK_MAX_ANSWERS = 1024, /* of one tasks/update: it is refused */
 };
@@ -57,7 +57,7 @@ typedef struct task_record {
     bay_str requests; /* members of inputRequests: "key":{…},… */
     bay_str answers;  /* members: "key":{…},… given so far */
     bay_str outcome;  /* the result, or the error: a raw object; by status */
-    bay_str mail;     /* members: "cancel":true, "answers":{…}; or empty */
+    bay_str inbox;    /* members: "cancel":true, "answers":{…}; or empty */
 } task_record;
 
 typedef struct bay_tasks tasks;
@@ -80,7 +80,7 @@ typedef struct task {
     bool is_lost;    /* gone, or another process's now: nothing is saved any more */
     bool is_left;    /* to the next process: how its handler ends here does not count */
     bool has_failed; /* to be stored, and that was told */
-    size_t looking;  /* it stays while this is not 0: operations on its lease and mail, callers */
+    size_t looking;  /* it stays while this is not 0: operations on its lease and inbox, callers */
     bay_str asked_before; /* by another process: members of inputRequests */
     /* A task that runs again has no request of a client's: this one takes its place. */
     mcp_request request;
@@ -116,8 +116,9 @@ void sdk_task_write_row(const task_record *self, const seal_ring *ring, buf *out
 /* Views into the row, which is parsed into `memory`. BAY_SYNTAX: it is none of ours. */
 bay_err sdk_task_read_row(bay_str row, const seal_ring *ring, arena *memory,
                           task_record *out) BAY_MUST_CHECK;
-/* The members of a Task as a client sees it; `is_whole`: with what tasks/get adds. */
-void sdk_task_write_members(const task_record *self, bool is_whole, buf *out);
+/* The members of a Task as a client sees it, into an open object; `is_whole`: with what tasks/get
+ * adds. */
+void sdk_task_put(const task_record *self, bool is_whole, json_writer *out);
 static inline bool sdk_task_is_over(task_status status)
 {
     return status >= TASK_COMPLETED;
@@ -133,19 +134,19 @@ void sdk_task_free(task *self);
 /* Frees it if nothing is left to be done for it. */
 void sdk_task_settle(task *self);
 
-/* task_row.c: the row, the lease on it, the mail in it. */
+/* task_row.c: the row, the lease on it, the inbox in it. */
 void sdk_task_save(task *self); /* now, or once more when what is under way is done */
 void sdk_task_take_lease(task *self);
 void sdk_task_leave_lease(tasks *self, bay_str id);
-void sdk_task_look_for_mail(task *self);
+void sdk_task_inbox_look(task *self);
 
 /* task_sink.c */
 extern const call_sink sdk_task_sink;
 /* The client's answers to open questions of a task of ours: members of inputResponses. */
 void sdk_task_answer(task *self, json_val responses);
 void sdk_task_cancel(task *self);
-/* What came as mail: members. */
-void sdk_task_read_mail(task *self, bay_str mail);
+/* What came as inbox: members. */
+void sdk_task_inbox_read(task *self, bay_str inbox);
 
 /* task_orphans.c */
 /* A row that says it is under way, and nobody of ours runs it: takes it over if nobody else has. */

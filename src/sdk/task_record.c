@@ -51,34 +51,25 @@ static void put_object(json_writer *out, const char *name, bay_str members)
     json_close_object(out);
 }
 
-void sdk_task_write_members(const task_record *self, bool is_whole, buf *out)
+void sdk_task_put(const task_record *self, bool is_whole, json_writer *out)
 {
-    json_writer writer;
-    size_t before = out->len;
-    json_writer_init(&writer, out);
-    json_open_object(&writer);
-    json_key_lit(&writer, "taskId");
-    json_put_str(&writer, self->id);
-    json_key_lit(&writer, "status");
-    json_put_str(&writer, status_texts[self->status]);
-    put_text(&writer, "statusMessage", self->message);
-    put_time(&writer, "createdAt", self->created_ms);
-    put_time(&writer, "lastUpdatedAt", self->updated_ms);
-    json_key_lit(&writer, "ttlMs");
-    json_put_uint(&writer, self->ttl_ms);
-    json_key_lit(&writer, "pollIntervalMs");
-    json_put_uint(&writer, self->poll_ms);
+    json_key_lit(out, "taskId");
+    json_put_str(out, self->id);
+    json_key_lit(out, "status");
+    json_put_str(out, status_texts[self->status]);
+    put_text(out, "statusMessage", self->message);
+    put_time(out, "createdAt", self->created_ms);
+    put_time(out, "lastUpdatedAt", self->updated_ms);
+    json_key_lit(out, "ttlMs");
+    json_put_uint(out, self->ttl_ms);
+    json_key_lit(out, "pollIntervalMs");
+    json_put_uint(out, self->poll_ms);
     if (is_whole && self->status == TASK_INPUT_REQUIRED) {
-        put_object(&writer, "inputRequests", self->requests);
+        put_object(out, "inputRequests", self->requests);
     } else if (is_whole && self->status == TASK_COMPLETED) {
-        put_raw(&writer, "result", self->outcome);
+        put_raw(out, "result", self->outcome);
     } else if (is_whole && self->status == TASK_FAILED) {
-        put_raw(&writer, "error", self->outcome);
-    }
-    json_close_object(&writer);
-    if (out->err == BAY_OK) { /* without the braces */
-        memmove(out->at + before, out->at + before + 1, out->len - before - 1);
-        out->len -= 2;
+        put_raw(out, "error", self->outcome);
     }
 }
 
@@ -118,7 +109,7 @@ void sdk_task_write_row(const task_record *self, const seal_ring *ring, buf *out
         put_raw(&writer, "clientInfo", self->client_info);
         put_object(&writer, "requests", self->requests);
         put_object(&writer, "answers", self->answers);
-        put_object(&writer, "mail", self->mail);
+        put_object(&writer, "mail", self->inbox);
     }
     json_close_object(&writer);
 }
@@ -184,7 +175,7 @@ bay_err sdk_task_read_row(bay_str text, const seal_ring *ring, arena *memory, ta
                          .client_info = json_raw(json_get(row, STR("clientInfo"))),
                          .requests = members_of(json_get(row, STR("requests"))),
                          .answers = members_of(json_get(row, STR("answers"))),
-                         .mail = members_of(json_get(row, STR("mail"))),
+                         .inbox = members_of(json_get(row, STR("mail"))),
                          .outcome = json_raw(json_get(row, STR("outcome")))};
     const bay_err read[] = {
         read_text(row, STR("id"), memory, &out->id),

@@ -1,13 +1,13 @@
-/* What is stored of a task while this process has it: its row, the lease on it, and the mail that
+/* What is stored of a task while this process has it: its row, the lease on it, and the inbox that
  * other processes leave in the row. The loop's thread throughout.
  *
  * A row is only written over the version that was written or read last. Whoever finds another one
- * there reads it: mail is acted on, and what another process has ended is not ours any more. */
+ * there reads it: inbox is acted on, and what another process has ended is not ours any more. */
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "sdk/task_parts.h"
-#include "json/writer.h"
+#include "json/build.h"
 
 static const bay_str rows_table = STR_INIT("tasks");
 static const bay_str lease_table = STR_INIT("task owners");
@@ -30,7 +30,7 @@ static void lose(task *self, const char *why)
     }
 }
 
-/* ---- leases and mail: only where the store is shared */
+/* ---- leases and inbox: only where the store is shared */
 
 static void lease_looked_at(void *user, const store_result *result)
 {
@@ -68,7 +68,7 @@ void sdk_task_leave_lease(tasks *self, bay_str id)
     }
 }
 
-static void mail_arrived(void *user, const store_result *result)
+static void inbox_arrived(void *user, const store_result *result)
 {
     task *self = user;
     task_record row;
@@ -84,7 +84,7 @@ static void mail_arrived(void *user, const store_result *result)
         } else {
             self->version = result->rows[0].version;
             self->is_dirty = true; /* what was read is taken out of the row */
-            sdk_task_read_mail(self, row.mail);
+            sdk_task_inbox_read(self, row.inbox);
         }
     }
     if (self->is_dirty && !self->is_saving && is_ours) {
@@ -95,25 +95,29 @@ static void mail_arrived(void *user, const store_result *result)
     sdk_task_settle(self);
 }
 
-void sdk_task_look_for_mail(task *self)
+void sdk_task_inbox_look(task *self)
 {
     tasks *of = self->of;
     if (of->is_shared && !self->is_saving && !self->is_lost && self->version != 0) {
         self->looking +=
-            store_get(of->store, rows_table, self->record.id, mail_arrived, self) == BAY_OK;
+            store_get(of->store, rows_table, self->record.id, inbox_arrived, self) == BAY_OK;
     }
 }
 
 /* ---- the client learns of it */
 
-static bay_err read_seed(const task *self, buf *text, arena *memory, json_doc *out)
+/* A new task as a CreateTaskResult, good until `made` is dropped. */
+static bay_err build_seed(const task *self, json_builder *made, json_val *out)
 {
     task_record seed = self->record;
     seed.status = TASK_WORKING;
-    buf_lit(text, "{\"resultType\":\"task\",");
-    sdk_task_write_members(&seed, false, text);
-    buf_char(text, '}');
-    return text->err == BAY_OK ? json_parse(out, buf_view(text), NULL, memory, NULL) : text->err;
+    json_writer *to = json_builder_init(made, NULL, TASK_MAX_ROW);
+    json_open_object(to);
+    json_key_lit(to, "resultType");
+    json_put_str(to, STR("task"));
+    sdk_task_put(&seed, false, to);
+    json_close_object(to);
+    return json_builder_view(made, out);
 }
 
 /* Its request is answered with the task, and the handler of a new one runs. */
@@ -122,27 +126,23 @@ static void announce(task *self)
     static const bay_str no_memory = STR_INIT("Out of memory");
     bay_str none = {NULL, 0};
     mcp_request *request = self->waiting;
-    json_doc doc;
-    buf text;
-    arena memory;
+    json_builder made;
+    json_val seed = JSON_NONE;
     self->waiting = NULL;
-    buf_init(&text, TASK_MAX_ROW);
-    arena_init(&memory, SIZE_MAX);
-    bay_err err = read_seed(self, &text, &memory, &doc);
+    bay_err err = build_seed(self, &made, &seed);
     if (self->call == NULL && err == BAY_OK) {
-        mcp_request_result(request, json_root(&doc));
+        mcp_request_result(request, seed);
     } else if (self->call == NULL) {
         mcp_request_error(request, RPC_INTERNAL_ERROR, no_memory, none);
     } else if (request->is_cancelled) {
         sdk_task_cancel(self); /* nobody will ever ask for it */
     } else if (err == BAY_OK) {
-        mcp_request_part_result(request, json_root(&doc));
+        mcp_request_part_result(request, seed);
     } else {
         mcp_request_part_error(request, RPC_INTERNAL_ERROR, no_memory, none);
         sdk_task_cancel(self); /* likewise */
     }
-    arena_fini(&memory);
-    buf_fini(&text);
+    json_builder_drop(&made);
     if (self->is_new && self->call != NULL) {
         self->is_new = false;
         sdk_call_run(self->call);
@@ -296,7 +296,7 @@ static void saved(void *user, const store_result *result)
         lose(self, "has expired");
     } else if (result->err == BAY_STATE) {
         self->is_dirty = true;
-        sdk_task_look_for_mail(self); /* then again */
+        sdk_task_inbox_look(self); /* then again */
     } else {
         self->is_dirty = true;
         tell_failure(self, result->err);

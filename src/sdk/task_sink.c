@@ -263,13 +263,13 @@ void sdk_task_cancel(task *self)
     sdk_task_settle(self);
 }
 
-void sdk_task_read_mail(task *self, bay_str mail)
+void sdk_task_inbox_read(task *self, bay_str inbox)
 {
     arena memory;
     json_doc doc;
     self->looking++;
     arena_init(&memory, SIZE_MAX);
-    json_val root = mail.len > 0 ? read_members(mail, &memory, &doc) : JSON_NONE;
+    json_val root = inbox.len > 0 ? read_members(inbox, &memory, &doc) : JSON_NONE;
     sdk_task_answer(self, json_get(root, STR("answers")));
     if (json_true(json_get(root, STR("cancel")))) {
         sdk_task_cancel(self);

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "base/str.h"
-#include "sdk/rounds.h"
+#include "sdk/mrtr_state.h"
 #include "sdk/row_keys.h"
 #include "sdk/task_parts.h"
 #include "json/writer.h"
@@ -108,7 +108,7 @@ bay_err sdk_task_keep_texts(task *self)
     task_record *record = &self->record;
     bay_str *texts[] = {&record->tool,         &record->principal,   &record->arguments,
                         &record->capabilities, &record->client_info, &record->message,
-                        &record->requests,     &record->mail};
+                        &record->requests,     &record->inbox};
     record->answers = record->outcome = (bay_str){NULL, 0};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         bay_err err = texts[i]->len == 0 ? BAY_OK : arena_dup(&self->memory, *texts[i], texts[i]);
@@ -120,7 +120,7 @@ bay_err sdk_task_keep_texts(task *self)
 }
 
 /* The call becomes a task: its row is on its way. False: it cannot. */
-static bool begin(bay_call *call, bool is_new)
+static bool tasks_begin(bay_call *call, bool is_new)
 {
     tasks *of = call->server->tasks;
     bool has_room = of != NULL && !of->is_ending &&
@@ -165,7 +165,7 @@ void sdk_task_start(bay_call *call)
     }
     draw_id(call->task_id);
     atomic_store(&call->is_task, true);
-    if (!begin(call, true)) {
+    if (!tasks_begin(call, true)) {
         bay_call_error(call, RPC_INTERNAL_ERROR, "The task cannot be begun now");
     }
 }
@@ -184,7 +184,8 @@ void sdk_task_become(bay_call *call)
     if (!atomic_load(&call->is_becoming) || !atomic_exchange(&call->is_becoming, false)) {
         return; /* done already */
     }
-    if (!call->is_delivered && !call->is_parted && call->task == NULL && !begin(call, false)) {
+    if (!call->is_delivered && !call->is_parted && call->task == NULL &&
+        !tasks_begin(call, false)) {
         LOG(LOG_ERROR, "tasks", "\"%.*s\" cannot become a task; it goes on as a plain call",
             BAY_STR(call->entry->key));
     }
@@ -203,7 +204,7 @@ static void become(void *argument)
 /* On the loop it is known at once whether it can be stored. */
 static bool become_here(bay_call *call)
 {
-    if (call->is_parted || !begin(call, false) || call->task == NULL) {
+    if (call->is_parted || !tasks_begin(call, false) || call->task == NULL) {
         return false;
     }
     if (call->timer.heap_index != 0) {
@@ -263,7 +264,7 @@ static void look_after(task *self, uint64_t now)
     }
     if (self->call != NULL) {
         sdk_task_take_lease(self);
-        sdk_task_look_for_mail(self);
+        sdk_task_inbox_look(self);
     }
     if (self->is_dirty && !self->is_saving && !self->is_lost) {
         sdk_task_save(self);
@@ -309,7 +310,7 @@ static bay_err open_keys(tasks *self, bay_diag *diag)
 {
     bay_server *server = self->server;
     bay_err err = BAY_OK;
-    self->ring = sdk_rounds_keys(server);
+    self->ring = sdk_mrtr_state_keys(server);
     if (self->ring == NULL) {
         err = sdk_row_keys_open(server->open_store, server->store_path, &self->row_keys, diag);
         self->ring = self->row_keys;

@@ -88,7 +88,7 @@ static void make_due(void *argument)
     write_due(self);
 }
 
-static void on_closed(void *user)
+static void store_on_closed(void *user)
 {
     *(bool *)user = true;
 }
@@ -96,7 +96,7 @@ static void on_closed(void *user)
 static void close_file(loop *on, store *file)
 {
     bool is_closed = false;
-    store_close(file, on_closed, &is_closed);
+    store_close(file, store_on_closed, &is_closed);
     while (!is_closed) {
         (void)loop_turn(on, TURN_MS);
     }

@@ -1,5 +1,5 @@
 /* The sessions of one loop in the store: a row for each, and a stream of its events. A worker has a
- * handle of its own on the file; faces of the worker share it.
+ * handle of its own on the file; endpoints of the worker share it.
  *
  *   clean ──changed──► due ──turn's end, or a second later──► being written ──► clean (or due
  * again)
@@ -12,7 +12,7 @@
 
 #include "base/list.h"
 #include "config/config.h"
-#include "mcp/keeper.h"
+#include "mcp/persistence.h"
 #include "net/loop.h"
 #include "store/store.h"
 
@@ -53,7 +53,7 @@ void session_store_free(session_store *self);
 kept_session *kept_session_new(session_store *self, uint64_t number);
 /* The session ended: for good, and row and events go; or here alone, and they stay as they are. */
 void kept_session_end(kept_session *self, bool is_for_good);
-/* What mcp_keeper.changed says. */
+/* What mcp_persistence.changed says. */
 bool kept_session_changed(kept_session *self, mcp_keep how);
 void kept_session_logged(kept_session *self, uint32_t stream, uint32_t seq, bool is_last,
                          bay_str text);

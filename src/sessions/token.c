@@ -1,7 +1,5 @@
 #include "sessions/token.h"
 
-#include <string.h>
-
 #include "auth/principal.h"
 #include "base/str.h"
 
@@ -72,32 +70,4 @@ bay_err token_open(const seal_ring *ring, const char *kind, bay_str binding, bay
 bool token_worker(bay_str token, uint32_t *out_worker)
 {
     return read_prefix(token, out_worker).at != NULL;
-}
-
-/* The text after `member`, a colon and an opening quote, white space between them or not. */
-static bool home_after(bay_str body, bay_str member, uint32_t *out_worker)
-{
-    while (body.len > member.len) {
-        const char *found = memmem(body.at, body.len, member.at, member.len);
-        if (found == NULL) {
-            return false;
-        }
-        body = str_from(body, (size_t)(found - body.at) + member.len);
-        size_t at = 0;
-        while (at < body.len && at < 16 && strchr(" \t\r\n:", body.at[at]) != NULL &&
-               body.at[at] != '\0') {
-            at++;
-        }
-        if (at < body.len && body.at[at] == '"' &&
-            token_worker(str_from(body, at + 1), out_worker)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool token_home(bay_str body, uint32_t *out_worker)
-{
-    return home_after(body, STR("\"requestState\""), out_worker) ||
-           home_after(body, STR("\"taskId\""), out_worker);
 }

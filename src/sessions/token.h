@@ -25,9 +25,4 @@ bay_err token_open(const seal_ring *ring, const char *kind, bay_str binding, bay
 /* The loop that a token names; false when it does not look like one. */
 bool token_worker(bay_str token, uint32_t *out_worker);
 
-/* The loop named by the first token that a request body brings back as "requestState" or "taskId";
- * false when there is none. The body is not parsed: a text that only looks like one costs a detour
- * through another loop, no more. */
-bool token_home(bay_str body, uint32_t *out_worker);
-
 #endif

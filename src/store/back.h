@@ -80,7 +80,7 @@ typedef struct store_bounds {
     uint64_t total_bytes;
 } store_bounds;
 
-/* --- back ends ------------------------------------------------------------------------------- */
+/* --- back ends -------------------------------------------------------------------------------- */
 
 typedef struct store_back {
     void (*start)(store *self, store_op *op); /* complete it by store_op_done, never inside */
@@ -118,7 +118,7 @@ void store_back_closed(store *self); /* the last thing a back end does; `self` m
 
 bool store_op_writes(const store_op *op);
 
-/* --- engines --------------------------------------------------------------------------------- */
+/* --- engines ---------------------------------------------------------------------------------- */
 
 typedef struct store_cell {
     store_space space;

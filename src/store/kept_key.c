@@ -58,7 +58,7 @@ static bay_err make_key(loop *on, store *in)
     return err == BAY_DUPLICATE ? BAY_OK : err;
 }
 
-static void on_closed(void *user)
+static void kept_key_on_closed(void *user)
 {
     *(bool *)user = true;
 }
@@ -89,7 +89,7 @@ bay_err store_kept_key(store_opener open, bay_str path, char out[STORE_KEY_LEN],
         err = diag_set(diag, err, "the key in %.*s: %s", BAY_STR(path), bay_err_text(err));
     }
     mem_wipe(&kept, sizeof(kept));
-    store_close(file, on_closed, &is_closed);
+    store_close(file, kept_key_on_closed, &is_closed);
     while (!is_closed) {
         (void)loop_turn(on, TURN_MS);
     }

@@ -1,5 +1,5 @@
-/* A key that is made once and kept in a store's file, for whoever has no other: it is as good as the
- * file's permissions. */
+/* A key that is made once and kept in a store's file, for whoever has no other: it is as good as
+ * the file's permissions. */
 #ifndef STORE_KEPT_KEY_H
 #define STORE_KEPT_KEY_H
 

@@ -44,7 +44,7 @@ static memory_store *store_of(store_engine *engine)
     return CONTAINER_OF(engine, memory_store, engine);
 }
 
-/* --- the heap -------------------------------------------------------------------------------- */
+/* --- the heap --------------------------------------------------------------------------------- */
 
 static void heap_set(memory_store *self, size_t index, node *cell)
 {
@@ -115,7 +115,7 @@ static void set_expiry(memory_store *self, node *cell, uint64_t expires_at_ms)
     }
 }
 
-/* --- the list -------------------------------------------------------------------------------- */
+/* --- the list --------------------------------------------------------------------------------- */
 
 static int compare(const node *cell, store_space space, bay_str scope, bay_str key)
 {
@@ -202,7 +202,7 @@ static void show(const node *cell, store_cell *out)
                      cell->version, cell->expires_at_ms};
 }
 
-/* --- the engine ------------------------------------------------------------------------------ */
+/* --- the engine ------------------------------------------------------------------------------- */
 
 static bay_err find(store_engine *engine, store_space space, bay_str scope, bay_str key,
                     store_cell *out)
@@ -308,7 +308,7 @@ static bay_err soonest(store_engine *engine, store_cell *out)
     return BAY_OK;
 }
 
-/* --- the back end ---------------------------------------------------------------------------- */
+/* --- the back end ----------------------------------------------------------------------------- */
 
 static void memory_start(store *base, store_op *op)
 {

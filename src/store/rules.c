@@ -40,7 +40,7 @@ static uint64_t read_number(const char *at)
     return number;
 }
 
-/* --- the numbers of a stream ----------------------------------------------------------------- */
+/* --- the numbers of a stream ------------------------------------------------------------------ */
 
 typedef struct stream_size {
     uint64_t events;
@@ -76,7 +76,7 @@ static bay_err write_size(store_engine *engine, bay_str stream, stream_size size
     return engine->calls->write(engine, &cell);
 }
 
-/* --- changing cells -------------------------------------------------------------------------- */
+/* --- changing cells --------------------------------------------------------------------------- */
 
 /* A cell's name and size, kept while the engine is asked for other things. */
 typedef struct cell_copy {
@@ -261,7 +261,7 @@ static bay_err place(store_engine *engine, store_cell *cell, uint64_t now_ms)
     return BAY_OK;
 }
 
-/* --- reading --------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 typedef struct collector {
     store_op *op;
@@ -361,7 +361,7 @@ static void show(store_engine *engine, store_op *op, const store_cell *cell)
     op->result.version = cell->version;
 }
 
-/* --- rows ------------------------------------------------------------------------------------ */
+/* --- rows ------------------------------------------------------------------------------------- */
 
 /* The cell that an operation names; one that has expired is BAY_NOTFOUND. */
 static bay_err find_valid(store_engine *engine, const store_op *op, store_space space,
@@ -495,7 +495,7 @@ static void run_remove(store_engine *engine, store_op *op)
     op->result.err = is_expired ? BAY_NOTFOUND : erase_row(engine, op);
 }
 
-/* --- leases ---------------------------------------------------------------------------------- */
+/* --- leases ----------------------------------------------------------------------------------- */
 
 static void run_lease(store_engine *engine, store_op *op)
 {
@@ -533,7 +533,7 @@ static void run_lease(store_engine *engine, store_op *op)
     op->result.version = cell.version;
 }
 
-/* --- streams --------------------------------------------------------------------------------- */
+/* --- streams ---------------------------------------------------------------------------------- */
 
 static bool visit_first(void *user, const store_cell *cell)
 {
@@ -599,7 +599,7 @@ static void run_append(store_engine *engine, store_op *op)
     op->result.version = err == BAY_OK ? cell.version : 0;
 }
 
-/* --- running --------------------------------------------------------------------------------- */
+/* --- running ---------------------------------------------------------------------------------- */
 
 static void run_sweep(store_engine *engine, store_op *op)
 {

@@ -97,7 +97,7 @@ static store_op *queue_pop(op_queue *queue)
     return op;
 }
 
-/* --- waiting for another process ------------------------------------------------------------- */
+/* --- waiting for another process -------------------------------------------------------------- */
 
 static uint64_t monotonic_ms(void)
 {
@@ -126,7 +126,7 @@ static bool wait_for_lock(void *user, int tries)
     return !is_closing;
 }
 
-/* --- the thread ------------------------------------------------------------------------------ */
+/* --- the thread ------------------------------------------------------------------------------- */
 
 typedef struct op_group {
     store_op *ops[GROUP_OPS];
@@ -268,7 +268,7 @@ static void thread_main(void *argument)
     pthread_mutex_unlock(&self->lock);
 }
 
-/* --- the loop's side ------------------------------------------------------------------------- */
+/* --- the loop's side -------------------------------------------------------------------------- */
 
 static void end(sqlite_store *self)
 {
@@ -335,7 +335,7 @@ static void sqlite_free(store *base)
     mem_free(self);
 }
 
-/* --- opening --------------------------------------------------------------------------------- */
+/* --- opening ---------------------------------------------------------------------------------- */
 
 static bay_err make_lock(sqlite_store *self)
 {

@@ -51,7 +51,7 @@ static bay_err break_off(sqlite_file *self, int code)
     return err;
 }
 
-/* --- statements ------------------------------------------------------------------------------ */
+/* --- statements ------------------------------------------------------------------------------- */
 
 static int bind_bytes(sqlite3_stmt *query, int index, bay_str bytes)
 {
@@ -99,7 +99,7 @@ static int run(sqlite3_stmt *query)
     return code == SQLITE_DONE || code == SQLITE_ROW ? SQLITE_OK : code;
 }
 
-/* --- the engine ------------------------------------------------------------------------------ */
+/* --- the engine ------------------------------------------------------------------------------- */
 
 static void reset_views(sqlite_file *self)
 {
@@ -194,7 +194,7 @@ static bay_err scan(store_engine *engine, store_space space, bay_str scope, bay_
 
 static const store_engine_calls calls = {find, write_cell, erase, scan, soonest};
 
-/* --- groups ---------------------------------------------------------------------------------- */
+/* --- groups ----------------------------------------------------------------------------------- */
 
 static int read_totals(sqlite_file *self)
 {

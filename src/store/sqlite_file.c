@@ -47,7 +47,7 @@ static const char *const queries[QUERY_COUNT] = {
     [QUERY_ROLLBACK] = "ROLLBACK",
 };
 
-/* --- the file as such ------------------------------------------------------------------------ */
+/* --- the file as such ------------------------------------------------------------------------- */
 
 static bay_err no_file(int error, const char *path, bay_diag *diag)
 {
@@ -104,7 +104,7 @@ static bay_err file_error(sqlite_file *self, int code, const char *path, bay_dia
     }
 }
 
-/* --- whose it is, and which schema ----------------------------------------------------------- */
+/* --- whose it is, and which schema ------------------------------------------------------------ */
 
 static int read_number(sqlite_file *self, const char *sql, int64_t *out)
 {
@@ -141,7 +141,7 @@ static int read_about(sqlite_file *self, file_about *out)
 }
 
 /* All three at one moment: another process may be migrating. */
-static int look(sqlite_file *self, file_about *out)
+static int sqlite_file_look(sqlite_file *self, file_about *out)
 {
     int code = sqlite3_exec(self->database, "BEGIN", NULL, NULL, NULL);
     if (code == SQLITE_OK) {
@@ -203,7 +203,7 @@ static bay_err migrate(sqlite_file *self, const char *path, bay_diag *diag)
     return code == SQLITE_OK ? err : file_error(self, code, path, diag);
 }
 
-/* --- opening --------------------------------------------------------------------------------- */
+/* --- opening ---------------------------------------------------------------------------------- */
 
 static int on_busy(void *user, int tries)
 {
@@ -263,7 +263,7 @@ static bay_err open_database(sqlite_file *self, const char *path, bay_diag *diag
         code = configure(self);
     }
     if (code == SQLITE_OK) { /* a file that is not ours must stay as it is */
-        code = look(self, &about);
+        code = sqlite_file_look(self, &about);
     }
     if (code == SQLITE_OK) {
         bay_err err = check_about(&about, path, diag);

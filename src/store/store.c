@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "store/back.h"
 
-/* --- completing ------------------------------------------------------------------------------ */
+/* --- completing ------------------------------------------------------------------------------- */
 
 static bool is_counted(const store_op *op)
 {
@@ -62,7 +62,7 @@ bool store_op_writes(const store_op *op)
            op->kind != STORE_PARTS && op->kind != STORE_SWEEP;
 }
 
-/* --- starting -------------------------------------------------------------------------------- */
+/* --- starting --------------------------------------------------------------------------------- */
 
 static uint64_t now_of(const store *self)
 {
@@ -317,7 +317,7 @@ bay_err store_read(store *self, bay_str stream, uint64_t after, size_t limit, st
     return start(self, &plan, done, user);
 }
 
-/* --- sweeping -------------------------------------------------------------------------------- */
+/* --- sweeping --------------------------------------------------------------------------------- */
 
 static void start_sweep(void *argument);
 
@@ -348,7 +348,7 @@ static void start_sweep(void *argument)
     }
 }
 
-/* --- opening and closing --------------------------------------------------------------------- */
+/* --- opening and closing ---------------------------------------------------------------------- */
 
 static uint64_t or_default(uint64_t given, uint64_t otherwise)
 {

@@ -94,7 +94,7 @@ typedef struct store_result {
 
 typedef void (*store_done)(void *user, const store_result *result);
 
-/* --- opening and closing --------------------------------------------------------------------- */
+/* --- opening and closing ---------------------------------------------------------------------- */
 
 /* A store in this process's memory. While it is open the loop has something to wait for.
  * Owns: the caller, until store_free; `on_loop` must outlive it. Errors: BAY_NOMEM. Units: see
@@ -127,7 +127,7 @@ bool store_is_closed(const store *self);
  * Owns: nothing. Units: bytes. Threads: the loop's. */
 uint64_t store_written(const store *self);
 
-/* --- rows ------------------------------------------------------------------------------------ */
+/* --- rows ------------------------------------------------------------------------------------- */
 
 typedef struct store_part {
     bay_str name; /* within its row */
@@ -181,7 +181,7 @@ bay_err store_scan(store *self, bay_str table, bay_str prefix, bay_str after, si
 bay_err store_parts(store *self, bay_str table, bay_str key, bay_str after, size_t limit,
                     store_done done, void *user) BAY_MUST_CHECK;
 
-/* --- leases ---------------------------------------------------------------------------------- */
+/* --- leases ----------------------------------------------------------------------------------- */
 
 /* Makes `owner` the owner for `ttl_ms`, when nobody else is; whoever has the lease already keeps
  * its token and has it for longer. An owner is a name that no two processes share. Owns: copies.
@@ -201,7 +201,7 @@ bay_err store_renew(store *self, bay_str table, bay_str key, bay_str owner, uint
 bay_err store_release(store *self, bay_str table, bay_str key, bay_str owner, store_done done,
                       void *user) BAY_MUST_CHECK;
 
-/* --- streams --------------------------------------------------------------------------------- */
+/* --- streams ---------------------------------------------------------------------------------- */
 
 typedef struct store_append_request {
     bay_str stream;

@@ -1,9 +1,9 @@
-/* tools/call: which plan it needs, and what becomes of the task that its server makes. */
+/* tools/call: which continuation it needs, and what becomes of the task that its server makes. */
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/rand.h"
 #include "base/str.h"
-#include "tasks/plan.h"
+#include "tasks/continuation.h"
 
 enum { SHOWN_MEMORY = 1 << 20 };
 
@@ -22,18 +22,18 @@ static uint64_t ttl_of(json_val task, mcp_era from)
     return (uint64_t)ttl;
 }
 
-void task_show(task_plan *self, json_val task, mcp_era from, task_status status)
+void task_show(task_continuation *self, json_val task, mcp_era from, task_status status)
 {
     if (!self->is_session) {
         return; /* tasks/list is of 2025-11-25 alone */
     }
-    task_note *note = task_note_find(self->face->task_book, self->identity, self->token);
-    task_book *book = note == NULL ? task_face_book(self->face) : NULL;
-    if (book != NULL) {
-        err_ignore(task_note_add(book, self->identity, self->token, ttl_of(task, from),
-                                 loop_time_ms(), &note)); /* then it is not listed */
+    task_entry *entry = task_entry_find(self->endpoint->task_registry, self->identity, self->token);
+    task_registry *registry = entry == NULL ? task_endpoint_registry(self->endpoint) : NULL;
+    if (registry != NULL) {
+        err_ignore(task_entry_add(registry, self->identity, self->token, ttl_of(task, from),
+                                  loop_time_ms(), &entry)); /* then it is not listed */
     }
-    if (note == NULL) {
+    if (entry == NULL) {
         return;
     }
     buf text;
@@ -44,12 +44,12 @@ void task_show(task_plan *self, json_val task, mcp_era from, task_status status)
     task_put(&out, task, from, MCP_LEGACY, self->token, status);
     json_close_object(&out);
     if (text.err == BAY_OK) {
-        err_ignore(task_note_show(note, buf_view(&text))); /* then as it was before */
+        err_ignore(task_entry_show(entry, buf_view(&text))); /* then as it was before */
     }
     buf_fini(&text);
 }
 
-bool task_adopt(task_plan *self, json_val task, mcp_outcome *inout)
+bool task_adopt(task_continuation *self, json_val task, mcp_outcome *inout)
 {
     bay_str id;
     bay_err err = json_str(json_get(task, STR("taskId")), &self->memory, &id);
@@ -62,7 +62,7 @@ bool task_adopt(task_plan *self, json_val task, mcp_outcome *inout)
     }
     if (err == BAY_OK && !self->is_run) {
         mcp_era era = task_server_era(self->way->call.upstream);
-        err = task_name_seal(self->face, self->principal,
+        err = task_name_seal(self->endpoint, self->principal,
                              era == MCP_LEGACY ? TASK_AT_LEGACY : TASK_AT_MODERN, self->server,
                              self->id, &self->memory, &self->token);
     }
@@ -76,25 +76,33 @@ bool task_adopt(task_plan *self, json_val task, mcp_outcome *inout)
 }
 
 /* A client that asked for a task understands nothing but a task or an error. */
-static void refuse_as_error(task_plan *self, mcp_outcome *inout)
+static void refuse_as_error(task_continuation *self, mcp_outcome *inout)
 {
-    buf text;
+    json_builder made;
     json_val error;
-    buf_init(&text, SHOWN_MEMORY);
-    buf_lit(&text, "{\"code\":-32603,\"message\":");
     buf said;
     buf_init(&said, SHOWN_MEMORY);
     buf_printf(&said, "The server \"%.*s\" gave no answer: %.1000s", BAY_STR(self->server),
                inout->text != NULL && inout->text[0] != '\0' ? inout->text
                                                              : bay_err_text(inout->err));
-    json_quote(&text, buf_view(&said));
-    buf_lit(&text, ",\"data\":{\"patchbay/server\":");
-    json_quote(&text, self->server);
-    buf_printf(&text, ",\"patchbay/mayHaveRun\":%s}}", inout->was_sent ? "true" : "false");
-    bay_err err = said.err != BAY_OK ? said.err : task_plan_parse(self, &text, &error);
+    json_writer *out = task_continuation_build(self, &made);
+    json_open_object(out);
+    json_key_lit(out, "code");
+    json_put_int(out, RPC_INTERNAL_ERROR);
+    json_key_lit(out, "message");
+    json_put_str(out, buf_view(&said));
+    json_key_lit(out, "data");
+    json_open_object(out);
+    json_key_lit(out, "patchbay/server");
+    json_put_str(out, self->server);
+    json_key_lit(out, "patchbay/mayHaveRun");
+    json_put_bool(out, inout->was_sent);
+    json_close_object(out);
+    json_close_object(out);
+    bay_err said_err = said.err;
+    bay_err err = json_builder_end(&made, &error);
     buf_fini(&said);
-    buf_fini(&text);
-    if (err == BAY_OK) {
+    if (said_err == BAY_OK && err == BAY_OK) {
         *inout = (mcp_outcome){
             .kind = MCP_OUTCOME_ERROR, .error = error, .error_code = RPC_INTERNAL_ERROR};
     }
@@ -121,27 +129,27 @@ static void put_own(json_writer *out, bay_str token, task_status status, uint64_
     json_close_object(out);
 }
 
-static bay_err name_own(task_plan *self)
+static bay_err name_own(task_continuation *self)
 {
     char id[17];
     uint64_t random = rand_u64();
     for (int i = 0; i < 16; i++, random >>= 4) {
         id[i] = "0123456789abcdef"[random & 15];
     }
-    return task_name_seal(self->face, self->principal, TASK_AT_GATEWAY, self->server,
+    return task_name_seal(self->endpoint, self->principal, TASK_AT_GATEWAY, self->server,
                           (bay_str){id, 16}, &self->memory, &self->token);
 }
 
-static bay_err keep_own(task_plan *self, json_val result, uint64_t now_ms, uint64_t ttl_ms)
+static bay_err keep_own(task_continuation *self, json_val result, uint64_t now_ms, uint64_t ttl_ms)
 {
     buf text;
     json_writer out;
-    task_note *note = NULL;
-    task_book *book = task_face_book(self->face);
-    if (book == NULL) {
+    task_entry *entry = NULL;
+    task_registry *registry = task_endpoint_registry(self->endpoint);
+    if (registry == NULL) {
         return BAY_NOMEM;
     }
-    bay_err err = task_note_add(book, self->identity, self->token, ttl_ms, now_ms, &note);
+    bay_err err = task_entry_add(registry, self->identity, self->token, ttl_ms, now_ms, &entry);
     if (err != BAY_OK) {
         return err;
     }
@@ -149,23 +157,22 @@ static bay_err keep_own(task_plan *self, json_val result, uint64_t now_ms, uint6
     json_writer_init(&out, &text);
     put_own(&out, self->token, task_result_is_error(result) ? TASK_FAILED : TASK_COMPLETED, now_ms,
             ttl_ms);
-    err = text.err == BAY_OK ? task_note_show(note, buf_view(&text)) : text.err;
-    err = err == BAY_OK ? task_note_keep(book, note, json_raw(result), false) : err;
+    err = text.err == BAY_OK ? task_entry_show(entry, buf_view(&text)) : text.err;
+    err = err == BAY_OK ? task_entry_keep(registry, entry, result, false) : err;
     buf_fini(&text);
     if (err != BAY_OK) {
-        task_note_remove(book, note);
+        task_entry_remove(registry, entry);
     }
     return err;
 }
 
 /* The server answered at once: the client gets the task it asked for all the same, which is over.
  * mcp 2025-11-25 tasks: a task begins as working. */
-static void become_own(task_plan *self, mcp_outcome *inout)
+static void become_own(task_continuation *self, mcp_outcome *inout)
 {
     uint64_t now_ms = loop_time_ms();
     uint64_t ttl_ms = ttl_of(json_get(self->way->request->message.params, STR("task")), MCP_LEGACY);
-    buf text;
-    json_writer out;
+    json_builder made;
     bay_err err = name_own(self);
     err = err == BAY_OK ? keep_own(self, inout->result, now_ms, ttl_ms) : err;
     if (err != BAY_OK) {
@@ -173,14 +180,12 @@ static void become_own(task_plan *self, mcp_outcome *inout)
         refuse_as_error(self, inout);
         return;
     }
-    buf_init(&text, SHOWN_MEMORY);
-    json_writer_init(&out, &text);
-    json_open_object(&out);
-    json_key_lit(&out, "task");
-    put_own(&out, self->token, TASK_WORKING, now_ms, ttl_ms);
-    json_close_object(&out);
-    task_plan_result(self, &text, inout);
-    buf_fini(&text);
+    json_writer *out = task_continuation_build(self, &made);
+    json_open_object(out);
+    json_key_lit(out, "task");
+    put_own(out, self->token, TASK_WORKING, now_ms, ttl_ms);
+    json_close_object(out);
+    task_continuation_result(&made, inout);
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -191,17 +196,17 @@ static bool is_asking(json_val result)
 }
 
 /* tasks/result will hear of it, by the token that the client gave here. */
-static void remember_progress(task_plan *self, uint64_t of)
+static void remember_progress(task_continuation *self, uint64_t of)
 {
-    task_note *note = task_note_find(self->face->task_book, self->identity, self->token);
+    task_entry *entry = task_entry_find(self->endpoint->task_registry, self->identity, self->token);
     const mcp_request *request = self->way->request;
-    if (note != NULL && request != NULL && of != 0) {
-        err_ignore(task_note_follow(note, of, request->progress_token)); /* then it is not told */
+    if (entry != NULL && request != NULL && of != 0) {
+        err_ignore(task_entry_follow(entry, of, request->progress_token)); /* then it is not told */
     }
 }
 
 /* The client follows the task itself. */
-static bool step_created(task_plan *self, mcp_outcome *inout)
+static bool step_created(task_continuation *self, mcp_outcome *inout)
 {
     mcp_era from = task_server_era(self->way->call.upstream);
     mcp_era to = self->wants_task ? MCP_LEGACY : MCP_MODERN;
@@ -215,11 +220,9 @@ static bool step_created(task_plan *self, mcp_outcome *inout)
         }
         task_show(self, task, from, TASK_STATUSES);
         remember_progress(self, inout->progress_token);
-        buf text;
-        buf_init(&text, SHOWN_MEMORY);
-        task_write_created(&text, result, from, to, self->token);
-        task_plan_result(self, &text, inout);
-        buf_fini(&text);
+        json_builder made;
+        task_write_created(task_continuation_build(self, &made), result, from, to, self->token);
+        task_continuation_result(&made, inout);
     } else if (self->wants_task && inout->kind == MCP_OUTCOME_RESULT && !is_asking(inout->result)) {
         become_own(self, inout);
     } else if (self->wants_task && inout->kind == MCP_OUTCOME_FAILED) {
@@ -229,22 +232,20 @@ static bool step_created(task_plan *self, mcp_outcome *inout)
 }
 
 /* The result of a task that the client knows nothing of. */
-static bool step_run_result(task_plan *self, mcp_outcome *inout)
+static bool step_run_result(task_continuation *self, mcp_outcome *inout)
 {
     /* after a failure it may go on for ever, and nobody will ask for it again: it is cancelled */
     self->is_running = inout->kind == MCP_OUTCOME_FAILED;
     if (inout->kind == MCP_OUTCOME_RESULT) {
-        buf text;
-        buf_init(&text, TASK_PLAN_MEMORY);
-        task_write_result(&text, inout->result, (bay_str){NULL, 0});
-        task_plan_result(self, &text, inout);
-        buf_fini(&text);
+        json_builder made;
+        task_write_result(task_continuation_build(self, &made), inout->result, (bay_str){NULL, 0});
+        task_continuation_result(&made, inout);
     }
     return false;
 }
 
 /* The gateway runs the task: the client waits for its result. */
-static bool step_run(task_plan *self, mcp_outcome *inout)
+static bool step_run(task_continuation *self, mcp_outcome *inout)
 {
     mcp_era from = task_server_era(self->way->call.upstream);
     json_val task =
@@ -258,7 +259,7 @@ static bool step_run(task_plan *self, mcp_outcome *inout)
         task_wait_begin(self);
     } else {
         self->step = step_run_result;
-        task_plan_send(self, MCP_TASKS_RESULT, (bay_str){NULL, 0});
+        task_continuation_send(self, MCP_TASKS_RESULT, JSON_NONE);
     }
     return true;
 }
@@ -282,14 +283,14 @@ static bool is_unasked(const mcp_outcome *outcome)
            !json_is(task_created(outcome->result, MCP_MODERN), JSON_MISSING);
 }
 
-static bool step_perhaps(task_plan *self, mcp_outcome *inout)
+static bool step_perhaps(task_continuation *self, mcp_outcome *inout)
 {
     route *way = self->way;
     bool is_task = is_unasked(inout);
     if (!is_task && !wants_extension(inout)) {
         return false;
     }
-    way->call.spec.capabilities = task_plan_capabilities(self, way->request);
+    way->call.spec.capabilities = task_continuation_capabilities(self, way->request);
     if (way->call.spec.capabilities.len == 0) {
         task_fail(inout, BAY_NOMEM, "out of memory");
         inout->was_sent = false;
@@ -306,28 +307,21 @@ static bool step_perhaps(task_plan *self, mcp_outcome *inout)
 /* ---- before it is sent ----------------------------------------------------------------------- */
 
 /* params without `task`, or with an empty one. */
-static bay_err rewrite_params(task_plan *self, bool has_task)
+static bay_err rewrite_params(task_continuation *self, bool has_task)
 {
     static const bay_str except[] = {STR_INIT("task")};
     mcp_call_spec *spec = &self->way->call.spec;
-    json_val params = JSON_NONE;
-    json_writer out;
-    buf text;
-    buf_init(&text, TASK_PLAN_MEMORY);
-    json_writer_init(&out, &text);
-    json_open_object(&out);
-    json_put_members(&out, spec->params, except, ARRAY_LEN(except));
+    json_builder made;
+    json_writer *out = task_continuation_build(self, &made);
+    json_open_object(out);
+    json_put_members(out, spec->params, except, ARRAY_LEN(except));
     if (has_task) {
-        json_key_lit(&out, "task");
-        json_put_raw(&out, STR("{}"));
+        json_key_lit(out, "task");
+        json_open_object(out);
+        json_close_object(out);
     }
-    json_close_object(&out);
-    bay_err err = task_plan_parse(self, &text, &params);
-    buf_fini(&text);
-    if (err == BAY_OK) {
-        spec->params = params;
-    }
-    return err;
+    json_close_object(out);
+    return json_builder_end(&made, &spec->params);
 }
 
 typedef enum need {
@@ -369,7 +363,7 @@ static need need_of_session(const mcp_request *request, upstream *to, listing_ta
     return !wants ? NEED_NOTHING : tool == LISTING_TASKS_FORBIDDEN ? NEED_REFUSAL : NEED_PLAIN;
 }
 
-static bay_err prepare(task_plan *self, need what)
+static bay_err prepare(task_continuation *self, need what)
 {
     route *way = self->way;
     const mcp_request *request = way->request;
@@ -379,7 +373,7 @@ static bay_err prepare(task_plan *self, need what)
     self->is_run = what == NEED_RUN || what == NEED_PERHAPS;
     self->step = what == NEED_PERHAPS ? step_perhaps : self->is_run ? step_run : step_created;
     if (is_session && what == NEED_TASK) {
-        way->call.spec.capabilities = task_plan_capabilities(self, request);
+        way->call.spec.capabilities = task_continuation_capabilities(self, request);
         if (way->call.spec.capabilities.len == 0) {
             return BAY_NOMEM;
         }
@@ -399,7 +393,7 @@ int task_admit(route *way, upstream *to, const catalog_entry *entry, bay_str *ou
     }
     need what =
         is_session ? need_of_session(request, to, tool) : need_of_stateless(request, to, tool);
-    bool is_nameless = way->face->ring == NULL && what != NEED_RUN && what != NEED_PERHAPS;
+    bool is_nameless = way->endpoint->ring == NULL && what != NEED_RUN && what != NEED_PERHAPS;
     if (what == NEED_NOTHING || is_nameless) {
         return 0;
     }
@@ -408,8 +402,8 @@ int task_admit(route *way, upstream *to, const catalog_entry *entry, bay_str *ou
         *out_text = STR("This tool cannot be called as a task");
         return RPC_METHOD_NOT_FOUND;
     }
-    task_plan *plan = task_plan_new(way, upstream_name(to));
-    if (plan == NULL || prepare(plan, what) != BAY_OK) {
+    task_continuation *continuation = task_continuation_new(way, upstream_name(to));
+    if (continuation == NULL || prepare(continuation, what) != BAY_OK) {
         *out_text = STR("Out of memory");
         return RPC_INTERNAL_ERROR;
     }

@@ -4,43 +4,40 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "mcp/inputs.h"
-#include "tasks/plan.h"
+#include "tasks/continuation.h"
 
-enum { QUESTION_WAIT_MS = 2000, LIST_BYTES = 8 << 20 };
+enum { INPUT_REQUEST_WAIT_MS = 2000, LIST_BYTES = 8 << 20 };
 
-static void refuse(mcp_request *request, int code, bay_str text)
+static void methods_refuse(mcp_request *request, int code, bay_str text)
 {
     mcp_request_error(request, code, text, (bay_str){NULL, 0});
 }
 
 static void refuse_unknown(mcp_request *request)
 {
-    refuse(request, RPC_INVALID_PARAMS, STR("Task not found"));
+    methods_refuse(request, RPC_INVALID_PARAMS, STR("Task not found"));
 }
 
 /* ---- answers of servers, by the client's method ---------------------------------------------- */
 
 /* A task, in the client's shape; `status`: TASK_STATUSES: as it stands. `more`: inlined members. */
-static void say_task(task_plan *self, json_val task, task_status status, mcp_outcome *inout,
-                     const task_holder *questions)
+static void say_task(task_continuation *self, json_val task, task_status status, mcp_outcome *inout,
+                     const task_result_request *questions)
 {
-    buf text;
-    json_writer out;
+    json_builder made;
     mcp_era from = task_server_era(self->way->call.upstream);
-    buf_init(&text, TASK_PLAN_MEMORY);
-    json_writer_init(&out, &text);
-    json_open_object(&out);
-    task_put(&out, task, from, self->is_session ? MCP_LEGACY : MCP_MODERN, self->token, status);
+    json_writer *out = task_continuation_build(self, &made);
+    json_open_object(out);
+    task_put(out, task, from, self->is_session ? MCP_LEGACY : MCP_MODERN, self->token, status);
     if (questions != NULL) {
-        task_holder_write(questions, &out);
+        task_result_request_write(questions, out);
     }
-    json_close_object(&out);
-    task_plan_result(self, &text, inout);
-    buf_fini(&text);
+    json_close_object(out);
+    task_continuation_result(&made, inout);
 }
 
 /* Of the same era: as it is, but for its name. */
-static bool step_as_it_is(task_plan *self, mcp_outcome *inout)
+static bool step_as_it_is(task_continuation *self, mcp_outcome *inout)
 {
     if (inout->kind == MCP_OUTCOME_RESULT &&
         !json_is(json_get(inout->result, STR("taskId")), JSON_MISSING)) {
@@ -51,14 +48,12 @@ static bool step_as_it_is(task_plan *self, mcp_outcome *inout)
     return false;
 }
 
-static bool step_result_as_it_is(task_plan *self, mcp_outcome *inout)
+static bool step_result_as_it_is(task_continuation *self, mcp_outcome *inout)
 {
     if (inout->kind == MCP_OUTCOME_RESULT) {
-        buf text;
-        buf_init(&text, TASK_PLAN_MEMORY);
-        task_write_result(&text, inout->result, self->token);
-        task_plan_result(self, &text, inout);
-        buf_fini(&text);
+        json_builder made;
+        task_write_result(task_continuation_build(self, &made), inout->result, self->token);
+        task_continuation_result(&made, inout);
     }
     return false;
 }
@@ -74,11 +69,12 @@ static bool is_task(mcp_outcome *inout)
 
 /* mcp 2025-11-25 tasks: once cancelled, a task stays so; a result that says it is an error makes a
  * task failed. */
-static task_status status_for_session(const task_plan *self, json_val task)
+static task_status status_for_session(const task_continuation *self, json_val task)
 {
-    const task_note *note = task_note_find(self->face->task_book, self->identity, self->token);
+    const task_entry *entry =
+        task_entry_find(self->endpoint->task_registry, self->identity, self->token);
     task_status status = task_status_of(task);
-    if (note != NULL && note->is_cancelled) {
+    if (entry != NULL && entry->is_cancelled) {
         return TASK_CANCELLED;
     }
     bool is_error = status == TASK_COMPLETED && task_result_is_error(json_get(task, STR("result")));
@@ -86,7 +82,7 @@ static task_status status_for_session(const task_plan *self, json_val task)
 }
 
 /* tasks/get of a session at a stateless server. */
-static bool step_get_for_session(task_plan *self, mcp_outcome *inout)
+static bool step_get_for_session(task_continuation *self, mcp_outcome *inout)
 {
     if (inout->kind == MCP_OUTCOME_RESULT && is_task(inout)) {
         json_val task = inout->result;
@@ -98,58 +94,55 @@ static bool step_get_for_session(task_plan *self, mcp_outcome *inout)
 }
 
 /* tasks/get of a stateless client at a server of sessions: the result that tasks/result brought. */
-static bool step_inlined(task_plan *self, mcp_outcome *inout)
+static bool step_inlined(task_continuation *self, mcp_outcome *inout)
 {
     static const bay_str names[] = {STR_INIT("result"), STR_INIT("error")};
     bool is_error = inout->kind == MCP_OUTCOME_ERROR;
-    buf text;
-    json_writer out;
+    json_builder made;
     if (inout->kind == MCP_OUTCOME_FAILED) {
         return false;
     }
-    buf_init(&text, TASK_PLAN_MEMORY);
-    json_writer_init(&out, &text);
-    json_open_object(&out);
-    task_put(&out, self->task, MCP_LEGACY, MCP_MODERN, self->token,
+    json_writer *out = task_continuation_build(self, &made);
+    json_open_object(out);
+    task_put(out, self->task, MCP_LEGACY, MCP_MODERN, self->token,
              is_error ? TASK_FAILED : TASK_COMPLETED);
-    json_key(&out, names[is_error]);
+    json_key(out, names[is_error]);
     if (is_error) {
-        json_put_val(&out, inout->error);
+        json_put_val(out, inout->error);
     } else {
-        task_write_result(&text, inout->result, (bay_str){NULL, 0});
-        out.after_key = false;
+        task_write_result(out, inout->result, (bay_str){NULL, 0});
     }
-    json_close_object(&out);
-    task_plan_result(self, &text, inout);
-    buf_fini(&text);
+    json_close_object(out);
+    task_continuation_result(&made, inout);
     return false;
 }
 
 /* The first question has come, the time is over, or tasks/result has ended. */
 static void waiter_wake(task_waiter *waiter)
 {
-    task_plan *self = CONTAINER_OF(waiter, task_plan, waiter);
-    task_holder *holder = task_holder_find(self->face->task_book, self->token);
-    bool has_any = holder != NULL && holder->question_count > 0;
+    task_continuation *self = CONTAINER_OF(waiter, task_continuation, waiter);
+    task_result_request *result_request =
+        task_result_request_find(self->endpoint->task_registry, self->token);
+    bool has_any = result_request != NULL && result_request->input_request_count > 0;
     mcp_outcome outcome;
-    task_plan_hold(self);
+    task_continuation_hold(self);
     say_task(self, self->task, has_any ? TASK_INPUT_REQUIRED : TASK_WORKING, &outcome,
-             has_any ? holder : NULL);
-    task_plan_finish(self, &outcome);
-    task_plan_let_go(self);
+             has_any ? result_request : NULL);
+    task_continuation_finish(self, &outcome);
+    task_continuation_let_go(self);
 }
 
 /* The task waits for its client: what it waits for is asked on the stream of tasks/result. */
-static bool take_questions(task_plan *self, mcp_outcome *inout)
+static bool take_input_requests(task_continuation *self, mcp_outcome *inout)
 {
-    task_book *book = task_face_book(self->face);
-    task_holder *holder = task_holder_find(book, self->token);
-    uint64_t now_ms = task_face_now(self->face);
+    task_registry *registry = task_endpoint_registry(self->endpoint);
+    task_result_request *result_request = task_result_request_find(registry, self->token);
+    uint64_t now_ms = task_endpoint_now(self->endpoint);
     const upstream_affinity *affinity = &self->way->call.affinity;
-    bay_err err = book != NULL ? BAY_OK : BAY_NOMEM;
-    if (holder == NULL && err == BAY_OK) {
-        err = task_holder_open(book, self->token, self->id, self->way->call.upstream, affinity,
-                               now_ms, &holder);
+    bay_err err = registry != NULL ? BAY_OK : BAY_NOMEM;
+    if (result_request == NULL && err == BAY_OK) {
+        err = task_result_request_open(registry, self->token, self->id, self->way->call.upstream,
+                                       affinity, now_ms, &result_request);
     }
     if (err == BAY_CLOSED) {
         say_task(self, self->task, TASK_WORKING, inout, NULL); /* the next look tells */
@@ -159,19 +152,18 @@ static bool take_questions(task_plan *self, mcp_outcome *inout)
         task_fail(inout, err, "what the task needs of the client could not be asked for");
         return false;
     }
-    task_holder_look(holder, affinity->inputs, now_ms);
-    if (holder->question_count > 0) {
-        say_task(self, self->task, TASK_INPUT_REQUIRED, inout, holder);
+    task_result_request_look(result_request, affinity->inputs, now_ms);
+    if (result_request->input_request_count > 0) {
+        say_task(self, self->task, TASK_INPUT_REQUIRED, inout, result_request);
         return false;
     }
     self->waiter.wake = waiter_wake;
-    task_holder_wait(holder, &self->waiter, now_ms + QUESTION_WAIT_MS);
+    task_result_request_wait(result_request, &self->waiter, now_ms + INPUT_REQUEST_WAIT_MS);
     return true;
 }
 
-static bool step_get_inlining(task_plan *self, mcp_outcome *inout)
+static bool step_get_inlining(task_continuation *self, mcp_outcome *inout)
 {
-    buf copy;
     if (inout->kind != MCP_OUTCOME_RESULT || !is_task(inout)) {
         return false;
     }
@@ -180,68 +172,63 @@ static bool step_get_inlining(task_plan *self, mcp_outcome *inout)
         say_task(self, inout->result, TASK_STATUSES, inout, NULL);
         return false;
     }
-    buf_init(&copy, TASK_PLAN_MEMORY); /* it outlives this callback */
-    buf_str(&copy, json_raw(inout->result));
-    bay_err err = task_plan_parse(self, &copy, &self->task);
-    buf_fini(&copy);
+    /* it outlives this callback */
+    bay_err err = json_clone_in(inout->result, &self->memory, &self->task);
     if (err != BAY_OK) {
         task_fail(inout, err, "out of memory");
         return false;
     }
     if (status == TASK_INPUT_REQUIRED) {
-        return take_questions(self, inout);
+        return take_input_requests(self, inout);
     }
     self->step = step_inlined;
-    task_plan_send(self, MCP_TASKS_RESULT, (bay_str){NULL, 0});
+    task_continuation_send(self, MCP_TASKS_RESULT, JSON_NONE);
     return true;
 }
 
 /* ---- cancelling ------------------------------------------------------------------------------ */
 
-static void acknowledge(task_plan *self, mcp_outcome *inout)
+static void acknowledge(mcp_outcome *inout)
 {
-    buf text;
-    buf_init(&text, 64);
-    buf_lit(&text, "{}");
-    task_plan_result(self, &text, inout);
-    buf_fini(&text);
+    *inout = (mcp_outcome){.kind = MCP_OUTCOME_RESULT, .result = json_empty_object()};
 }
 
 /* A stateless client may cancel what is over: for a server of sessions that is an error. */
-static bool step_cancel_was_late(task_plan *self, mcp_outcome *inout)
+static bool step_cancel_was_late(task_continuation *self, mcp_outcome *inout)
 {
     bool is_over = inout->kind == MCP_OUTCOME_RESULT &&
                    task_is_over(task_status_of(inout->result)) &&
                    task_status_of(inout->result) != TASK_STATUSES;
     if (is_over) {
-        acknowledge(self, inout);
+        acknowledge(inout);
     } else if (inout->kind == MCP_OUTCOME_RESULT) {
         task_error(self, inout, RPC_INVALID_PARAMS, "The server does not cancel this task");
     }
     return false;
 }
 
-static bool step_cancel_plain(task_plan *self, mcp_outcome *inout)
+static bool step_cancel_plain(task_continuation *self, mcp_outcome *inout)
 {
     if (inout->kind == MCP_OUTCOME_ERROR && inout->error_code == RPC_INVALID_PARAMS) {
         self->step = step_cancel_was_late;
-        task_plan_send(self, MCP_TASKS_GET, (bay_str){NULL, 0});
+        task_continuation_send(self, MCP_TASKS_GET, JSON_NONE);
         return true;
     }
     if (inout->kind == MCP_OUTCOME_RESULT) {
-        acknowledge(self, inout);
+        acknowledge(inout);
     }
     return false;
 }
 
 /* A session wants the task itself, cancelled; the stateless server has only acknowledged. */
-static bool step_cancelled_for_session(task_plan *self, mcp_outcome *inout)
+static bool step_cancelled_for_session(task_continuation *self, mcp_outcome *inout)
 {
     if (inout->kind == MCP_OUTCOME_RESULT) {
         task_show(self, self->task, MCP_MODERN, TASK_CANCELLED);
-        task_note *note = task_note_find(self->face->task_book, self->identity, self->token);
-        if (note != NULL) {
-            note->is_cancelled = true;
+        task_entry *entry =
+            task_entry_find(self->endpoint->task_registry, self->identity, self->token);
+        if (entry != NULL) {
+            entry->is_cancelled = true;
         }
         say_task(self, self->task, TASK_CANCELLED, inout, NULL);
     }
@@ -249,14 +236,13 @@ static bool step_cancelled_for_session(task_plan *self, mcp_outcome *inout)
 }
 
 /* mcp 2025-11-25 tasks: what is over cannot be cancelled. */
-static void refuse_cancel(task_plan *self, mcp_outcome *inout)
+static void refuse_cancel(task_continuation *self, mcp_outcome *inout)
 {
     task_error(self, inout, RPC_INVALID_PARAMS, "Cannot cancel the task: it is over already");
 }
 
-static bool step_cancel_for_session(task_plan *self, mcp_outcome *inout)
+static bool step_cancel_for_session(task_continuation *self, mcp_outcome *inout)
 {
-    buf copy;
     if (inout->kind != MCP_OUTCOME_RESULT || !is_task(inout)) {
         return false;
     }
@@ -264,16 +250,13 @@ static bool step_cancel_for_session(task_plan *self, mcp_outcome *inout)
         refuse_cancel(self, inout);
         return false;
     }
-    buf_init(&copy, TASK_PLAN_MEMORY);
-    buf_str(&copy, json_raw(inout->result));
-    bay_err err = task_plan_parse(self, &copy, &self->task);
-    buf_fini(&copy);
+    bay_err err = json_clone_in(inout->result, &self->memory, &self->task);
     if (err != BAY_OK) {
         task_fail(inout, err, "out of memory");
         return false;
     }
     self->step = step_cancelled_for_session;
-    task_plan_send(self, MCP_TASKS_CANCEL, (bay_str){NULL, 0});
+    task_continuation_send(self, MCP_TASKS_CANCEL, JSON_NONE);
     return true;
 }
 
@@ -290,64 +273,54 @@ static bool has_answers(mcp_request *request)
     return is_good;
 }
 
-static void update_holder(face *self, mcp_request *request)
+static void update_result_request(endpoint *self, mcp_request *request)
 {
-    task_holder *holder = task_holder_find(self->task_book, request->name);
+    task_result_request *result_request =
+        task_result_request_find(self->task_registry, request->name);
     if (!has_answers(request)) {
-        refuse(request, RPC_INVALID_PARAMS,
-               STR("tasks/update needs inputResponses, an object of objects"));
+        methods_refuse(request, RPC_INVALID_PARAMS,
+                       STR("tasks/update needs inputResponses, an object of objects"));
         return;
     }
-    if (holder != NULL) {
-        task_holder_answer(holder, json_get(request->message.params, STR("inputResponses")));
+    if (result_request != NULL) {
+        task_result_request_answer(result_request,
+                                   json_get(request->message.params, STR("inputResponses")));
     }
     mcp_request_result_members(request, (bay_str){NULL, 0});
 }
 
 /* ---- the gateway's own ----------------------------------------------------------------------- */
 
-static void give_own_result(task_plan *self, const task_note *note)
+static void give_own_result(task_continuation *self, const task_entry *entry)
 {
-    buf copy;
-    json_val kept;
+    json_builder made;
     mcp_outcome outcome;
-    buf_init(&copy, TASK_PLAN_MEMORY);
-    buf_append(&copy, note->kept, note->kept_len);
-    bay_err err = task_plan_parse(self, &copy, &kept);
-    buf_clear(&copy);
-    if (err == BAY_OK) {
-        task_write_result(&copy, kept, self->token);
-        task_plan_result(self, &copy, &outcome);
-    } else {
-        task_fail(&outcome, err, "out of memory");
-    }
-    buf_fini(&copy);
-    task_plan_finish(self, &outcome);
+    task_write_result(task_continuation_build(self, &made), json_root(entry->kept), self->token);
+    task_continuation_result(&made, &outcome);
+    task_continuation_finish(self, &outcome);
 }
 
-static void request_own(task_plan *self, mcp_request *request)
+static void request_own(task_continuation *self, mcp_request *request)
 {
     mcp_outcome outcome;
-    task_book *book = self->face->task_book;
-    if (book != NULL) {
-        task_book_expire(book, loop_time_ms());
+    task_registry *registry = self->endpoint->task_registry;
+    if (registry != NULL) {
+        task_registry_expire(registry, loop_time_ms());
     }
-    const task_note *note = task_note_find(book, self->identity, self->token);
-    if (note == NULL || !note->is_own) {
+    const task_entry *entry = task_entry_find(registry, self->identity, self->token);
+    if (entry == NULL || !entry->is_own) {
         task_error(self, &outcome, RPC_INVALID_PARAMS, "Task not found: its time is over");
-        task_plan_finish(self, &outcome);
+        task_continuation_finish(self, &outcome);
     } else if (request->method->id == MCP_TASKS_RESULT) {
-        give_own_result(self, note);
+        give_own_result(self, entry);
     } else if (request->method->id == MCP_TASKS_LEGACY_GET) {
-        buf copy;
-        buf_init(&copy, TASK_NOTE_BYTES + 1);
-        buf_append(&copy, note->shown, note->shown_len);
-        task_plan_result(self, &copy, &outcome);
-        buf_fini(&copy);
-        task_plan_finish(self, &outcome);
+        /* as it was written: nobody looks into it */
+        bay_str shown = {entry->shown + 1, entry->shown_len - 2};
+        route_end(self->way);
+        mcp_request_result_members(request, shown);
     } else {
         refuse_cancel(self, &outcome);
-        task_plan_finish(self, &outcome);
+        task_continuation_finish(self, &outcome);
     }
 }
 
@@ -355,17 +328,18 @@ static void request_own(task_plan *self, mcp_request *request)
 
 /* The client's own token, which it gave with the call that began the task. Without memory it is not
  * told. */
-static void follow_progress(task_plan *self)
+static void follow_progress(task_continuation *self)
 {
-    const task_note *note = task_note_find(self->face->task_book, self->identity, self->token);
-    if (note != NULL && note->progress_of != 0 &&
-        arena_dup(&self->memory, str_of(note->progress_token), &self->progress_token) == BAY_OK) {
-        self->way->call.spec.progress_of = note->progress_of;
+    const task_entry *entry =
+        task_entry_find(self->endpoint->task_registry, self->identity, self->token);
+    if (entry != NULL && entry->progress_of != 0 &&
+        arena_dup(&self->memory, str_of(entry->progress_token), &self->progress_token) == BAY_OK) {
+        self->way->call.spec.progress_of = entry->progress_of;
     }
 }
 
 /* Which step understands the server's answer, and what the server is asked first. */
-static void request_server(task_plan *self, mcp_request *request, upstream *to, mcp_era era)
+static void request_server(task_continuation *self, mcp_request *request, upstream *to, mcp_era era)
 {
     bool is_same = (era == MCP_LEGACY) == self->is_session;
     request->user = self->way;
@@ -399,11 +373,11 @@ static void request_server(task_plan *self, mcp_request *request, upstream *to, 
         if (method == MCP_TASKS_RESULT) {
             follow_progress(self);
             self->way->call.task = self->id;
-            self->way->call.spec.timeout_ms = self->face->config->timeouts.call_total_ms;
+            self->way->call.spec.timeout_ms = self->endpoint->config->timeouts.call_total_ms;
         }
         route_send(self->way, to);
     } else {
-        task_plan_send(self, method, (bay_str){NULL, 0});
+        task_continuation_send(self, method, JSON_NONE);
     }
 }
 
@@ -415,39 +389,40 @@ static mcp_era era_of(const upstream *of, task_home home)
                                          : MCP_MODERN;
 }
 
-static void request_plan(face *self, mcp_request *request, task_home home, upstream *to,
-                         bay_str server, bay_str id)
+static void request_continuation(endpoint *self, mcp_request *request, task_home home, upstream *to,
+                                 bay_str server, bay_str id)
 {
     route *way = route_new(self, request);
     if (way == NULL) {
         return;
     }
-    task_plan *plan = task_plan_new(way, server);
-    if (plan == NULL) {
+    task_continuation *continuation = task_continuation_new(way, server);
+    if (continuation == NULL) {
         route_end(way);
-        face_refuse_memory(request);
+        endpoint_refuse_memory(request);
         return;
     }
-    task_plan_hold(plan);
-    plan->token = request->name;
-    plan->id = id;
+    task_continuation_hold(continuation);
+    continuation->token = request->name;
+    continuation->id = id;
     way->call.affinity.inputs = mcp_inputs_of(request->revision, request->client_capabilities);
     way->call.is_repeatable = true;
-    bay_str capabilities =
-        plan->is_session ? task_plan_capabilities(plan, request) : way->call.spec.capabilities;
-    if (plan->is_session && capabilities.len == 0) {
+    bay_str capabilities = continuation->is_session
+                               ? task_continuation_capabilities(continuation, request)
+                               : way->call.spec.capabilities;
+    if (continuation->is_session && capabilities.len == 0) {
         route_end(way);
-        face_refuse_memory(request);
+        endpoint_refuse_memory(request);
     } else if (home == TASK_AT_GATEWAY) {
-        request_own(plan, request);
+        request_own(continuation, request);
     } else {
         way->call.spec.capabilities = capabilities;
-        request_server(plan, request, to, era_of(to, home));
+        request_server(continuation, request, to, era_of(to, home));
     }
-    task_plan_let_go(plan);
+    task_continuation_let_go(continuation);
 }
 
-static void request_list(face *self, mcp_request *request)
+static void request_list(endpoint *self, mcp_request *request)
 {
     buf text;
     route *way = route_new(self, request); /* it knows whose request this is */
@@ -456,16 +431,16 @@ static void request_list(face *self, mcp_request *request)
     }
     bay_str identity = way->call.affinity.identity;
     buf_init(&text, LIST_BYTES);
-    if (self->task_book != NULL) {
-        task_book_expire(self->task_book, loop_time_ms());
+    if (self->task_registry != NULL) {
+        task_registry_expire(self->task_registry, loop_time_ms());
     }
-    bay_err err = task_book_list(self->task_book, identity,
-                                 json_get(request->message.params, STR("cursor")), &text);
+    bay_err err = task_registry_list(self->task_registry, identity,
+                                     json_get(request->message.params, STR("cursor")), &text);
     route_end(way);
     if (err == BAY_INVALID) {
-        refuse(request, RPC_INVALID_PARAMS, STR("Invalid cursor: list from the start"));
+        methods_refuse(request, RPC_INVALID_PARAMS, STR("Invalid cursor: list from the start"));
     } else if (err != BAY_OK) {
-        face_refuse_memory(request);
+        endpoint_refuse_memory(request);
     } else {
         mcp_request_result_members(request, buf_view(&text));
     }
@@ -480,7 +455,7 @@ static void refuse_capability(mcp_request *request)
         STR("{\"requiredCapabilities\":{\"extensions\":{\"" MCP_EXTENSION_TASKS "\":{}}}}"));
 }
 
-static void task_request(face *self, mcp_request *request)
+static void task_request(endpoint *self, mcp_request *request)
 {
     task_home home = TASK_AT_GATEWAY;
     bay_str server = {NULL, 0};
@@ -498,11 +473,11 @@ static void task_request(face *self, mcp_request *request)
     bay_err err = task_name_open(self, request->principal, request->name, request->memory, &home,
                                  &server, &id);
     if (err == BAY_NOMEM) {
-        face_refuse_memory(request);
+        endpoint_refuse_memory(request);
         return;
     }
     const catalog_source *source =
-        err == BAY_OK ? catalog_roster_find(&self->roster, server) : NULL;
+        err == BAY_OK ? catalog_servers_find(&self->servers, server) : NULL;
     if (err != BAY_OK || (source == NULL && home != TASK_AT_GATEWAY)) {
         refuse_unknown(request);
         return;
@@ -513,16 +488,18 @@ static void task_request(face *self, mcp_request *request)
     }
     if (request->method->id == MCP_TASKS_UPDATE &&
         (home == TASK_AT_GATEWAY || era_of(source->upstream, home) == MCP_LEGACY)) {
-        update_holder(self, request);
+        update_result_request(self, request);
     } else {
-        request_plan(self, request, home, source != NULL ? source->upstream : NULL, server, id);
+        request_continuation(self, request, home, source != NULL ? source->upstream : NULL, server,
+                             id);
     }
 }
 
-/* ---- what a face declares -------------------------------------------------------------------- */
+/* ---- what an endpoint declares --------------------------------------------------------------- */
 
 /* Nothing is declared where no token can be made. */
-static void task_put_capability(const face *self, const mcp_revision *revision, json_writer *out)
+static void task_put_capability(const endpoint *self, const mcp_revision *revision,
+                                json_writer *out)
 {
     if (self->ring != NULL && revision->id == MCP_REV_2025_11_25) {
         json_key_lit(out, "tasks");
@@ -531,7 +508,7 @@ static void task_put_capability(const face *self, const mcp_revision *revision, 
     }
 }
 
-static void task_put_extension(const face *self, const mcp_revision *revision, json_writer *out)
+static void task_put_extension(const endpoint *self, const mcp_revision *revision, json_writer *out)
 {
     if (self->ring != NULL && revision->era == MCP_MODERN) {
         json_key_lit(out, MCP_EXTENSION_TASKS);
@@ -539,18 +516,18 @@ static void task_put_extension(const face *self, const mcp_revision *revision, j
     }
 }
 
-static void task_forget(face *self)
+static void task_forget(endpoint *self)
 {
-    task_book_free(self->task_book);
-    self->task_book = NULL;
+    task_registry_free(self->task_registry);
+    self->task_registry = NULL;
 }
 
-static size_t task_count(const face *self)
+static size_t task_count(const endpoint *self)
 {
-    return self->task_book != NULL ? self->task_book->notes.len : 0;
+    return self->task_registry != NULL ? self->task_registry->entries.len : 0;
 }
 
-const face_tasks task_ops = {
+const endpoint_tasks task_ops = {
     .put_capability = task_put_capability,
     .put_extension = task_put_extension,
     .request = task_request,

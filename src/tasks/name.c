@@ -3,13 +3,13 @@
 
 #include "base/str.h"
 #include "sessions/token.h"
-#include "tasks/plan.h"
+#include "tasks/continuation.h"
 
 enum { OWNER_BYTES = PRINCIPAL_IDENTITY_BYTES + 4096 }; /* and the endpoint */
 enum { PLAIN_BYTES = 1 + CONFIG_NAME_BYTES + 1 + TASK_ID_BYTES, TOKEN_BYTES = 4 * PLAIN_BYTES };
 
 /* Whose a task is: somebody's, at this endpoint. What another one shows is not to be had here. */
-static void write_owner(buf *out, const face *of, const auth_principal *principal)
+static void write_owner(buf *out, const endpoint *of, const auth_principal *principal)
 {
     buf_init(out, OWNER_BYTES);
     buf_str(out, str_of(of->only));
@@ -19,7 +19,7 @@ static void write_owner(buf *out, const face *of, const auth_principal *principa
     buf_str(out, principal_identity(principal));
 }
 
-bay_err task_name_seal(const face *of, const auth_principal *principal, task_home home,
+bay_err task_name_seal(const endpoint *of, const auth_principal *principal, task_home home,
                        bay_str server, bay_str id, arena *memory, bay_str *out)
 {
     buf plain;
@@ -46,7 +46,7 @@ bay_err task_name_seal(const face *of, const auth_principal *principal, task_hom
     return err;
 }
 
-bay_err task_name_open(const face *of, const auth_principal *principal, bay_str token,
+bay_err task_name_open(const endpoint *of, const auth_principal *principal, bay_str token,
                        arena *memory, task_home *out_home, bay_str *out_server, bay_str *out_id)
 {
     buf plain;

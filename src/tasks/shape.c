@@ -109,55 +109,51 @@ static void put_meta(json_writer *out, json_val meta, bay_str token)
     json_close_object(out);
 }
 
-void task_write_created(buf *out, json_val result, mcp_era from, mcp_era to, bay_str token)
+void task_write_created(json_writer *out, json_val result, mcp_era from, mcp_era to, bay_str token)
 {
     static const bay_str nested[] = {STR_INIT("task"), STR_INIT("_meta")};
-    json_writer writer;
-    json_writer_init(&writer, out);
-    json_open_object(&writer);
+    json_open_object(out);
     json_val task = task_created(result, from);
     if (to == MCP_LEGACY) {
-        json_key_lit(&writer, "task");
-        json_open_object(&writer);
-        task_put(&writer, task, from, to, token, TASK_STATUSES);
-        json_close_object(&writer);
+        json_key_lit(out, "task");
+        json_open_object(out);
+        task_put(out, task, from, to, token, TASK_STATUSES);
+        json_close_object(out);
         if (from == MCP_LEGACY) {
-            json_put_members(&writer, result, nested, ARRAY_LEN(nested));
+            json_put_members(out, result, nested, ARRAY_LEN(nested));
         }
     } else if (from == MCP_LEGACY) {
-        json_key_lit(&writer, "resultType");
-        json_put_str(&writer, STR("task"));
-        task_put(&writer, task, from, to, token, TASK_STATUSES);
+        json_key_lit(out, "resultType");
+        json_put_str(out, STR("task"));
+        task_put(out, task, from, to, token, TASK_STATUSES);
     } else {
-        task_put(&writer, task, from, to, token, TASK_STATUSES); /* _meta and all */
-        json_close_object(&writer);
+        task_put(out, task, from, to, token, TASK_STATUSES); /* _meta and all */
+        json_close_object(out);
         return;
     }
     json_val meta = json_get(result, STR("_meta"));
     bool is_named = from == MCP_LEGACY && to == MCP_LEGACY &&
                     !json_is(json_get(meta, STR(TASK_RELATED)), JSON_MISSING);
-    put_meta(&writer, meta, is_named ? token : (bay_str){NULL, 0});
-    json_close_object(&writer);
+    put_meta(out, meta, is_named ? token : (bay_str){NULL, 0});
+    json_close_object(out);
 }
 
-static void write_object(buf *out, json_val object, bay_str token, const bay_str *except,
+static void write_object(json_writer *out, json_val object, bay_str token, const bay_str *except,
                          size_t count)
 {
-    json_writer writer;
-    json_writer_init(&writer, out);
-    json_open_object(&writer);
-    json_put_members(&writer, object, except, count);
-    put_meta(&writer, json_get(object, STR("_meta")), token);
-    json_close_object(&writer);
+    json_open_object(out);
+    json_put_members(out, object, except, count);
+    put_meta(out, json_get(object, STR("_meta")), token);
+    json_close_object(out);
 }
 
-void task_write_result(buf *out, json_val result, bay_str token)
+void task_write_result(json_writer *out, json_val result, bay_str token)
 {
     static const bay_str meta = STR_INIT("_meta");
     write_object(out, result, token, &meta, 1);
 }
 
-void task_write_question(buf *out, json_val params, bay_str token)
+void task_write_input_request(json_writer *out, json_val params, bay_str token)
 {
     static const bay_str left_out[] = {STR_INIT("_meta"), STR_INIT("task")};
     write_object(out, params, token, left_out, ARRAY_LEN(left_out));

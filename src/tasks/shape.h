@@ -38,14 +38,14 @@ void task_put(json_writer *out, json_val task, mcp_era from, mcp_era to, bay_str
               task_status status);
 
 /* A whole CreateTaskResult; `result` is one in the shape of `from`. */
-void task_write_created(buf *out, json_val result, mcp_era from, mcp_era to, bay_str token);
+void task_write_created(json_writer *out, json_val result, mcp_era from, mcp_era to, bay_str token);
 
 /* A whole result, its related task named `token`; empty: with no related task. */
-void task_write_result(buf *out, json_val result, bay_str token);
+void task_write_result(json_writer *out, json_val result, bay_str token);
 
 /* The params of a question during a task, likewise; the wish that the answer be a task itself is
  * left out. Missing params are an empty object. */
-void task_write_question(buf *out, json_val params, bay_str token);
+void task_write_input_request(json_writer *out, json_val params, bay_str token);
 
 /* Does a tool's result say that it failed? */
 bool task_result_is_error(json_val result);

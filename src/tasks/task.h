@@ -9,17 +9,17 @@
  *
  * The task ids that clients see are tokens (sessions/token.h) of the server's name and its own id,
  * bound to the principal: nothing has to be remembered to route them, and they survive a restart
- * with the keys. What is remembered is in the book (book.h), bounded: what tasks/list shows,
- * results kept, questions of a server that wait for a stateless client.
+ * with the keys. What is remembered is in the registry (registry.h), bounded: what tasks/list
+ * shows, results kept, questions of a server that wait for a stateless client.
  *
- * A task's part in a route is a plan (plan.h): what the next outcome of the route's call
- * means. */
+ * A task's part in a route is a continuation (continuation.h): what the next outcome of the route's
+ * call means. */
 #ifndef TASKS_TASK_H
 #define TASKS_TASK_H
 
-#include "downstream/face.h"
+#include "endpoint/endpoint.h"
 
-/* For face_options. */
-extern const face_tasks task_ops;
+/* For endpoint_options. */
+extern const endpoint_tasks task_ops;
 
 #endif

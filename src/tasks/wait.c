@@ -10,14 +10,14 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "tasks/plan.h"
+#include "tasks/continuation.h"
 
 enum { ANSWERS_BYTES = 64 << 20 };
 
-/* A question to the client. It outlives its plan where the client's answer comes late. */
+/* A question to the client. It outlives its continuation where the client's answer comes late. */
 typedef struct task_ask {
     list_link link;
-    task_plan *plan; /* NULL: over */
+    task_continuation *continuation; /* NULL: over */
     const mcp_method *method;
     size_t key_len;
     char key[]; /* raw, with its quotes */
@@ -29,30 +29,36 @@ typedef struct task_key {
     char key[];
 } task_key;
 
-static void look(task_plan *self);
-static void wait_a_while(task_plan *self);
-static bool step_updated(task_plan *self, mcp_outcome *inout);
+static void wait_look(task_continuation *self);
+static void wait_a_while(task_continuation *self);
+static bool step_updated(task_continuation *self, mcp_outcome *inout);
 
-void task_wait_end(task_plan *self)
+static void drop_answers(task_continuation *self)
+{
+    if (self->has_answers) {
+        json_builder_drop(&self->answers);
+        self->has_answers = false;
+    }
+}
+
+void task_wait_end(task_continuation *self)
 {
     list_link *link;
-    if (self->face->loop != NULL && self->timer.function != NULL) {
-        loop_timer_stop(self->face->loop, &self->timer);
+    if (self->endpoint->loop != NULL && self->timer.function != NULL) {
+        loop_timer_stop(self->endpoint->loop, &self->timer);
     }
     while ((link = list_pop(&self->asks)) != NULL) {
-        CONTAINER_OF(link, task_ask, link)->plan = NULL; /* its answer frees it */
+        CONTAINER_OF(link, task_ask, link)->continuation = NULL; /* its answer frees it */
     }
     while ((link = list_pop(&self->keys)) != NULL) {
         mem_free(CONTAINER_OF(link, task_key, link));
     }
-    if (self->answers.max > 0) {
-        buf_fini(&self->answers);
-    }
+    drop_answers(self);
 }
 
 /* ---- asking the client ----------------------------------------------------------------------- */
 
-static bool was_asked(const task_plan *self, bay_str key)
+static bool was_asked(const task_continuation *self, bay_str key)
 {
     LIST_EACH(link, &self->keys)
     {
@@ -64,7 +70,7 @@ static bool was_asked(const task_plan *self, bay_str key)
     return false;
 }
 
-static bay_err remember(task_plan *self, bay_str key)
+static bay_err remember(task_continuation *self, bay_str key)
 {
     if (self->key_count >= TASK_KEYS) {
         return BAY_LIMIT;
@@ -81,46 +87,57 @@ static bay_err remember(task_plan *self, bay_str key)
 }
 
 /* The client cannot answer, or does not: the task waits in vain, so it ends. */
-static void give_up(task_plan *self, const char *why)
+static void wait_give_up(task_continuation *self, const char *why)
 {
     mcp_outcome outcome;
-    self->is_running = true; /* cancelled as the plan ends */
+    self->is_running = true; /* cancelled as the continuation ends */
     task_error(self, &outcome, RPC_INTERNAL_ERROR, why);
-    task_plan_finish(self, &outcome);
+    task_continuation_finish(self, &outcome);
 }
 
-static void update(task_plan *self)
+static void update(task_continuation *self)
 {
-    buf params;
-    buf_init(&params, ANSWERS_BYTES + TASK_ID_BYTES * 8);
-    buf_lit(&params, "{\"taskId\":");
-    json_quote(&params, self->id);
-    buf_lit(&params, ",\"inputResponses\":{");
-    buf_str(&params, buf_view(&self->answers));
-    buf_lit(&params, "}}");
-    if (params.err != BAY_OK || self->answers.err != BAY_OK) {
-        give_up(self, "The client's answers are too long, or memory is short");
+    json_builder made;
+    json_val answers = json_empty_object();
+    json_val params = JSON_NONE;
+    bay_err err = BAY_OK;
+    if (self->has_answers) {
+        json_close_object(&self->answers.writer);
+        err = json_builder_view(&self->answers, &answers);
+    }
+    arena_reset(&self->sent);
+    if (err == BAY_OK) {
+        json_writer *out = json_builder_init(&made, &self->sent, ANSWERS_BYTES + TASK_ID_BYTES * 8);
+        json_open_object(out);
+        json_key_lit(out, "taskId");
+        json_put_str(out, self->id);
+        json_key_lit(out, "inputResponses");
+        json_put_val(out, answers);
+        json_close_object(out);
+        err = json_builder_end(&made, &params);
+    }
+    drop_answers(self);
+    if (err != BAY_OK) {
+        wait_give_up(self, "The client's answers are too long, or memory is short");
     } else {
-        buf_clear(&self->answers);
         self->step = step_updated;
-        task_plan_send(self, MCP_TASKS_UPDATE, buf_view(&params));
+        task_continuation_send(self, MCP_TASKS_UPDATE, params);
     }
-    buf_fini(&params);
 }
 
-static void keep_key(task_plan *self, const task_ask *ask)
+static void keep_key(task_continuation *self, const task_ask *ask)
 {
-    if (self->answers.len > 0) {
-        buf_char(&self->answers, ',');
+    if (!self->has_answers) {
+        json_open_object(json_builder_init(&self->answers, NULL, ANSWERS_BYTES));
+        self->has_answers = true;
     }
-    buf_append(&self->answers, ask->key, ask->key_len);
-    buf_char(&self->answers, ':');
+    json_key_raw(&self->answers.writer, (bay_str){ask->key, ask->key_len});
 }
 
 static void ask_answered(void *user, bay_err err, const rpc_message *response)
 {
     task_ask *ask = user;
-    task_plan *self = ask->plan;
+    task_continuation *self = ask->continuation;
     bool is_result = err == BAY_OK && response->kind == RPC_RESULT;
     bool is_form = ask->method->id == MCP_ELICITATION;
     list_remove(&ask->link);
@@ -128,34 +145,37 @@ static void ask_answered(void *user, bay_err err, const rpc_message *response)
         mem_free(ask); /* the request is over */
         return;
     }
-    task_plan_hold(self);
+    task_continuation_hold(self);
     bool is_gone = err != BAY_OK && err != BAY_TIMEOUT;
     if (is_gone) {
         mcp_outcome outcome; /* the task is the client's: it may come back for it */
         task_error(self, &outcome, RPC_INTERNAL_ERROR, "The client is gone");
-        task_plan_finish(self, &outcome);
+        task_continuation_finish(self, &outcome);
     } else if (is_result) {
         keep_key(self, ask);
-        task_write_result(&self->answers, response->result, (bay_str){NULL, 0});
+        task_write_result(&self->answers.writer, response->result, (bay_str){NULL, 0});
     } else if (is_form) {
         keep_key(self, ask);
-        buf_lit(&self->answers, "{\"action\":\"cancel\"}");
+        json_open_object(&self->answers.writer);
+        json_key_lit(&self->answers.writer, "action");
+        json_put_str(&self->answers.writer, STR("cancel"));
+        json_close_object(&self->answers.writer);
     }
     mem_free(ask);
     if (is_gone) {
-        task_plan_let_go(self);
+        task_continuation_let_go(self);
         return;
     }
     if (!is_result && !is_form) {
-        give_up(self, err == BAY_OK ? "The client refused what the task needs of it"
-                                    : "The client did not answer what the task needs of it");
+        wait_give_up(self, err == BAY_OK ? "The client refused what the task needs of it"
+                                         : "The client did not answer what the task needs of it");
     } else if (list_is_empty(&self->asks) && !self->is_asking && !self->is_over) {
         update(self);
     }
-    task_plan_let_go(self);
+    task_continuation_let_go(self);
 }
 
-static bay_err ask_one(task_plan *self, bay_str key, json_val wanted)
+static bay_err ask_one(task_continuation *self, bay_str key, json_val wanted)
 {
     mcp_request *request = self->way->request;
     bay_str text;
@@ -170,29 +190,28 @@ static bay_err ask_one(task_plan *self, bay_str key, json_val wanted)
     if (ask == NULL) {
         return err == BAY_OK ? BAY_NOMEM : err;
     }
-    *ask = (task_ask){.plan = self, .method = method, .key_len = key.len};
+    *ask = (task_ask){.continuation = self, .method = method, .key_len = key.len};
     memcpy(ask->key, key.at, key.len);
     list_push(&self->asks, &ask->link);
-    buf plain;
+    json_builder plain;
+    json_val plain_params;
+    json_writer writer;
     buf params;
-    buf_init(&plain, ANSWERS_BYTES);
     buf_init(&params, ANSWERS_BYTES);
-    json_doc doc;
-    arena memory;
-    arena_init(&memory, ANSWERS_BYTES);
-    task_write_question(&plain, json_get(wanted, STR("params")),
-                        self->is_run ? (bay_str){NULL, 0} : self->token);
-    err = plain.err == BAY_OK ? json_parse(&doc, buf_view(&plain), NULL, &memory, NULL) : plain.err;
+    task_write_input_request(json_builder_init(&plain, NULL, ANSWERS_BYTES),
+                             json_get(wanted, STR("params")),
+                             self->is_run ? (bay_str){NULL, 0} : self->token);
+    err = json_builder_view(&plain, &plain_params);
     if (err == BAY_OK) {
-        question_write_params(&params, method->text, json_root(&doc), request->revision);
+        json_writer_init(&writer, &params);
+        input_request_write_params(&writer, method->text, plain_params, request->revision);
         err = params.err;
     }
     if (err == BAY_OK) {
         err = mcp_request_ask(request, method->id, buf_view(&params), ask_answered, ask,
-                              task_face_now(self->face));
+                              task_endpoint_now(self->endpoint));
     }
-    arena_fini(&memory);
-    buf_fini(&plain);
+    json_builder_drop(&plain);
     buf_fini(&params);
     if (err != BAY_OK) {
         list_remove(&ask->link);
@@ -202,7 +221,7 @@ static bay_err ask_one(task_plan *self, bay_str key, json_val wanted)
 }
 
 /* What was asked before waits for its update to take effect. */
-static void ask_client(task_plan *self, json_val inputs)
+static void ask_client(task_continuation *self, json_val inputs)
 {
     bay_err err = BAY_OK;
     size_t asked = 0;
@@ -219,9 +238,9 @@ static void ask_client(task_plan *self, json_val inputs)
         return;
     }
     if (err != BAY_OK) {
-        give_up(self, err == BAY_UNSUPPORTED
-                          ? "The task needs input that this client cannot be asked for"
-                          : "The client could not be asked for what the task needs");
+        wait_give_up(self, err == BAY_UNSUPPORTED
+                               ? "The task needs input that this client cannot be asked for"
+                               : "The client could not be asked for what the task needs");
     } else if (asked == 0) {
         wait_a_while(self);
     } else if (list_is_empty(&self->asks)) {
@@ -233,27 +252,27 @@ static void ask_client(task_plan *self, json_val inputs)
 
 static void wake(void *argument)
 {
-    task_plan *self = argument;
-    task_plan_hold(self);
-    look(self);
-    task_plan_let_go(self);
+    task_continuation *self = argument;
+    task_continuation_hold(self);
+    wait_look(self);
+    task_continuation_let_go(self);
 }
 
-static void wait_a_while(task_plan *self)
+static void wait_a_while(task_continuation *self)
 {
     bay_err err = BAY_UNSUPPORTED;
-    if (self->face->loop != NULL) {
+    if (self->endpoint->loop != NULL) {
         loop_timer_init(&self->timer, wake, self);
-        err = loop_timer_start(self->face->loop, &self->timer, self->pace_ms);
+        err = loop_timer_start(self->endpoint->loop, &self->timer, self->pace_ms);
     }
     if (err != BAY_OK) {
         mcp_outcome outcome;
         task_fail(&outcome, err, "no timer to wait for the task with");
-        task_plan_finish(self, &outcome);
+        task_continuation_finish(self, &outcome);
     }
 }
 
-static void keep_pace(task_plan *self, json_val task)
+static void keep_pace(task_continuation *self, json_val task)
 {
     double pace = 0;
     if (json_double(json_get(task, STR("pollIntervalMs")), &pace) == BAY_OK && pace >= 0) {
@@ -263,22 +282,21 @@ static void keep_pace(task_plan *self, json_val task)
     }
 }
 
-static bool end_well(task_plan *self, json_val result, mcp_outcome *inout)
+static bool end_well(task_continuation *self, json_val result, mcp_outcome *inout)
 {
-    buf text;
+    json_builder made;
     self->is_running = false;
     if (!json_is(result, JSON_OBJECT)) {
         task_fail(inout, BAY_PROTOCOL, "the task is completed and has no result");
         return false;
     }
-    buf_init(&text, TASK_PLAN_MEMORY);
-    task_write_result(&text, result, self->is_run ? (bay_str){NULL, 0} : self->token);
-    task_plan_result(self, &text, inout);
-    buf_fini(&text);
+    task_write_result(task_continuation_build(self, &made), result,
+                      self->is_run ? (bay_str){NULL, 0} : self->token);
+    task_continuation_result(&made, inout);
     return false;
 }
 
-static bool end_badly(task_plan *self, json_val error, mcp_outcome *inout)
+static bool end_badly(task_continuation *self, json_val error, mcp_outcome *inout)
 {
     self->is_running = false;
     if (!json_is(error, JSON_OBJECT)) {
@@ -291,7 +309,7 @@ static bool end_badly(task_plan *self, json_val error, mcp_outcome *inout)
     return false;
 }
 
-static bool step_looked(task_plan *self, mcp_outcome *inout)
+static bool step_looked(task_continuation *self, mcp_outcome *inout)
 {
     json_val task = inout->result;
     if (inout->kind != MCP_OUTCOME_RESULT) {
@@ -327,23 +345,22 @@ static bool step_looked(task_plan *self, mcp_outcome *inout)
 }
 
 /* tasks/update was taken, or not: the next look tells. */
-static bool step_updated(task_plan *self, mcp_outcome *inout)
+static bool step_updated(task_continuation *self, mcp_outcome *inout)
 {
     if (inout->kind != MCP_OUTCOME_RESULT) {
         return false;
     }
-    look(self);
+    wait_look(self);
     return true;
 }
 
-static void look(task_plan *self)
+static void wait_look(task_continuation *self)
 {
     self->step = step_looked;
-    task_plan_send(self, MCP_TASKS_GET, (bay_str){NULL, 0});
+    task_continuation_send(self, MCP_TASKS_GET, JSON_NONE);
 }
 
-void task_wait_begin(task_plan *self)
+void task_wait_begin(task_continuation *self)
 {
-    buf_init(&self->answers, ANSWERS_BYTES);
-    look(self);
+    wait_look(self);
 }

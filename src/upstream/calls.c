@@ -1,9 +1,9 @@
 /* The calls of an upstream's owner.
  *
  * A call waits in `waiting` while there is no main link (a start is due within a moment) or in the
- * pool's queue, then is with the engine of a berth (`open`), which itself holds it until the server
- * is ready. A call that the engine failed is tried once more, on the next link if need be, when it
- * certainly was not executed or may be executed twice. */
+ * pool's queue, then is with the engine of a session (`open`), which itself holds it until the
+ * server is ready. A call that the engine failed is tried once more, on the next link if need be,
+ * when it certainly was not executed or may be executed twice. */
 #include "base/err.h"
 #include "base/str.h"
 #include "upstream/local.h"
@@ -37,15 +37,15 @@ void local_arm_idle(local *self)
 
 static void call_leave(upstream_call *call)
 {
-    berth *at = call->berth;
+    upstream_session *at = call->session;
     local *self = at->owner;
-    berth_end_questions(at, call);
+    upstream_session_end_input_requests(at, call);
     list_remove(&call->link);
     call->call = NULL;
-    call->berth = NULL;
+    call->session = NULL;
     at->open_count--;
     if (at != &self->main) {
-        berth_rest(at);
+        upstream_session_rest(at);
         return;
     }
     local_arm_idle(self);
@@ -70,7 +70,8 @@ static bool is_far(const local *self)
 }
 
 /* Certainly not executed, or no harm if it is twice, and another try is near. */
-static bool call_may_retry(const upstream_call *call, const berth *at, bay_err err, bool was_sent)
+static bool call_may_retry(const upstream_call *call, const upstream_session *at, bay_err err,
+                           bool was_sent)
 {
     const local *self = at->owner;
     bool is_main = at == &self->main;
@@ -83,7 +84,7 @@ static bool call_may_retry(const upstream_call *call, const berth *at, bay_err e
 }
 
 /* What a failure that reached nobody says of the link. */
-static void note_failure(berth *at, bay_err err)
+static void note_failure(upstream_session *at, bay_err err)
 {
     local *self = at->owner;
     if (self->is_closing || (at == &self->main && self->base.state != UPSTREAM_READY)) {
@@ -114,7 +115,7 @@ static void call_retry(local *self, upstream_call *call)
 static void call_done(void *user, mcp_call *engine_call, const mcp_outcome *outcome)
 {
     upstream_call *call = user;
-    berth *at = call->berth;
+    upstream_session *at = call->session;
     local *self = at->owner;
     bool is_failure = outcome->kind == MCP_OUTCOME_FAILED;
     (void)engine_call;
@@ -123,13 +124,13 @@ static void call_done(void *user, mcp_call *engine_call, const mcp_outcome *outc
     } else if (!outcome->was_sent) {
         note_failure(at, outcome->err);
     } else {
-        berth_loosen(at, &call->affinity);
+        upstream_session_unbind(at, &call->affinity);
         /* nobody else waits for this process, and it may hang for ever */
-        at->is_doomed = at->is_doomed || (at->is_lent && outcome->err == BAY_TIMEOUT);
+        at->is_draining = at->is_draining || (at->is_exclusive && outcome->err == BAY_TIMEOUT);
     }
     bool is_again = is_failure && call_may_retry(call, at, outcome->err, outcome->was_sent);
     if (is_again) {
-        berth_withdraw_questions(call); /* it will ask anew */
+        upstream_session_withdraw_input_requests(call); /* it will ask anew */
         call->may_have_run = call->may_have_run || outcome->was_sent;
     }
     call_leave(call);
@@ -151,13 +152,13 @@ static bool call_asked(void *user, mcp_call *engine_call, const rpc_message *req
 {
     upstream_call *call = user;
     (void)engine_call;
-    return berth_asked(call->berth, call, request);
+    return upstream_session_asked(call->session, call, request);
 }
 
 static const mcp_call_events call_events = {
     .notified = call_notified, .asked = call_asked, .done = call_done};
 
-/* What a server of the stateless era may ask during this call, where nobody has said it in the
+/* What a server of the stateless revision may ask during this call, where nobody has said it in the
  * client's own words. The lists are the gateway's own: they show what any client could use. */
 static bay_err say_capabilities(const upstream_call *call, mcp_call_spec *spec, buf *out)
 {
@@ -179,7 +180,7 @@ static bool is_list(bay_str method)
     return method.len > 5 && str_eq(str_from(method, method.len - 5), STR("/list"));
 }
 
-void berth_take(berth *at, upstream_call *call)
+void upstream_session_take(upstream_session *at, upstream_call *call)
 {
     local *self = at->owner;
     bay_diag diag = {0};
@@ -189,7 +190,7 @@ void berth_take(berth *at, upstream_call *call)
     buf_init(&capabilities, 4096);
     loop_timer_stop(self->base.loop, &at->idle);
     call->attempts++;
-    call->berth = at;
+    call->session = at;
     list_push(&at->open, &call->link);
     at->open_count++;
     bay_err err = is_list(spec.method) ? BAY_OK : say_capabilities(call, &spec, &capabilities);
@@ -214,7 +215,7 @@ void berth_take(berth *at, upstream_call *call)
 /* There is an engine that takes calls; after a stop it is a link on its way out. */
 static bool has_engine(const local *self)
 {
-    return berth_is_usable(&self->main);
+    return upstream_session_is_usable(&self->main);
 }
 
 /* Which session it needs depends on how the server is spoken to, and that is not known yet. */
@@ -234,7 +235,7 @@ void local_send_main(local *self, upstream_call *call)
         return;
     }
     if (is_up && has_engine(self) && !is_undecided(self, call)) {
-        berth_take(&self->main, call);
+        upstream_session_take(&self->main, call);
         return;
     }
     if ((base->state == UPSTREAM_STOPPED && !circuit_may_start(&self->circuit, now)) ||
@@ -276,7 +277,7 @@ void local_send(upstream *base, upstream_call *call)
     local *self = local_of(base);
     call->attempts = 0;
     call->call = NULL;
-    call->berth = NULL;
+    call->session = NULL;
     call->is_queued = false;
     call->may_have_run = false;
     if (base->state == UPSTREAM_CLOSED || self->is_closing) {
@@ -296,7 +297,7 @@ void local_cancel(upstream_call *call, bay_str reason)
     if (call->call != NULL) {
         mcp_call *engine_call = call->call;
         call->call = NULL;
-        berth_loosen(call->berth, &call->affinity);
+        upstream_session_unbind(call->session, &call->affinity);
         mcp_call_cancel(engine_call, reason); /* first: what follows may break the link */
         call_leave(call);
     } else if (call->is_queued) {
@@ -307,13 +308,15 @@ void local_cancel(upstream_call *call, bay_str reason)
     }
 }
 
-/* A client that does not read holds back what is its own: an exchange, or a link that was lent to
- * its call. On a link that all share its answers pile up on its stream instead, up to their bound.
+/* A client that does not read holds back what is its own: an exchange, or a link that was exclusive
+ * to its call. On a link that all share its answers pile up on its stream instead, up to their
+ * bound.
  */
 void local_pause(upstream_call *call, bool is_paused)
 {
     const local *self = local_of(call->upstream);
-    bool is_own = self->kind == MCP_LINK_HTTP || (call->berth != NULL && call->berth->is_lent);
+    bool is_own =
+        self->kind == MCP_LINK_HTTP || (call->session != NULL && call->session->is_exclusive);
     if (call->call != NULL && is_own) {
         mcp_call_pause(call->call, is_paused);
     }

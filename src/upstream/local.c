@@ -64,7 +64,7 @@ void local_say_circuit(const local *self, char *out, size_t size)
 void local_tally(local *self)
 {
     upstream_figures *out = &self->base.figures;
-    unsigned links = (unsigned)self->berth_count + (self->main.connection != NULL ? 1 : 0);
+    unsigned links = (unsigned)self->session_count + (self->main.connection != NULL ? 1 : 0);
     atomic_store_explicit(&out->links, links, memory_order_relaxed);
     atomic_store_explicit(&out->processes, local_is_process(self) ? links : 0,
                           memory_order_relaxed);
@@ -113,7 +113,7 @@ static void local_break(local *self, bay_err err, const char *text)
 
 static void main_reap(local *self)
 {
-    berth *at = &self->main;
+    upstream_session *at = &self->main;
     if (at->is_broken) {
         mcp_link *old = at->connection;
         at->connection = NULL;
@@ -132,7 +132,7 @@ static void local_settle(void *argument)
         local_break(self, BAY_CONNECT, "nobody answers at its URL");
     }
     main_reap(self);
-    berths_reap(self);
+    upstream_sessions_reap(self);
     if (self->base.state == UPSTREAM_READY || self->base.state == UPSTREAM_STARTING) {
         local_place_waiting(self);
     }
@@ -142,7 +142,7 @@ static void local_settle(void *argument)
 
 static void main_ready(void *user)
 {
-    berth *at = user;
+    upstream_session *at = user;
     local *self = at->owner;
     mcp_client *client = mcp_link_client(at->connection);
     upstream_state state = self->base.state;
@@ -157,8 +157,8 @@ static void main_ready(void *user)
     self->base.process_id = mcp_link_process_id(at->connection);
     upstream_learn_instructions(&self->base, mcp_client_instructions(client));
     upstream_learn(&self->base, mcp_client_revision(client),
-                   json_raw(mcp_client_server_capabilities(client)));
-    local_renew_wishes(self, client, self->ready_at_ms);
+                   mcp_client_server_capabilities(client));
+    upstream_subscriptions_renew(self, client, self->ready_at_ms);
     if (state == UPSTREAM_READY) {
         upstream_set_state(&self->base, UPSTREAM_STARTING, ""); /* re-probed: another era */
     }
@@ -172,7 +172,7 @@ static void main_ready(void *user)
 
 static void main_broken(void *user, bay_err err, const char *text)
 {
-    berth *at = user;
+    upstream_session *at = user;
     local *self = at->owner;
     if (at->is_broken || at->is_leaving || self->is_closing) {
         return;
@@ -183,25 +183,25 @@ static void main_broken(void *user, bay_err err, const char *text)
 
 static void main_changed(void *user, mcp_change change)
 {
-    local *self = ((berth *)user)->owner;
-    local_news_changed(self, change);
+    local *self = ((upstream_session *)user)->owner;
+    upstream_notify_changed(self, change);
 }
 
 static void main_updated(void *user, bay_str uri)
 {
-    local *self = ((berth *)user)->owner;
-    local_news_updated(self, uri);
+    local *self = ((upstream_session *)user)->owner;
+    upstream_notify_updated(self, uri);
 }
 
 static void main_elicited(void *user, json_val params)
 {
-    local *self = ((berth *)user)->owner;
+    local *self = ((upstream_session *)user)->owner;
     upstream_tell_elicited(&self->base, params);
 }
 
 static void main_logged(void *user, json_val params)
 {
-    const local *self = ((berth *)user)->owner;
+    const local *self = ((upstream_session *)user)->owner;
     bay_str text = json_raw(params);
     /* tied to no call, so to no client: telling it to all would tell one client of another's work
      */
@@ -211,7 +211,7 @@ static void main_logged(void *user, json_val params)
 
 static bool main_asked(void *user, const rpc_message *request)
 {
-    return berth_asked(user, NULL, request);
+    return upstream_session_asked(user, NULL, request);
 }
 
 static const mcp_client_events main_events = {
@@ -221,7 +221,7 @@ static const mcp_client_events main_events = {
     .updated = main_updated,
     .logged = main_logged,
     .asked = main_asked,
-    .withdrawn = berth_withdrawn,
+    .withdrawn = upstream_session_withdrawn,
     .elicited = main_elicited,
 };
 
@@ -263,9 +263,9 @@ static void local_restart(void *argument)
 void local_check_closed(local *self)
 {
     bool is_left = self->main.connection == NULL || self->main.is_broken;
-    LIST_EACH(link, &self->berths)
+    LIST_EACH(link, &self->sessions)
     {
-        is_left = is_left && CONTAINER_OF(link, berth, link)->is_broken;
+        is_left = is_left && CONTAINER_OF(link, upstream_session, link)->is_broken;
     }
     if (is_left && self->close_done != NULL) {
         void (*done)(void *argument) = self->close_done;
@@ -288,7 +288,7 @@ static void main_left(void *user)
 /* Subscriptions keep a server awake: a stopped one tells of no update. */
 static void main_idle(void *argument)
 {
-    berth *at = argument;
+    upstream_session *at = argument;
     local *self = at->owner;
     if (self->base.state != UPSTREAM_READY || at->open_count > 0 || self->waiting_count > 0 ||
         self->subscription_count > 0 || at->connection == NULL) {
@@ -316,7 +316,7 @@ static void stop_timers(local *self)
     loop_timer_stop(self->base.loop, &self->restart);
     loop_timer_stop(self->base.loop, &self->main.idle);
     loop_timer_stop(self->base.loop, &self->queue);
-    local_news_stop(self);
+    upstream_notify_stop(self);
 }
 
 static void local_close(upstream *base, void (*done)(void *user), void *user)
@@ -331,7 +331,7 @@ static void local_close(upstream *base, void (*done)(void *user), void *user)
     if (base->state != UPSTREAM_CLOSED) {
         upstream_set_state(base, UPSTREAM_CLOSED, "");
     }
-    berths_close(self);
+    upstream_sessions_close(self);
     if (self->main.connection != NULL && !self->main.is_broken) {
         mcp_link_close(self->main.connection, main_left, self);
     }
@@ -350,12 +350,12 @@ static void local_free(upstream *base)
     local_fail_waiting(self, BAY_CANCELLED, "the gateway is closing");
     pool_fail(self, BAY_CANCELLED, "the gateway is closing");
     mcp_link_free(self->main.connection); /* fails what is open */
-    while ((link = list_first(&self->berths)) != NULL) {
-        berth_free(CONTAINER_OF(link, berth, link));
+    while ((link = list_first(&self->sessions)) != NULL) {
+        upstream_session_free(CONTAINER_OF(link, upstream_session, link));
     }
     loop_undefer(base->loop, &self->settle);
-    local_forget_wishes(self);
-    local_news_fini(self);
+    upstream_subscriptions_forget(self);
+    upstream_notify_fini(self);
     if (self->own_http != NULL) {
         http_client_free(self->own_http);
     }
@@ -388,17 +388,17 @@ bay_err upstream_new(const upstream_options *options, upstream **out)
     circuit_init(&self->circuit,
                  &(circuit_rules){restart->attempts, restart->window_ms, restart->cool_off_ms});
     list_init(&self->waiting);
-    list_init(&self->berths);
+    list_init(&self->sessions);
     list_init(&self->subscriptions);
-    for (size_t i = 0; i < LOCAL_LANES; i++) {
-        list_init(&self->lanes[i]);
+    for (size_t i = 0; i < UPSTREAM_FAIR_QUEUES; i++) {
+        list_init(&self->fair_queues[i]);
     }
-    berth_init(&self->main, self, main_idle);
+    upstream_session_init(&self->main, self, main_idle);
     self->main.inputs = MCP_INPUT_EVERYTHING;
     loop_timer_init(&self->restart, local_restart, self);
     loop_timer_init(&self->queue, pool_timer, self);
     self->settle = (loop_task){.function = local_settle, .argument = self};
-    local_news_init(self);
+    upstream_notify_init(self);
     self->http = options->http;
     self->level = MCP_LOG_NONE;
     bay_err err = upstream_init(&self->base, &local_ops, options);

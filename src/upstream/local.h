@@ -1,10 +1,10 @@
 /* The parts of an upstream's owner. It has one link that all share and whose life is the upstream's
- * state (`main`), and, towards a server of the handshake era, others on demand:
+ * state (`main`), and, towards a server of the session revisions, others on demand:
  *
  *   upstream_share    which kind of link a call goes to: a pure decision
  *   upstream_local    the main link's life, the interface
  *   upstream_pool     finds a link for a call, or makes one, or has the call wait
- *   upstream_berth    the life of the other links
+ *   session.c    the life of the other links
  *   upstream_calls    a call on a link
  *   upstream_question what the server asks during it
  *   upstream_open     how a link is opened
@@ -16,27 +16,28 @@
 #include "base/circuit.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "transport/mcp_link.h"
+#include "mcp_transport/link.h"
 #include "upstream/parts.h"
 #include "upstream/share.h"
 
 enum {
-    LOCAL_PATIENCE_MS = 2000,     /* calls wait for a restart this near; else they fail at once */
-    LOCAL_HEALTHY_MS = 10000,     /* ready for so long: the next crash starts with least back-off */
-    LOCAL_LAST_MOMENT_MS = 500,   /* between a broken stdin and the end of its process */
-    LOCAL_BERTH_IDLE_MS = 300000, /* a link that is not the main one is stopped after so long */
+    LOCAL_PATIENCE_MS = 2000,   /* calls wait for a restart this near; else they fail at once */
+    LOCAL_HEALTHY_MS = 10000,   /* ready for so long: the next crash starts with least back-off */
+    LOCAL_LAST_MOMENT_MS = 500, /* between a broken stdin and the end of its process */
+    LOCAL_SESSION_IDLE_MS = 300000, /* a link that is not the main one is stopped after so long */
     LOCAL_MOST_ATTEMPTS = 2,
-    LOCAL_LANES = 64,         /* of the queue: clients whose calls wait take turns */
-    LOCAL_MAX_QUESTIONS = 64, /* open of one call; more are refused */
+    UPSTREAM_FAIR_QUEUES = 64,        /* of the queue: clients whose calls wait take turns */
+    UPSTREAM_MAX_INPUT_REQUESTS = 64, /* open of one call; more are refused */
     LOCAL_MAX_SUBSCRIPTIONS = 4096,
     LOCAL_MAX_URI_BYTES = 8192,
-    LOCAL_NEWS_MS = 50,      /* between two rounds of telling of changes */
-    LOCAL_NEWS_RATE = 10000, /* updates of resources passed on in a second */
+    UPSTREAM_NOTIFY_MS = 50,      /* between two rounds of telling of changes */
+    UPSTREAM_NOTIFY_RATE = 10000, /* updates of resources passed on in a second */
 };
 
 /* One link to the server. */
-typedef struct berth {
-    list_link link; /* in local.berths, the least recently used first; the main one is in no list */
+typedef struct upstream_session {
+    list_link
+        link; /* in local.sessions, the least recently used first; the main one is in no list */
     struct local *owner;
     mcp_link *connection; /* NULL: none just now */
     unsigned inputs;      /* what its server was told that it can ask */
@@ -44,38 +45,39 @@ typedef struct berth {
     size_t identity_len;
     list open; /* its calls */
     size_t open_count;
-    list questions; /* of the server, not answered yet */
+    list input_requests; /* of the server, not answered yet */
     loop_timer idle;
-    bool is_lent;  /* to one call at a time */
-    bool is_trial; /* its start decides on the circuit */
+    bool is_exclusive; /* to one call at a time */
+    bool is_trial;     /* its start decides on the circuit */
     bool is_ready;
     bool is_broken;          /* to be freed outside its callbacks */
     bool is_leaving;         /* asked to end */
     bool is_unwritable;      /* the process reads no more */
-    bool is_doomed;          /* takes no more calls, ends with its last */
+    bool is_draining;        /* takes no more calls, ends with its last */
     uint64_t loose_until_ms; /* the server may still ask for a call that is not waited for */
-} berth;
+} upstream_session;
 
 typedef struct local {
     upstream base;
     http_client *http; /* borrowed, or `own_http` */
     http_client *own_http;
     tls_context *tls; /* of a server with certificates of its own */
-    berth main;
+    upstream_session main;
     mcp_link_kind kind; /* of the main link, since it was ready once */
-    list berths;
-    size_t berth_count;
+    list sessions;
+    size_t session_count;
     list waiting; /* calls for the main link, or until it says how the server is spoken to */
     size_t waiting_count;
-    list lanes[LOCAL_LANES]; /* calls that wait for one of the berths, by their identity's hash */
+    list fair_queues
+        [UPSTREAM_FAIR_QUEUES]; /* calls that wait for one of the sessions, by their identity's hash */
     size_t queued_count;
-    size_t next_lane;
+    size_t next_fair_queue;
     loop_timer queue; /* the first that has waited too long */
     circuit circuit;
     uint32_t failures; /* in a row */
     uint64_t ready_at_ms;
     uint64_t restart_at_ms;
-    uint64_t berth_after_ms; /* one could not be started: not before then */
+    uint64_t session_after_ms; /* one could not be started: not before then */
     loop_timer restart;
     loop_task settle; /* what must not happen inside the links' own callbacks */
     list subscriptions;
@@ -83,16 +85,17 @@ typedef struct local {
     mcp_log_level level;
     unsigned changes; /* mcp_change, not told yet */
     map updates;      /* nor these: uri -> its copy */
-    uint64_t news_after_ms;
-    loop_timer news_timer;
-    loop_task news_task;
+    uint64_t notify_after_ms;
+    loop_timer notify_timer;
+    loop_task notify_task;
     log_pace session_pace; /* of lines about the other links' ends */
-    bool is_news_due;
+    bool is_notify_due;
     bool has_dropped_news;
-    bool asks_untied;     /* its questions do not come on the stream of the call they are about */
-    bool has_complained;  /* of a question that could not be tied to a call */
-    bool is_sandbox_told; /* what holds it is in the log */
-    bool is_unreachable;  /* a call found nobody at the URL */
+    bool
+        sends_unattributed; /* its questions do not come on the stream of the call they are about */
+    bool has_complained;    /* of a question that could not be tied to a call */
+    bool is_sandbox_told;   /* what holds it is in the log */
+    bool is_unreachable;    /* a call found nobody at the URL */
     bool is_closing;
     void (*close_done)(void *user);
     void *close_user;
@@ -122,7 +125,7 @@ void local_fail_waiting(local *self, bay_err err, const char *text);
 void local_arm_idle(local *self);
 /* To the main link, once there is one. */
 void local_send_main(local *self, upstream_call *call);
-void berth_take(berth *self, upstream_call *call);
+void upstream_session_take(upstream_session *self, upstream_call *call);
 
 /* pool.c */
 share_key pool_key(const local *self, const upstream_call *call);
@@ -135,51 +138,52 @@ void pool_remove(local *self, upstream_call *call);
 void pool_fail(local *self, bay_err err, const char *text);
 void pool_timer(void *argument);
 
-/* berth.c */
-void berth_init(berth *self, local *owner, void (*idle)(void *argument));
-bay_err berth_open(local *owner, const share_key *key, bay_str identity, berth **out,
-                   bay_diag *diag) BAY_MUST_CHECK;
+/* session.c */
+void upstream_session_init(upstream_session *self, local *owner, void (*idle)(void *argument));
+bay_err upstream_session_open(local *owner, const share_key *key, bay_str identity,
+                              upstream_session **out, bay_diag *diag) BAY_MUST_CHECK;
 /* Can it take calls? */
-bool berth_is_usable(const berth *self);
-bool berth_serves(const berth *self, const share_key *key, bay_str identity);
+bool upstream_session_is_usable(const upstream_session *self);
+bool upstream_session_serves(const upstream_session *self, const share_key *key, bay_str identity);
 /* A call has left it. */
-void berth_rest(berth *self);
+void upstream_session_rest(upstream_session *self);
 /* A call of this client that may still be under way over there is not waited for any more. */
-void berth_loosen(berth *self, const upstream_affinity *of);
-void berth_close(berth *self);
+void upstream_session_unbind(upstream_session *self, const upstream_affinity *of);
+void upstream_session_close(upstream_session *self);
 /* At once: its calls fail. */
-void berth_free(berth *self);
-void berths_close(local *owner);
+void upstream_session_free(upstream_session *self);
+void upstream_sessions_close(local *owner);
 /* Frees what broke or left. */
-void berths_reap(local *owner);
+void upstream_sessions_reap(local *owner);
 void local_tell(upstream *base, bay_str identity, bay_str method, bay_str params);
 void local_identity_gone(upstream *base, bay_str identity);
 
-/* question.c */
+/* input_request.c */
 /* A request of the server: tied to `call`, or to none (NULL). False: the engine refuses it. */
-bool berth_asked(berth *self, upstream_call *call, const rpc_message *request);
-void berth_withdrawn(void *user, bay_str id);
+bool upstream_session_asked(upstream_session *self, upstream_call *call,
+                            const rpc_message *request);
+void upstream_session_withdrawn(void *user, bay_str id);
 void local_answer(upstream_call *call, bay_str id, bay_str result, int code, bay_str message);
 /* The call has ended: what is still open of its questions is answered by an error; or the server is
  * gone, and whoever was asked hears that nobody waits any more. */
-void berth_end_questions(berth *self, upstream_call *call);
-void berth_withdraw_questions(upstream_call *call);
+void upstream_session_end_input_requests(upstream_session *self, upstream_call *call);
+void upstream_session_withdraw_input_requests(upstream_call *call);
 
 /* open.c: makes `at->connection`. */
-bay_err local_open(local *self, berth *at, const mcp_client_events *events,
+bay_err local_open(local *self, upstream_session *at, const mcp_client_events *events,
                    bay_diag *diag) BAY_MUST_CHECK;
 
-/* news.c */
-void local_news_init(local *self);
-void local_news_stop(local *self);
-void local_news_fini(local *self);
-void local_news_changed(local *self, mcp_change change);
-void local_news_updated(local *self, bay_str uri);
+/* notify.c */
+void upstream_notify_init(local *self);
+void upstream_notify_stop(local *self);
+void upstream_notify_fini(local *self);
+void upstream_notify_changed(local *self, mcp_change change);
+void upstream_notify_updated(local *self, bay_str uri);
 
-/* wishes.c */
+/* subscriptions.c */
 void local_subscribe(upstream *base, bay_str uri, bool is_wanted);
 void local_set_level(upstream *base, mcp_log_level level);
-void local_renew_wishes(local *self, mcp_client *client, uint64_t now_ms);
-void local_forget_wishes(local *self);
+void upstream_subscriptions_renew(local *self, mcp_client *client, uint64_t now_ms);
+void upstream_subscriptions_forget(local *self);
 
 #endif

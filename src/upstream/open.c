@@ -8,8 +8,8 @@
 #include "config/server_sandbox.h"
 #include "upstream/local.h"
 
-static mcp_link_options link_options(local *self, berth *at, const mcp_client_events *events,
-                                     bay_str capabilities)
+static mcp_link_options link_options(local *self, upstream_session *at,
+                                     const mcp_client_events *events, bay_str capabilities)
 {
     const config *settings = self->base.config;
     const config_server *server = self->base.server;
@@ -101,7 +101,8 @@ static void wipe_environment(const char **env, size_t configured)
     }
 }
 
-static bay_err open_process(local *self, berth *at, const mcp_link_options *options, bay_diag *diag)
+static bay_err open_process(local *self, upstream_session *at, const mcp_link_options *options,
+                            bay_diag *diag)
 {
     const config_server *server = self->base.server;
     arena memory;
@@ -142,13 +143,12 @@ static const char *file_of(bay_str path)
 static bay_err make_own_client(local *self, bay_diag *diag)
 {
     const config_server_tls *tls = &self->base.server->tls;
-    if (self->own_http != NULL ||
-        (tls->ca.len == 0 && tls->certificate.len == 0 && tls->key.len == 0)) {
-        return BAY_OK;
-    }
     tls_options options = {.certificate_file = file_of(tls->certificate),
                            .key_file = file_of(tls->key),
                            .ca_file = file_of(tls->ca)};
+    if (self->own_http != NULL || !tls_client_has_own(&options)) {
+        return BAY_OK;
+    }
     http_client_options client = {.limits = http_client_default_limits};
     client.limits.connect_timeout_ms = self->base.config->timeouts.connect_ms;
     client.limits.connections_per_origin = self->base.config->limits.origin_connections;
@@ -162,7 +162,8 @@ static bay_err make_own_client(local *self, bay_diag *diag)
     return err;
 }
 
-static bay_err open_url(local *self, berth *at, const mcp_link_options *options, bay_diag *diag)
+static bay_err open_url(local *self, upstream_session *at, const mcp_link_options *options,
+                        bay_diag *diag)
 {
     const config_server *server = self->base.server;
     bay_err err = make_own_client(self, diag);
@@ -185,7 +186,8 @@ static bay_err open_url(local *self, berth *at, const mcp_link_options *options,
 }
 
 /* The skills of an agent: a server of this very loop. */
-static bay_err open_agent(local *self, berth *at, const mcp_link_options *options, bay_diag *diag)
+static bay_err open_agent(local *self, upstream_session *at, const mcp_link_options *options,
+                          bay_diag *diag)
 {
     bay_str agent = self->base.server->agent;
     mcp_server *engine =
@@ -196,7 +198,8 @@ static bay_err open_agent(local *self, berth *at, const mcp_link_options *option
     return mcp_link_open_local(self->base.loop, engine, options, &at->connection);
 }
 
-bay_err local_open(local *self, berth *at, const mcp_client_events *events, bay_diag *diag)
+bay_err local_open(local *self, upstream_session *at, const mcp_client_events *events,
+                   bay_diag *diag)
 {
     buf capabilities;
     json_writer writer;

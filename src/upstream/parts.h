@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
+#include "net/loop_mailbox.h"
 #include "upstream/upstream.h"
 
 enum { UPSTREAM_CAPABILITIES_BYTES = 256 * 1024, UPSTREAM_INSTRUCTIONS_BYTES = 64 * 1024 };
@@ -52,15 +53,14 @@ struct upstream {
     const mcp_revision *revision;
     uint64_t elicited_ms; /* when the count below began */
     uint32_t elicited_count;
-    list watchers;    /* the owner's: mirrors on other loops */
-    buf instructions; /* as of the last time it was ready */
-    buf capabilities; /* raw, likewise */
-    arena capability_memory;
-    json_doc capability_doc;
+    loop_mailbox *mailbox;  /* its loop's; `user` is this upstream */
+    list proxies;           /* the owner's: proxy_link, of those on other loops */
+    buf instructions;       /* as of the last time it was ready */
+    json_doc *capabilities; /* likewise; NULL: nothing is known of them */
     char error[UPSTREAM_ERROR_BYTES];
     char last_break[UPSTREAM_ERROR_BYTES]; /* why it was last restarted */
     upstream_figures figures;              /* the owner's */
-    upstream_told *told;                   /* shared; a mirror logs no step */
+    upstream_told *told;                   /* shared; a proxy logs no step */
     bool is_told_down;                     /* its part of it */
     call_target *target;                   /* counted */
     const upstream *owner;                 /* whose figures they are; NULL: its own */
@@ -74,16 +74,16 @@ void upstream_fini(upstream *self);
  * log did not say so yet. */
 bool upstream_set_state(upstream *self, upstream_state state, const char *error);
 /* Remembers what the server can; a text that does not parse counts as {}. */
-void upstream_learn(upstream *self, const mcp_revision *revision, bay_str capabilities);
+void upstream_learn(upstream *self, const mcp_revision *revision, json_val capabilities);
 /* What it tells clients to know of it; what is too long counts as nothing. */
 void upstream_learn_instructions(upstream *self, bay_str text);
-/* watch.c: tells every mirror; for owners. */
+/* publish.c: sends it to every proxy; for owners. */
 void upstream_publish_state(upstream *self);
 void upstream_publish_change(upstream *self, mcp_change change);
 void upstream_publish_update(upstream *self, bay_str uri);
 /* For the owner too; so many in a second, and no more. */
 void upstream_tell_elicited(upstream *self, json_val params);
-void upstream_forget_watchers(upstream *self);
+void upstream_forget_proxies(upstream *self);
 void upstream_call_end(upstream_call *call); /* it is no longer open */
 void upstream_call_fail(upstream_call *call, bay_err err, bool was_sent, const char *text);
 

@@ -1,9 +1,9 @@
 /* Finds a link for a call that needs another than the main one: an idle one of its kind, a new one,
  * the room of one that idles and is of another kind; or the call waits.
  *
- * Who waits stands in one of LOCAL_LANES lanes, by the hash of its identity, and the lanes take
- * turns: a client with a thousand calls delays another's by few. A call waits for as long as it
- * might have taken, then it fails and was certainly not executed. */
+ * Who waits stands in one of UPSTREAM_FAIR_QUEUES queues, by the hash of its identity, and the
+ * queues take turns: a client with a thousand calls delays another's by few. A call waits for as
+ * long as it might have taken, then it fails and was certainly not executed. */
 #include <stdio.h>
 
 #include "base/err.h"
@@ -16,7 +16,7 @@ share_key pool_key(const local *self, const upstream_call *call)
     bool is_http = self->kind == MCP_LINK_HTTP;
     share_server server = {.share = self->base.server->share,
                            .revision = self->base.revision,
-                           .ties = is_http && !self->asks_untied};
+                           .ties = is_http && !self->sends_unattributed};
     return upstream_share_key(&server, &call->spec, &call->affinity);
 }
 
@@ -25,8 +25,8 @@ share_key pool_key(const local *self, const upstream_call *call)
 static uint64_t first_deadline(const local *self)
 {
     uint64_t first = UINT64_MAX;
-    for (size_t i = 0; i < LOCAL_LANES; i++) {
-        list_link *link = list_first(&self->lanes[i]);
+    for (size_t i = 0; i < UPSTREAM_FAIR_QUEUES; i++) {
+        list_link *link = list_first(&self->fair_queues[i]);
         if (link != NULL) {
             uint64_t until = CONTAINER_OF(link, upstream_call, link)->until_ms;
             first = until < first ? until : first;
@@ -43,8 +43,8 @@ static bay_err pool_arm(local *self)
         loop_timer_stop(self->base.loop, &self->queue);
         return BAY_OK;
     }
-    if (self->berth_after_ms > now && self->berth_after_ms < due) {
-        due = self->berth_after_ms;
+    if (self->session_after_ms > now && self->session_after_ms < due) {
+        due = self->session_after_ms;
     }
     return loop_timer_start(self->base.loop, &self->queue, due > now ? due - now : 1);
 }
@@ -67,7 +67,8 @@ void pool_wait(local *self, upstream_call *call)
     }
     call->until_ms = loop_now_ms(self->base.loop) + patience;
     call->is_queued = true;
-    list_push(&self->lanes[str_hash(call->affinity.identity, 1) % LOCAL_LANES], &call->link);
+    list_push(&self->fair_queues[str_hash(call->affinity.identity, 1) % UPSTREAM_FAIR_QUEUES],
+              &call->link);
     self->queued_count++;
     local_tally(self);
     if (pool_arm(self) != BAY_OK) {
@@ -82,8 +83,8 @@ void pool_fail(local *self, bay_err err, const char *text)
     list now;
     list_link *link;
     list_init(&now);
-    for (size_t i = 0; i < LOCAL_LANES; i++) {
-        while ((link = list_pop(&self->lanes[i])) != NULL) {
+    for (size_t i = 0; i < UPSTREAM_FAIR_QUEUES; i++) {
+        while ((link = list_pop(&self->fair_queues[i])) != NULL) {
             list_push(&now, link);
         }
     }
@@ -97,9 +98,9 @@ void pool_fail(local *self, bay_err err, const char *text)
 static void fail_late(local *self)
 {
     uint64_t now = loop_now_ms(self->base.loop);
-    for (size_t i = 0; i < LOCAL_LANES; i++) {
+    for (size_t i = 0; i < UPSTREAM_FAIR_QUEUES; i++) {
         list_link *link;
-        while ((link = list_first(&self->lanes[i])) != NULL) {
+        while ((link = list_first(&self->fair_queues[i])) != NULL) {
             upstream_call *call = CONTAINER_OF(link, upstream_call, link);
             if (call->until_ms > now) {
                 break;
@@ -122,29 +123,29 @@ void pool_timer(void *argument)
 static size_t bound_of(const local *self, const share_key *key)
 {
     const config_server *server = self->base.server;
-    bool ties = self->kind == MCP_LINK_HTTP && !self->asks_untied;
-    bool is_scarce = local_is_process(self) || (key->kind == SHARE_LENT && !ties);
+    bool ties = self->kind == MCP_LINK_HTTP && !self->sends_unattributed;
+    bool is_scarce = local_is_process(self) || (key->kind == SHARE_EXCLUSIVE && !ties);
     return is_scarce ? server->processes : server->sessions;
 }
 
 static size_t count_leaving(const local *self)
 {
     size_t count = 0;
-    LIST_EACH(link, &self->berths)
+    LIST_EACH(link, &self->sessions)
     {
-        const berth *at = CONTAINER_OF(link, berth, link);
+        const upstream_session *at = CONTAINER_OF(link, upstream_session, link);
         count += at->is_leaving || at->is_broken;
     }
     return count;
 }
 
 /* The most recently used one that serves it, so that the others may idle away. */
-static berth *find(const local *self, const share_key *key, bay_str identity)
+static upstream_session *find(const local *self, const share_key *key, bay_str identity)
 {
-    const list_link *end = &self->berths.head;
+    const list_link *end = &self->sessions.head;
     for (list_link *link = end->prev; link != end; link = link->prev) {
-        berth *at = CONTAINER_OF(link, berth, link);
-        if (berth_serves(at, key, identity)) {
+        upstream_session *at = CONTAINER_OF(link, upstream_session, link);
+        if (upstream_session_serves(at, key, identity)) {
             return at;
         }
     }
@@ -152,12 +153,12 @@ static berth *find(const local *self, const share_key *key, bay_str identity)
 }
 
 /* The least recently used of those that nobody uses. */
-static berth *find_idle(const local *self)
+static upstream_session *find_idle(const local *self)
 {
-    LIST_EACH(link, &self->berths)
+    LIST_EACH(link, &self->sessions)
     {
-        berth *at = CONTAINER_OF(link, berth, link);
-        if (at->open_count == 0 && berth_is_usable(at)) {
+        upstream_session *at = CONTAINER_OF(link, upstream_session, link);
+        if (at->open_count == 0 && upstream_session_is_usable(at)) {
             return at;
         }
     }
@@ -166,8 +167,8 @@ static berth *find_idle(const local *self)
 
 /* What became of a try. */
 typedef struct attempt {
-    berth *at;   /* it is for this one */
-    bay_err err; /* or fails of this */
+    upstream_session *at; /* it is for this one */
+    bay_err err;          /* or fails of this */
     bay_diag diag;
 } attempt;
 
@@ -186,11 +187,11 @@ static attempt pool_try(local *self, const upstream_call *call, const share_key 
         }
         return made;
     }
-    if (self->berth_count >= bound_of(self, key)) {
-        berth *idle = *leaving == 0 ? find_idle(self) : NULL;
+    if (self->session_count >= bound_of(self, key)) {
+        upstream_session *idle = *leaving == 0 ? find_idle(self) : NULL;
         *leaving -= *leaving > 0;
         if (idle != NULL) {
-            berth_close(idle);
+            upstream_session_close(idle);
         }
         return made;
     }
@@ -198,8 +199,8 @@ static attempt pool_try(local *self, const upstream_call *call, const share_key 
         char text[UPSTREAM_ERROR_BYTES];
         local_say_circuit(self, text, sizeof(text));
         made.err = diag_set(&made.diag, BAY_CLOSED, "%s", text);
-    } else if (now >= self->berth_after_ms) {
-        made.err = berth_open(self, key, call->affinity.identity, &made.at, &made.diag);
+    } else if (now >= self->session_after_ms) {
+        made.err = upstream_session_open(self, key, call->affinity.identity, &made.at, &made.diag);
     }
     return made;
 }
@@ -207,7 +208,7 @@ static attempt pool_try(local *self, const upstream_call *call, const share_key 
 static void pool_settle(upstream_call *call, const attempt *made)
 {
     if (made->at != NULL) {
-        berth_take(made->at, call);
+        upstream_session_take(made->at, call);
     } else {
         const char *text = made->diag.text[0] != '\0' ? made->diag.text : bay_err_text(made->err);
         upstream_call_fail(call, made->err, false, text);
@@ -252,11 +253,11 @@ void pool_serve(local *self)
 {
     size_t leaving = count_leaving(self);
     size_t passed = 0;
-    while (self->queued_count > 0 && passed < LOCAL_LANES) {
-        size_t lane = (self->next_lane + passed) % LOCAL_LANES;
-        list_link *link = list_first(&self->lanes[lane]);
+    while (self->queued_count > 0 && passed < UPSTREAM_FAIR_QUEUES) {
+        size_t fair_queue = (self->next_fair_queue + passed) % UPSTREAM_FAIR_QUEUES;
+        list_link *link = list_first(&self->fair_queues[fair_queue]);
         if (link != NULL && pool_offer(self, CONTAINER_OF(link, upstream_call, link), &leaving)) {
-            self->next_lane = lane + 1;
+            self->next_fair_queue = fair_queue + 1;
             passed = 0;
         } else {
             passed++;

@@ -2,8 +2,8 @@
 
 #include "base/str.h"
 
-/* Lists and completions ask nobody; a task of the handshake era outlives its call, so it lives in
- * the session that is always there. */
+/* Lists and completions ask nobody; a task of the session revisions outlives its call, so it lives
+ * in the session that is always there. */
 static bool is_for_all(const mcp_call_spec *spec)
 {
     static const bay_str methods[] = {
@@ -41,5 +41,5 @@ share_key upstream_share_key(const share_server *server, const mcp_call_spec *sp
     /* roots are told once and kept: whose they are matters beyond the call */
     bool has_roots = (affinity->inputs & MCP_INPUT_ROOTS) != 0;
     bool is_shared = server->ties && !(has_roots && affinity->is_stateless);
-    return (share_key){is_shared ? SHARE_SHARED : SHARE_LENT, affinity->inputs, has_roots};
+    return (share_key){is_shared ? SHARE_SHARED : SHARE_EXCLUSIVE, affinity->inputs, has_roots};
 }

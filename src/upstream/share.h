@@ -6,9 +6,9 @@
 #include "upstream/upstream.h"
 
 typedef enum share_kind {
-    SHARE_MAIN,   /* the one session that all share; it declares everything */
-    SHARE_SHARED, /* one that declares what the call's client can be asked, shared by its like */
-    SHARE_LENT,   /* the same, lent to one call at a time */
+    SHARE_MAIN,      /* the one session that all share; it declares everything */
+    SHARE_SHARED,    /* one that declares what the call's client can be asked, shared by its like */
+    SHARE_EXCLUSIVE, /* the same, exclusive to one call at a time */
 } share_kind;
 
 typedef struct share_key {

@@ -5,8 +5,8 @@
  *
  * The server is down from the first owner that fails until every owner that failed is ready.
  *
- * Complaints about what a server says (its lists) are the same on every loop, and the same each time
- * that it is read: each is one line, until it is over, the server has become ready anew, or
+ * Complaints about what a server says (its lists) are the same on every loop, and the same each
+ * time that it is read: each is one line, until it is over, the server has become ready anew, or
  * UPSTREAM_TOLD_TEXTS others came after it. */
 #ifndef UPSTREAM_TOLD_H
 #define UPSTREAM_TOLD_H

@@ -21,12 +21,14 @@ bay_err upstream_init(upstream *self, const upstream_ops *ops, const upstream_op
     self->engine_user = options->engine_user;
     self->via = options->via;
     self->name = mem_dup(options->server->name.at, options->server->name.len);
-    list_init(&self->watchers);
+    list_init(&self->proxies);
     buf_init(&self->instructions, UPSTREAM_INSTRUCTIONS_BYTES);
-    buf_init(&self->capabilities, UPSTREAM_CAPABILITIES_BYTES);
-    arena_init(&self->capability_memory, 16 * UPSTREAM_CAPABILITIES_BYTES);
     if (self->name == NULL) {
         return BAY_NOMEM;
+    }
+    bay_err err = loop_mailbox_new(self->loop, self, &self->mailbox);
+    if (err != BAY_OK) {
+        return err;
     }
     self->target = call_target_ref(options->target);
     if (self->target == NULL && call_target_new(options->server->name, options->server->concurrency,
@@ -42,7 +44,11 @@ bay_err upstream_init(upstream *self, const upstream_ops *ops, const upstream_op
 
 void upstream_fini(upstream *self)
 {
-    upstream_forget_watchers(self);
+    upstream_forget_proxies(self);
+    if (self->mailbox != NULL) {
+        loop_mailbox_close(self->mailbox);
+        loop_mailbox_unref(self->mailbox);
+    }
     if (self->is_told_down) { /* the others may be well */
         upstream_told_step(self->told, &self->is_told_down, UPSTREAM_CLOSED, "");
     }
@@ -50,8 +56,7 @@ void upstream_fini(upstream *self)
     call_target_unref(self->target);
     mem_free(self->name);
     buf_fini(&self->instructions);
-    buf_fini(&self->capabilities);
-    arena_fini(&self->capability_memory);
+    mem_free(self->capabilities);
 }
 
 /* may[from] has a bit for every state that may follow */
@@ -125,23 +130,18 @@ bay_str upstream_instructions(const upstream *self)
     return buf_view(&self->instructions);
 }
 
-void upstream_learn(upstream *self, const mcp_revision *revision, bay_str capabilities)
+void upstream_learn(upstream *self, const mcp_revision *revision, json_val capabilities)
 {
     self->revision = revision;
-    if (capabilities.len == 0) {
+    if (json_is(capabilities, JSON_MISSING)) {
         return; /* spoken to as remembered, without asking what it can do: that stays as it was */
     }
-    buf_clear(&self->capabilities);
-    buf_str(&self->capabilities, capabilities);
-    arena_reset(&self->capability_memory);
-    bay_err err = self->capabilities.err;
-    if (err == BAY_OK) {
-        err = json_parse(&self->capability_doc, buf_view(&self->capabilities), NULL,
-                         &self->capability_memory, NULL);
-    }
+    mem_free(self->capabilities);
+    self->capabilities = NULL;
+    bay_err err = json_raw(capabilities).len <= UPSTREAM_CAPABILITIES_BYTES
+                      ? json_clone(capabilities, &self->capabilities)
+                      : BAY_LIMIT;
     if (err != BAY_OK) {
-        self->capability_doc = (json_doc){0};
-        buf_clear(&self->capabilities);
         LOG(LOG_WARN, "upstream", "%s: its capabilities cannot be kept: %s", self->name,
             bay_err_text(err));
     }
@@ -185,8 +185,8 @@ void upstream_send(upstream *self, upstream_call *call)
 {
     call->upstream = self;
     call->is_open = true;
-    call->questions = NULL;
-    call->question_count = 0;
+    call->input_requests = NULL;
+    call->input_request_count = 0;
     self->open_calls++;
     self->ops->send(self, call);
 }
@@ -281,16 +281,19 @@ const mcp_revision *upstream_revision(const upstream *self)
     return self->revision;
 }
 
+static json_val known_capabilities(const upstream *self)
+{
+    return self->capabilities != NULL ? json_root(self->capabilities) : JSON_NONE;
+}
+
 bool upstream_has(const upstream *self, bay_str capability)
 {
-    json_val at = self->capability_doc.count > 0 ? json_root(&self->capability_doc) : JSON_NONE;
-    return !json_is(mcp_capability(at, capability), JSON_MISSING);
+    return !json_is(mcp_capability(known_capabilities(self), capability), JSON_MISSING);
 }
 
 bool upstream_admits(const upstream *self, bay_str capability)
 {
-    json_val at = self->capability_doc.count > 0 ? json_root(&self->capability_doc) : JSON_NONE;
-    json_val found = mcp_capability(at, capability);
+    json_val found = mcp_capability(known_capabilities(self), capability);
     return json_is(found, JSON_OBJECT) || json_true(found);
 }
 

@@ -7,8 +7,8 @@
  *      +------------------ BACKOFF or OPEN <---------+      any --close--> CLOSED
  *   BACKOFF, OPEN --timer--> STARTING
  *
- * Two kinds stand behind the one interface: the owner (local.c) has the link; a mirror
- * (mirror.c) forwards to the owner on another loop. A process has one owner however many
+ * The interface has two kinds: the owner (local.c) has the sessions with the server; a proxy
+ * (proxy.c) forwards to the owner on another loop. A process has one owner however many
  * loops there are; a URL has an owner on each.
  *
  * Exactly-once: every call ends with one `done`, unless upstream_call_cancel ended it first. */
@@ -61,7 +61,7 @@ typedef struct upstream_call_events {
 } upstream_call_events;
 
 /* Whom a call is for, as far as the choice of the server's session depends on it. A server of the
- * handshake era learns once per session what its client can be asked, and may keep what it was
+ * session revisions learns once per session what its client can be asked, and may keep what it was
  * answered: calls share a session only where that makes no difference. */
 typedef struct upstream_affinity {
     unsigned inputs;                 /* mcp_inputs: what this client can be asked */
@@ -81,13 +81,13 @@ struct upstream_call {
     bool is_repeatable; /* may be executed twice: it is tried again also where it was sent */
     const upstream_call_events *events;
     void *user;
-    list_link link;             /* in one of the upstream's lists */
-    mcp_call *call;             /* the owner's: while it is with the client engine … */
-    struct berth *berth;        /* … of this link */
-    struct question *questions; /* of the server about this call, not answered yet */
-    uint32_t question_count;
+    list_link link;                       /* in one of the upstream's lists */
+    mcp_call *call;                       /* the owner's: while it is with the client engine … */
+    struct upstream_session *session;     /* … of this link */
+    struct input_request *input_requests; /* of the server about this call, not answered yet */
+    uint32_t input_request_count;
     uint64_t until_ms; /* it waits for a link no longer than that */
-    void *remote;      /* a mirror's: the shared record */
+    void *remote;      /* a proxy's: the loop_call */
     uint8_t attempts;
     bool is_open;
     bool is_queued;    /* waits for one of the links */
@@ -113,10 +113,10 @@ typedef struct upstream_options {
 enum { UPSTREAM_ERROR_BYTES = 240, UPSTREAM_MAX_WAITING = 10000 };
 
 bay_err upstream_new(const upstream_options *options, upstream **out) BAY_MUST_CHECK;
-/* A mirror on the loop of `options`; the owner hears of it by a post. It must have closed (its
- * `done` has run) before it or the owner is freed. */
-bay_err upstream_new_mirror(const upstream_options *options, upstream *owner, loop *owner_loop,
-                            upstream **out) BAY_MUST_CHECK;
+/* A proxy on the loop of `options`; the owner gets to know it by a message. It must have closed
+ * (its `done` has run) before it or the owner is freed. */
+bay_err upstream_new_proxy(const upstream_options *options, upstream *owner,
+                           upstream **out) BAY_MUST_CHECK;
 
 /* Starts it if it is stopped (to learn what it offers). */
 void upstream_start(upstream *self);

@@ -66,7 +66,7 @@ void http1_body_init(http1_body *self, http1_kind kind, const http1_head *head,
     };
 }
 
-static bay_err refuse(http1_body *self, bay_err err, int status, const char *text)
+static bay_err http1_body_refuse(http1_body *self, bay_err err, int status, const char *text)
 {
     self->state = STATE_FAILED;
     self->refusal = (http1_refusal){self->kind == HTTP1_RESPONSE ? 502 : status, text, 0};
@@ -77,7 +77,7 @@ static bay_err refuse(http1_body *self, bay_err err, int status, const char *tex
 static bay_err enter(http1_body *self, uint8_t next)
 {
     if (next != STATE_SIZE_LF && self->extension_left-- == 0) {
-        return refuse(self, BAY_LIMIT, 400, "the chunk extensions are too long");
+        return http1_body_refuse(self, BAY_LIMIT, 400, "the chunk extensions are too long");
     }
     self->state = next;
     return BAY_OK;
@@ -96,7 +96,7 @@ static bay_err read_size(http1_body *self, char c)
     int digit = char_hex(c);
     if (digit >= 0) {
         if (self->digits == MOST_SIZE_DIGITS) {
-            return refuse(self, BAY_SYNTAX, 400, "a chunk size is too long");
+            return http1_body_refuse(self, BAY_SYNTAX, 400, "a chunk size is too long");
         }
         self->digits++;
         self->remaining = self->remaining << 4 | (uint64_t)digit;
@@ -104,7 +104,7 @@ static bay_err read_size(http1_body *self, char c)
     }
     bool is_space = is_bad_space(c);
     if (self->digits == 0 || (c != '\r' && c != ';' && !is_space)) {
-        return refuse(self, BAY_SYNTAX, 400, "a chunk size is not hexadecimal");
+        return http1_body_refuse(self, BAY_SYNTAX, 400, "a chunk size is not hexadecimal");
     }
     uint8_t next = is_space ? STATE_SIZE_SPACE : STATE_SIZE_LF;
     return enter(self, c == ';' ? STATE_EXTENSION_BEGIN : next);
@@ -113,7 +113,7 @@ static bay_err read_size(http1_body *self, char c)
 static bay_err read_size_end(http1_body *self, char c)
 {
     if (c != '\n') {
-        return refuse(self, BAY_SYNTAX, 400, "a chunk line ends without LF");
+        return http1_body_refuse(self, BAY_SYNTAX, 400, "a chunk line ends without LF");
     }
     self->digits = 0;
     if (self->remaining == 0) {
@@ -121,7 +121,7 @@ static bay_err read_size_end(http1_body *self, char c)
         return BAY_OK;
     }
     if (self->remaining > self->body_bytes - self->total) {
-        return refuse(self, BAY_LIMIT, 413, "the body is too long");
+        return http1_body_refuse(self, BAY_LIMIT, 413, "the body is too long");
     }
     self->state = STATE_DATA;
     return BAY_OK;
@@ -178,7 +178,7 @@ static bay_err read_extension(http1_body *self, char c)
 {
     uint8_t next = extension_next(self->state, c);
     if (next == STATE_FAILED) {
-        return refuse(self, BAY_SYNTAX, 400, "a chunk extension is malformed");
+        return http1_body_refuse(self, BAY_SYNTAX, 400, "a chunk extension is malformed");
     }
     return enter(self, next);
 }
@@ -186,7 +186,7 @@ static bay_err read_extension(http1_body *self, char c)
 static bay_err read_data_end(http1_body *self, char c)
 {
     if (c != (self->state == STATE_DATA_CR ? '\r' : '\n')) {
-        return refuse(self, BAY_SYNTAX, 400, "a chunk does not end where its size says");
+        return http1_body_refuse(self, BAY_SYNTAX, 400, "a chunk does not end where its size says");
     }
     self->state = self->state == STATE_DATA_CR ? STATE_DATA_LF : STATE_SIZE;
     return BAY_OK;
@@ -226,10 +226,10 @@ static bay_err read_trailer_name(http1_body *self, char c)
         return BAY_OK;
     }
     if (c != ':' || self->digits == 0) {
-        return refuse(self, BAY_SYNTAX, 400, "a trailer is malformed");
+        return http1_body_refuse(self, BAY_SYNTAX, 400, "a trailer is malformed");
     }
     if (trailer_is_framing(self)) {
-        return refuse(self, BAY_SYNTAX, 400, "a trailer may not frame the message");
+        return http1_body_refuse(self, BAY_SYNTAX, 400, "a trailer may not frame the message");
     }
     self->state = STATE_TRAILER_VALUE;
     return BAY_OK;
@@ -239,14 +239,15 @@ static bay_err read_trailer(http1_body *self, char c)
 {
     if (self->state == STATE_LAST_LF) {
         self->state = STATE_DONE;
-        return c == '\n' ? BAY_OK : refuse(self, BAY_SYNTAX, 400, "the body ends without LF");
+        return c == '\n' ? BAY_OK
+                         : http1_body_refuse(self, BAY_SYNTAX, 400, "the body ends without LF");
     }
     if (self->state == STATE_TRAILER_BEGIN && c == '\r') {
         self->state = STATE_LAST_LF;
         return BAY_OK;
     }
     if (self->trailer_left-- == 0) {
-        return refuse(self, BAY_LIMIT, 431, "the trailers are too long");
+        return http1_body_refuse(self, BAY_LIMIT, 431, "the trailers are too long");
     }
     switch (self->state) {
     case STATE_TRAILER_BEGIN:
@@ -261,17 +262,19 @@ static bay_err read_trailer(http1_body *self, char c)
         }
         return char_is(c, CHAR_VALUE)
                    ? BAY_OK
-                   : refuse(self, BAY_SYNTAX, 400, "a trailer holds a control byte");
+                   : http1_body_refuse(self, BAY_SYNTAX, 400, "a trailer holds a control byte");
     default: /* STATE_TRAILER_LF */
         self->state = STATE_TRAILER_BEGIN;
-        return c == '\n' ? BAY_OK : refuse(self, BAY_SYNTAX, 400, "a trailer ends without LF");
+        return c == '\n' ? BAY_OK
+                         : http1_body_refuse(self, BAY_SYNTAX, 400, "a trailer ends without LF");
     }
 }
 
 static bay_err read_frame_byte(http1_body *self, char c)
 {
     if (self->excess++ == self->framing_bytes) {
-        return refuse(self, BAY_LIMIT, 413, "the body is mostly framing: send larger chunks");
+        return http1_body_refuse(self, BAY_LIMIT, 413,
+                                 "the body is mostly framing: send larger chunks");
     }
     switch (self->state) {
     case STATE_SIZE:
@@ -300,7 +303,7 @@ static bay_err take_data(http1_body *self, size_t available, size_t *out_len)
     uint64_t room = self->state == STATE_CLOSE ? self->body_bytes - self->total : self->remaining;
     size_t len = available < room ? available : (size_t)room;
     if (len == 0) {
-        return refuse(self, BAY_LIMIT, 413, "the body is too long");
+        return http1_body_refuse(self, BAY_LIMIT, 413, "the body is too long");
     }
     self->total += len;
     self->excess -= len < self->excess ? len : self->excess;
@@ -356,5 +359,6 @@ bay_err http1_body_finish(http1_body *self)
     if (self->state == STATE_DONE) {
         return BAY_OK;
     }
-    return refuse(self, BAY_PROTOCOL, 400, "the connection closed in the middle of the body");
+    return http1_body_refuse(self, BAY_PROTOCOL, 400,
+                             "the connection closed in the middle of the body");
 }

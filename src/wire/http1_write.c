@@ -7,7 +7,7 @@
 #include "wire/http1.h"
 
 /* Takes back what a failed writer appended. */
-static bay_err settle(buf *out, size_t start, bay_err err)
+static bay_err http1_write_settle(buf *out, size_t start, bay_err err)
 {
     if (err == BAY_OK) {
         err = out->err;
@@ -45,7 +45,7 @@ bay_err http1_write_request_line(buf *out, bay_str method, bay_str target)
     buf_char(out, ' ');
     buf_str(out, target);
     buf_lit(out, " HTTP/1.1\r\n");
-    return settle(out, start, BAY_OK);
+    return http1_write_settle(out, start, BAY_OK);
 }
 
 bay_err http1_write_status_line(buf *out, int status, bay_str reason)
@@ -59,7 +59,7 @@ bay_err http1_write_status_line(buf *out, int status, bay_str reason)
     buf_char(out, ' ');
     buf_str(out, reason.len > 0 ? reason : http1_reason(status));
     buf_lit(out, "\r\n");
-    return settle(out, start, BAY_OK);
+    return http1_write_settle(out, start, BAY_OK);
 }
 
 static bay_err write_field(buf *out, bay_str name, bay_str value)
@@ -84,7 +84,7 @@ bay_err http1_write_fields(buf *out, const http_field *fields, size_t count)
     for (size_t i = 0; i < count && err == BAY_OK; i++) {
         err = write_field(out, fields[i].name, fields[i].value);
     }
-    return settle(out, start, err);
+    return http1_write_settle(out, start, err);
 }
 
 bay_err http1_write_content_length(buf *out, uint64_t bytes)
@@ -93,14 +93,14 @@ bay_err http1_write_content_length(buf *out, uint64_t bytes)
     buf_lit(out, "Content-Length: ");
     buf_uint(out, bytes);
     buf_lit(out, "\r\n");
-    return settle(out, start, BAY_OK);
+    return http1_write_settle(out, start, BAY_OK);
 }
 
 bay_err http1_write_end(buf *out)
 {
     size_t start = out->len;
     buf_lit(out, "\r\n");
-    return settle(out, start, BAY_OK);
+    return http1_write_settle(out, start, BAY_OK);
 }
 
 static bay_err write_rest(buf *out, const http_field *fields, size_t count)
@@ -117,7 +117,7 @@ bay_err http1_write_request(buf *out, bay_str method, bay_str target, const http
     if (err == BAY_OK) {
         err = write_rest(out, fields, count);
     }
-    return settle(out, start, err);
+    return http1_write_settle(out, start, err);
 }
 
 bay_err http1_write_response(buf *out, int status, bay_str reason, const http_field *fields,
@@ -128,7 +128,7 @@ bay_err http1_write_response(buf *out, int status, bay_str reason, const http_fi
     if (err == BAY_OK) {
         err = write_rest(out, fields, count);
     }
-    return settle(out, start, err);
+    return http1_write_settle(out, start, err);
 }
 
 bay_str http1_reason(int status)

@@ -45,7 +45,7 @@ static void write_data(buf *out, bay_str data)
     }
 }
 
-static bay_err settle(buf *out, size_t start)
+static bay_err sse_settle(buf *out, size_t start)
 {
     if (out->err != BAY_OK) {
         out->len = start;
@@ -77,7 +77,7 @@ bay_err sse_write_event(buf *out, const sse_event *event)
         write_data(out, event->data);
     }
     buf_char(out, '\n');
-    return settle(out, start);
+    return sse_settle(out, start);
 }
 
 bay_err sse_write_comment(buf *out, bay_str text)
@@ -88,7 +88,7 @@ bay_err sse_write_comment(buf *out, bay_str text)
     size_t start = out->len;
     write_line(out, text.len > 0 ? ": " : ":", text);
     buf_char(out, '\n');
-    return settle(out, start);
+    return sse_settle(out, start);
 }
 
 void sse_decoder_init(sse_decoder *self, size_t max_event_bytes)

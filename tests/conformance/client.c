@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- a look into raw JSON: of the context, and of entries of lists ---- */
+/* ---- a look into raw JSON: of the context, and of entries of lists --------------------------- */
 
 static bay_str text_of(const char *text)
 {
@@ -93,7 +93,7 @@ static char *dup_str(bay_str text)
     return copy;
 }
 
-/* ---- steps ---- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static int fault(const char *what, const bay_diag *diag)
 {
@@ -140,7 +140,7 @@ static int list_tools(bay_client *client)
     return status;
 }
 
-/* ---- who answers the server's questions ---- */
+/* ---- who answers the server's questions ------------------------------------------------------ */
 
 static void accept_defaults(bay_question *question, void *user)
 {
@@ -165,7 +165,7 @@ static void keep_waiting(bay_question *question, void *user)
     *waiting = bay_question_defer(question);
 }
 
-/* ---- scenarios ---- */
+/* ---- scenarios ------------------------------------------------------------------------------- */
 
 static int play_tools(bay_client *client, const char *context)
 {

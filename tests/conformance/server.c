@@ -35,7 +35,7 @@ static void sleep_ms(long ms)
     nanosleep(&time, NULL);
 }
 
-/* ---- tools ---- */
+/* ---- tools ----------------------------------------------------------------------------------- */
 
 static void answer_text(bay_call *call, void *user)
 {
@@ -135,7 +135,7 @@ static void answer_later(bay_call *call, void *user)
     bay_call_reply(call, "Reconnection test completed successfully");
 }
 
-/* ---- tools that ask their client ---- */
+/* ---- tools that ask their client ------------------------------------------------------------- */
 
 #define NAME_FORM                                                                                  \
     "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"}},\"required\":["          \
@@ -518,7 +518,7 @@ static void add_asking_tools(bay_server *server)
                     "Asks only what the client declared.", NULL, ask_what_is_possible, NULL);
 }
 
-/* ---- resources ---- */
+/* ---- resources ------------------------------------------------------------------------------- */
 
 static void read_pixel(bay_call *call, void *user)
 {
@@ -552,7 +552,7 @@ static void add_resources(bay_server *server)
                         "The data of the id in the address.", "application/json", read_data, NULL);
 }
 
-/* ---- a skill ---- */
+/* ---- a skill --------------------------------------------------------------------------------- */
 
 static void add_file(bay_server *server, const char *path, const char *text)
 {
@@ -585,7 +585,7 @@ static void add_skill(bay_server *server)
     bay_server_free(probe);
 }
 
-/* ---- prompts ---- */
+/* ---- prompts --------------------------------------------------------------------------------- */
 
 static void prompt_arguments(bay_call *call, void *user)
 {
@@ -656,7 +656,7 @@ static void add_prompts(bay_server *server)
     bay_server_completion(server, complete_argument, NULL);
 }
 
-/* ---- tasks ---- */
+/* ---- tasks ----------------------------------------------------------------------------------- */
 
 static void greet_plainly(bay_call *call, void *user)
 {

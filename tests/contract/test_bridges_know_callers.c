@@ -1,15 +1,15 @@
 /* Whoever calls through a bridge between tools and agents is known behind it: a tool of an agent
- * made of tools, a skill of a remote agent called as a tool, both in a row; in process, from another
- * loop, for principals of tokens and of the program, for the local user and for nobody; all at
- * once. And what one of them began, no other ever sees or moves. */
+ * made of tools, a skill of a remote agent called as a tool, both in a row; in process, from
+ * another loop, for principals of tokens and of the program, for the local user and for nobody; all
+ * at once. And what one of them began, no other ever sees or moves. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agents/crossing.h" /* cmocka takes the word "fail" */
-#include "agents/made.h"
+#include "agents/loop_call.h" /* cmocka takes the word "fail" */
 #include "agents/skills.h"
+#include "agents/tool_agent.h"
 #include "support/agent_peer.h"
 
 #include <cmocka.h>
@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mcp_transport/link.h"
 #include "support/a2a_callers.h"
-#include "transport/mcp_link.h"
 #include "json/writer.h"
 
 enum { HELD = 16 };
@@ -116,16 +116,16 @@ static void tools_capabilities(void *user, const mcp_revision *revision, json_wr
 static const mcp_service tools_service = {
     .request = tools_request, .cancelled = tools_cancelled, .capabilities = tools_capabilities};
 
-/* ---- the rig: a made agent on one loop, its callers there and on another ---------------------- */
+/* ---- the rig: a made agent on one loop, its callers there and on another --------------------- */
 
 typedef struct rig {
     loop *loops[2]; /* where the agents are; where others call from */
-    relay_port *ports[2];
-    crossings crossings;
+    loop_mailbox *ports[2];
+    agents_loop_calls loop_calls;
     a2a_service elsewhere; /* the made agent, from the other loop */
     tools tools;
     mcp_server *engine; /* what the made agent is made of */
-    agents_made *made;
+    agents_tool_agent *made;
     agents_settings settings[2];
     agents_public public;
     /* a remote one, with its skills as tools */
@@ -138,30 +138,30 @@ typedef struct rig {
     char url[64];
 } rig;
 
-static rig *the_rig; /* of crossing_find, which has a face alone */
+static rig *the_rig; /* of agents_loop_call_find, which has an endpoint alone */
 
-static a2a_service *find_made(void *face, bay_str name)
+static a2a_service *find_made(void *endpoint, bay_str name)
 {
-    (void)face;
-    return str_eq(name, STR("desk")) ? agents_made_service(the_rig->made) : NULL;
+    (void)endpoint;
+    return str_eq(name, STR("desk")) ? agents_tool_agent_service(the_rig->made) : NULL;
 }
 
 static void elsewhere_call(a2a_service *service, a2a_call *call)
 {
     rig *self = CONTAINER_OF(service, rig, elsewhere);
-    crossing_begin(&self->crossings, self->ports[0], STR("desk"), find_made, call);
+    agents_loop_call_begin(&self->loop_calls, self->ports[0], STR("desk"), find_made, call);
 }
 
 static void elsewhere_gone(a2a_service *service, a2a_call *call)
 {
     (void)service;
-    crossing_gone(call);
+    agents_loop_call_gone(call);
 }
 
 static void elsewhere_drained(a2a_service *service, a2a_call *call)
 {
     (void)service;
-    crossing_drained(call);
+    agents_loop_call_drained(call);
 }
 
 static mcp_server *engine_of(void *user)
@@ -183,8 +183,8 @@ static void wait_for_card(rig *self, agents_remote *remote)
         agents_remote_watch(remote, &watch);
         is_coming = agents_remote_learn(remote);
     } else {
-        agents_made_watch(self->made, &watch);
-        is_coming = agents_made_learn(self->made);
+        agents_tool_agent_watch(self->made, &watch);
+        is_coming = agents_tool_agent_learn(self->made);
     }
     if (is_coming) {
         callers_turn(self->loops, 2, &cards, 1);
@@ -227,9 +227,9 @@ static void rig_open(rig *self, bool has_skills)
     the_rig = self;
     for (int i = 0; i < 2; i++) {
         assert_int_equal(loop_new(&self->loops[i]), BAY_OK);
-        assert_int_equal(relay_port_new(self->loops[i], self, &self->ports[i]), BAY_OK);
+        assert_int_equal(loop_mailbox_new(self->loops[i], self, &self->ports[i]), BAY_OK);
     }
-    crossings_init(&self->crossings, self->ports[1]);
+    agents_loop_calls_init(&self->loop_calls, self->ports[1]);
     self->elsewhere =
         (a2a_service){.call = elsewhere_call, .gone = elsewhere_gone, .drained = elsewhere_drained};
     self->public = (agents_public){.base = STR("http://gateway"), .grpc = STR("")};
@@ -248,20 +248,20 @@ static void rig_open(rig *self, bool has_skills)
                                           .timeout_ms = 60000,
                                           .answer_bytes = 1 << 20};
     agents_tools of = {engine_of, self};
-    assert_int_equal(
-        agents_made_new(self->loops[0], &of, &self->settings[0], &self->public, &self->made, NULL),
-        BAY_OK);
+    assert_int_equal(agents_tool_agent_new(self->loops[0], &of, &self->settings[0], &self->public,
+                                           &self->made, NULL),
+                     BAY_OK);
     wait_for_card(self, NULL);
-    assert_non_null(agents_made_card(self->made));
+    assert_non_null(agents_tool_agent_card(self->made));
 }
 
 static void rig_close(rig *self)
 {
-    crossings_end(&self->crossings);
+    agents_loop_calls_end(&self->loop_calls);
     for (int i = 0; i < 2; i++) {
-        relay_port_close(self->ports[i]);
+        loop_mailbox_close(self->ports[i]);
     }
-    agents_made_free(self->made);
+    agents_tool_agent_free(self->made);
     for (int i = 0; i < 50; i++) { /* what is on its way between the loops and the engine */
         loop_turn(self->loops[i % 2], 0);
     }
@@ -278,7 +278,7 @@ static void rig_close(rig *self)
         seal_ring_free(self->ring);
     }
     for (int i = 0; i < 2; i++) {
-        relay_port_unref(self->ports[i]);
+        loop_mailbox_unref(self->ports[i]);
         loop_free(self->loops[i]);
     }
 }
@@ -286,7 +286,7 @@ static void rig_close(rig *self)
 /* From the agent's own loop, or from the other. */
 static a2a_service *made_from(rig *self, int at)
 {
-    return at == 0 ? agents_made_service(self->made) : &self->elsewhere;
+    return at == 0 ? agents_tool_agent_service(self->made) : &self->elsewhere;
 }
 
 static const char *ask(rig *self, a2a_service *service, int caller_index, a2a_method method,

@@ -9,37 +9,12 @@
 
 static call_door door;
 
-#include "support/face_testing.h"
+#include "support/door_rows.h"
+#include "support/endpoint_testing.h"
 #include "support/people.h"
 
 #include "a2a/service.h"
-#include "tasks/plan.h"
-
-static const char task_id[] = "task";
-
-/* Params of each call; NULL: this test knows no way to ask for it. */
-static const char *const params_of[MCP_METHOD_COUNT] = {
-    [MCP_LISTEN] = "'notifications':{'toolsListChanged':true,'resourceSubscriptions':['f:///a']}",
-    [MCP_TOOLS_LIST] = "",
-    [MCP_TOOLS_CALL] = "'name':'a.echo','arguments':{}",
-    [MCP_RESOURCES_LIST] = "",
-    [MCP_RESOURCES_TEMPLATES_LIST] = "",
-    [MCP_RESOURCES_READ] = "'uri':'f:///a'",
-    [MCP_RESOURCES_SUBSCRIBE] = "'uri':'f:///a'",
-    [MCP_PROMPTS_LIST] = "",
-    [MCP_PROMPTS_GET] = "'name':'a.p'",
-    [MCP_COMPLETE] = "'ref':{'type':'ref/prompt','name':'a.p'},'argument':{'name':'x','value':'y'}",
-    [MCP_TASKS_GET] = task_id,
-    [MCP_TASKS_UPDATE] = task_id,
-    [MCP_TASKS_CANCEL] = task_id,
-    [MCP_TASKS_LEGACY_GET] = task_id,
-    [MCP_TASKS_RESULT] = task_id,
-    [MCP_TASKS_LIST] = "",
-    [MCP_TASKS_LEGACY_CANCEL] = task_id,
-    [MCP_SKILLS_LIST] = "",
-    [MCP_SKILLS_GET] = "'uri':'f:///a'",
-    [MCP_DIRECTORY_READ] = "'uri':'f:///a'",
-};
+#include "tasks/continuation.h"
 
 /* ---- what the door sees ---------------------------------------------------------------------- */
 
@@ -92,7 +67,7 @@ static void watch(stage *on, bool says)
     seen.who = person("ann");
 }
 
-/* ---- one endpoint, one row, one revision ------------------------------------------------------ */
+/* ---- one endpoint, one row, one revision ----------------------------------------------------- */
 
 static void open_row(stage *self, mcp_revision_id revision)
 {
@@ -102,11 +77,11 @@ static void open_row(stage *self, mcp_revision_id revision)
                    BAY_STR(mcp_revision_of(session)->text));
     watch(NULL, true);
     open_on_loop(self, "workers: 1", who);
-    upstream_learn(&self->a->base, mcp_revision_of(MCP_LATEST),
-                   STR("{\"tools\":{},\"resources\":{\"subscribe\":true},\"prompts\":{},"
-                       "\"completions\":{},\"extensions\":{\"" MCP_EXTENSION_TASKS
-                       "\":{},\"" MCP_EXTENSION_SKILLS "\":{}}}"));
-    face_server_changed(self->face, NULL);
+    fake_learn(&self->a->base, mcp_revision_of(MCP_LATEST),
+               STR("{\"tools\":{},\"resources\":{\"subscribe\":true},\"prompts\":{},"
+                   "\"completions\":{},\"extensions\":{\"" MCP_EXTENSION_TASKS
+                   "\":{},\"" MCP_EXTENSION_SKILLS "\":{}}}"));
+    endpoint_server_changed(self->endpoint, NULL);
     mcp_connection_identify(self->legacy.connection, person("ann"));
     mcp_connection_identify(self->modern.connection, person("ann"));
     self->a->sends = self->b->sends = 0; /* the lists */
@@ -114,11 +89,19 @@ static void open_row(stage *self, mcp_revision_id revision)
 
 static void write_params(const stage *self, const mcp_method *method, buf *out)
 {
-    const char *known = params_of[method->id];
-    if (known == NULL) {
-        fail_msg("%.*s is a call that this test does not know", BAY_STR(method->text));
+    const char *known = door_rows[method->id].params;
+    if (known == door_row_listen || known == door_row_subscribe) {
+        if (known == door_row_listen) {
+            buf_printf(out, DOOR_LISTEN, "f:///a");
+        } else {
+            buf_printf(out, DOOR_SUBSCRIBE, "f:///a");
+        }
+        return;
     }
-    if (known != task_id) {
+    if (known == door_row_skill || known == door_row_folder) {
+        known = "'uri':'f:///a'";
+    }
+    if (known != door_row_task) {
         buf_str(out, str_of(known));
         return;
     }
@@ -127,7 +110,7 @@ static void write_params(const stage *self, const mcp_method *method, buf *out)
     task_home home = method->since == MCP_REV_2025_11_25 ? TASK_AT_LEGACY : TASK_AT_MODERN;
     arena_init(&memory, 1 << 16);
     assert_int_equal(
-        task_name_seal(self->face, person("ann"), home, STR("a"), STR("t1"), &memory, &name),
+        task_name_seal(self->endpoint, person("ann"), home, STR("a"), STR("t1"), &memory, &name),
         BAY_OK);
     buf_printf(out, "'taskId':'%.*s'", BAY_STR(name));
     if (method->id == MCP_TASKS_UPDATE) {
@@ -174,30 +157,24 @@ static void answer_all(stage *self)
     }
 }
 
-/* subscriptions/listen is a call for the lists, and one for each URI. */
-static int calls_of(const mcp_method *method)
-{
-    return method->id == MCP_LISTEN ? 2 : 1;
-}
-
 static void try_admitted(const mcp_method *method, mcp_revision_id revision)
 {
     stage self;
     open_row(&self, revision);
     watch(method->id == MCP_LISTEN ? NULL : &self, true);
     ask(&self, method, revision);
-    assert_int_equal(seen.asked, calls_of(method));
+    assert_int_equal(seen.asked, door_calls_of(method));
     assert_int_equal(seen.kind, method->call);
     answer_all(&self);
-    assert_int_equal(seen.asked, calls_of(method));
-    if (seen.ended != calls_of(method) || seen.how == CALL_TURNED_AWAY) {
+    assert_int_equal(seen.asked, door_calls_of(method));
+    if (seen.ended != door_calls_of(method) || seen.how == CALL_TURNED_AWAY) {
         const peer *to = mcp_revision_of(revision)->era == MCP_MODERN ? &self.modern : &self.legacy;
         fail_msg("%.*s in %.*s: %d ends, outcome %d: %s", BAY_STR(method->text),
                  BAY_STR(mcp_revision_of(revision)->text), seen.ended, (int)seen.how,
                  to->count > 0 ? to->lines[to->count - 1] : "nothing heard");
     }
     close_stage(&self);
-    assert_int_equal(seen.ended, calls_of(method));
+    assert_int_equal(seen.ended, door_calls_of(method));
 }
 
 static void try_refused(const mcp_method *method, mcp_revision_id revision)
@@ -221,35 +198,19 @@ static void try_refused(const mcp_method *method, mcp_revision_id revision)
     assert_int_equal(seen.ended, 1);
 }
 
-static int each_row(void (*try)(const mcp_method *method, mcp_revision_id revision))
-{
-    int count = 0;
-    for (int i = 0; i < MCP_METHOD_COUNT; i++) {
-        const mcp_method *method = mcp_method_of((mcp_method_id)i);
-        if (method->call == CALL_NONE) {
-            continue;
-        }
-        for (int revision = (int)method->since; revision <= (int)method->until; revision++) {
-            try(method, (mcp_revision_id)revision);
-            count++;
-        }
-    }
-    return count;
-}
-
 static void every_mcp_call_passes_once(void **state)
 {
     (void)state;
-    assert_true(each_row(try_admitted) > 50);
+    assert_true(door_each_row(try_admitted) > 50);
 }
 
 static void a_refusal_refuses_every_mcp_call(void **state)
 {
     (void)state;
-    assert_true(each_row(try_refused) > 50);
+    assert_true(door_each_row(try_refused) > 50);
 }
 
-/* ---- who is asked for, and what there is not -------------------------------------------------- */
+/* ---- who is asked for, and what there is not ------------------------------------------------- */
 
 /* Nothing is admitted that does not resolve, and what is hidden resolves like an invented name. */
 static void the_unknown_is_not_admitted(void **state)
@@ -286,7 +247,7 @@ static void further_subscribers_pass_too(void **state)
     assert_int_equal(seen.asked, 2);
     assert_int_equal(seen.how, CALL_TURNED_AWAY);
     assert_int_equal(self.modern.count, 1);
-    face_updated(self.face, STR("f:///a"));
+    endpoint_updated(self.endpoint, STR("f:///a"));
     assert_int_equal(self.modern.count, 1); /* bob hears nothing */
     seen.who = person("ann");
     close_stage(&self);
@@ -310,7 +271,7 @@ static void a_call_that_is_abandoned_has_one_end(void **state)
     assert_int_equal(seen.ended, 1);
 }
 
-/* ---- calls that wait -------------------------------------------------------------------------- */
+/* ---- calls that wait ------------------------------------------------------------------------- */
 
 static int wakes;
 
@@ -385,7 +346,7 @@ static void a_connection_that_breaks_empties_its_queue(void **state)
     mcp_connection_close(self.modern.connection);
     assert_int_equal(seen.ended, 2);
     assert_int_equal(self.a->held_count, 0);
-    peer_open(&self.modern, self.face);
+    peer_open(&self.modern, self.endpoint);
     mcp_connection_identify(self.modern.connection, person("ann"));
     say(&self.modern, MODERN("3", "tools/call", "'name':'a.echo','arguments':{}"));
     assert_int_equal(self.a->held_count, 1); /* the slot is free */
@@ -399,7 +360,7 @@ static void a_tool_that_goes_meanwhile_is_unknown(void **state)
     stage self;
     (void)state;
     open_narrow(&self);
-    assert_int_equal(face_set_sources(self.face, self.config, &self.sources[1], 1), BAY_OK);
+    assert_int_equal(endpoint_set_sources(self.endpoint, self.config, &self.sources[1], 1), BAY_OK);
     forget(&self.modern);
     answer_all(&self); /* the first */
     forget(&self.modern);
@@ -426,7 +387,7 @@ static void a_call_that_waits_too_long_is_refused(void **state)
     close_stage(&self);
 }
 
-/* ---- A2A -------------------------------------------------------------------------------------- */
+/* ---- A2A ------------------------------------------------------------------------------------- */
 
 typedef struct operation {
     a2a_call call;

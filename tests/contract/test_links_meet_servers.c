@@ -1,8 +1,8 @@
 /* Every client link against the server transport it is made for, in every revision: what goes in at
  * one end comes out at the other, byte for byte. The stdio server is this program again. */
+#include "mcp_transport/stdio.h"
 #include "support/link_owner.h"
 #include "support/server_rig.h"
-#include "transport/mcp_stdio.h"
 
 typedef enum way { WAY_LOCAL, WAY_STDIO, WAY_HTTP, WAY_SSE_2024, WAY_FALL_BACK, WAY_COUNT } way;
 

@@ -1,8 +1,8 @@
 /* One suite for every way a client reaches a server: what goes in comes out alike over Streamable
  * HTTP of both eras, HTTP+SSE and stdio. Each row drives its transport with a raw scripted client.
  */
+#include "mcp_transport/stdio.h"
 #include "support/server_rig.h"
-#include "transport/mcp_stdio.h"
 
 enum { POSTS_MAX = 16, INBOX_MAX = 4200 };
 
@@ -490,7 +490,7 @@ static void a_graceful_end_answers_first(void **state)
     if (self->stdio != NULL) {
         assert_int_equal(shutdown(self->stream.fd, SHUT_WR), 0);
     } else {
-        http_face_close_streams(self->rig.face);
+        mcp_http_router_close_streams(self->rig.router);
         http_server_drain(self->rig.http, 60000, rig_is_drained, &self->rig);
     }
     for (int i = 0; i < 20; i++) {

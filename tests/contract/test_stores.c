@@ -6,7 +6,7 @@
 
 #define T STR("t")
 
-/* --- the start ------------------------------------------------------------------------------- */
+/* --- the start -------------------------------------------------------------------------------- */
 
 static void what_is_out_of_bounds_is_refused_at_the_start(void **state)
 {
@@ -138,7 +138,7 @@ static void operations_complete_in_the_order_of_their_start(void **state)
     }
 }
 
-/* --- rows ------------------------------------------------------------------------------------ */
+/* --- rows ------------------------------------------------------------------------------------- */
 
 static void what_is_not_there_is_not_found(void **state)
 {
@@ -217,7 +217,7 @@ static void keys_and_values_are_opaque_bytes(void **state)
     answer_clear(&a);
 }
 
-/* --- expiry ---------------------------------------------------------------------------------- */
+/* --- expiry ----------------------------------------------------------------------------------- */
 
 static void an_expired_row_is_gone_at_that_millisecond(void **state)
 {
@@ -280,7 +280,7 @@ static void what_expired_is_swept(void **state)
     answer_clear(&a);
 }
 
-/* --- scans ----------------------------------------------------------------------------------- */
+/* --- scans ------------------------------------------------------------------------------------ */
 
 static void a_scan_goes_by_the_bytes_of_the_keys(void **state)
 {
@@ -376,7 +376,7 @@ static void a_scan_is_cut_when_it_becomes_large(void **state)
     answer_clear(&a);
 }
 
-/* --- leases ---------------------------------------------------------------------------------- */
+/* --- leases ----------------------------------------------------------------------------------- */
 
 static void a_lease_has_one_owner(void **state)
 {
@@ -458,7 +458,7 @@ static void a_lease_that_expired_is_anybodys(void **state)
     answer_clear(&a);
 }
 
-/* --- streams --------------------------------------------------------------------------------- */
+/* --- streams ---------------------------------------------------------------------------------- */
 
 static void events_come_in_order_and_pages(void **state)
 {
@@ -543,7 +543,7 @@ static void expired_events_are_not_read(void **state)
     answer_clear(&a);
 }
 
-/* --- bounds ---------------------------------------------------------------------------------- */
+/* --- bounds ----------------------------------------------------------------------------------- */
 
 static void a_full_store_says_so_until_something_goes(void **state)
 {
@@ -594,7 +594,7 @@ static void bytes_are_counted(void **state)
     answer_clear(&a);
 }
 
-/* --- closing --------------------------------------------------------------------------------- */
+/* --- closing ---------------------------------------------------------------------------------- */
 
 typedef struct closing {
     store_rig *rig;
@@ -699,7 +699,7 @@ static void the_loop_waits_for_what_is_open(void **state)
     answer_clear(&a);
 }
 
-/* --- lack of memory -------------------------------------------------------------------------- */
+/* --- lack of memory --------------------------------------------------------------------------- */
 
 static bay_err sweep_step(store_rig *rig, int step, answer *a)
 {

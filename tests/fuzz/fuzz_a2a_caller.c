@@ -4,17 +4,17 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "a2a_transport/link_stream_state.h"
 #include "base/check.h"
 #include "base/str.h"
 #include "sdk/caller_parts.h"
-#include "transport/a2a_link_seen.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MEMORY_BYTES = 64 << 20 };
 
 typedef struct story {
-    a2a_seen seen;
+    a2a_stream_state seen;
     caller_assembly *whole;
     bool has_status;
     bool has_message;
@@ -28,24 +28,19 @@ static json_val parse(bay_str text, arena *memory, json_doc *doc)
     return json_root(doc);
 }
 
-static void take(story *self, bay_str event)
+static void take(story *self, json_val event)
 {
-    json_doc doc;
-    arena memory;
     bay_response *response = NULL;
-    arena_init(&memory, MEMORY_BYTES);
-    json_val root = parse(event, &memory, &doc);
-    bay_err err = sdk_assembly_add(self->whole, root);
+    bay_err err = sdk_assembly_add(self->whole, event);
     CHECK(err == BAY_OK || err == BAY_LIMIT);
-    err = sdk_response_new(A2A_SEND_STREAMING_MESSAGE, true, event, 0, &response);
+    err = sdk_response_new(A2A_SEND_STREAMING_MESSAGE, true, json_raw(event), 0, &response);
     CHECK(err == BAY_OK);
     CHECK(bay_response_kind_of(response) != BAY_RESPONSE_OTHER);
     (void)bay_response_text(response);
     bay_response_free(response);
-    arena_fini(&memory);
 }
 
-static bay_err tell(void *user, bay_str event)
+static bay_err tell(void *user, json_val event)
 {
     story *self = user;
     self->told++;
@@ -67,7 +62,7 @@ static void check_whole(story *self)
         json_val task = json_get(parse(buf_view(&text), &memory, &doc), STR("task"));
         self->told = 0;
         if (json_is(task, JSON_OBJECT) && self->has_status) {
-            err = a2a_seen_difference(&self->seen, task, tell, self);
+            err = a2a_stream_state_difference(&self->seen, task, tell, self);
             CHECK(err == BAY_OK);
             CHECK(self->told == 0);
         }
@@ -93,12 +88,12 @@ static void take_line(story *self, a2a_form form, bay_str line, bool comes_back)
         self->has_message |= json_is(json_get(root, STR("message")), JSON_OBJECT);
         self->has_status |= is_task || json_is(json_get(root, STR("statusUpdate")), JSON_OBJECT);
         if (is_task && comes_back) {
-            bay_err err = a2a_seen_difference(&self->seen, task, tell, self);
+            bay_err err = a2a_stream_state_difference(&self->seen, task, tell, self);
             CHECK(err == BAY_OK);
         } else {
-            bay_err err = a2a_seen_note(&self->seen, root);
+            bay_err err = a2a_stream_state_note(&self->seen, root);
             CHECK(err == BAY_OK || err == BAY_DUPLICATE);
-            take(self, buf_view(&event));
+            take(self, root);
         }
     }
     buf_fini(&event);
@@ -111,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     story self = {.whole = sdk_assembly_new()};
-    a2a_seen_init(&self.seen);
+    a2a_stream_state_init(&self.seen);
     a2a_form form = (a2a_form)(data[0] % A2A_FORMS);
     bool comes_back = (data[0] & 0x40) != 0;
     bay_str rest = {(const char *)data + 1, size - 1};
@@ -121,7 +116,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         rest = str_from(rest, line.len + 1);
     }
     check_whole(&self);
-    a2a_seen_fini(&self.seen);
+    a2a_stream_state_fini(&self.seen);
     sdk_assembly_free(self.whole);
     return 0;
 }

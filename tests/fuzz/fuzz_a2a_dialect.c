@@ -238,17 +238,16 @@ static void answers(bay_str text, a2a_method method, unsigned what)
     a2a_interface from = {STR("http://h"), STR(""), what & 1 ? A2A_HTTP_JSON : A2A_JSONRPC,
                           (a2a_version)(what / 2 % A2A_VERSIONS)};
     arena memory;
-    buf out;
+    json_val result;
     a2a_fault fault = {0};
     bool is_last;
     arena_init(&memory, MEMORY_BYTES);
-    buf_init(&out, TEXT_BYTES);
-    bay_err err =
-        a2a_response_read(&from, method, what & 64 ? 404 : 200, text, STR("1"), &out, &fault);
+    bay_err err = a2a_response_read(&from, method, what & 64 ? 404 : 200, text, STR("1"), &memory,
+                                    &result, &fault);
     CHECK(err == BAY_OK || err == BAY_PROTOCOL || err == BAY_REMOTE || err == BAY_LIMIT);
-    CHECK(err == BAY_OK || (out.len == 0 && fault.text[0] != '\0') || err == BAY_LIMIT);
+    CHECK(err == BAY_OK || (fault.text[0] != '\0') || err == BAY_LIMIT);
     if (err == BAY_OK) {
-        check_normal((a2a_type)a2a_methods[method].response, buf_view(&out), &memory);
+        check_normal((a2a_type)a2a_methods[method].response, json_raw(result), &memory);
     }
     json_val event;
     err = a2a_stream_read(&from, what & 32 ? STR("error") : STR(""), text, STR("1"), &memory,
@@ -258,7 +257,6 @@ static void answers(bay_str text, a2a_method method, unsigned what)
         check_normal(A2A_TYPE_STREAM_RESPONSE, json_raw(event), &memory);
         check_same(event, json_raw(event), &memory); /* it is read already */
     }
-    buf_fini(&out);
     arena_fini(&memory);
 }
 

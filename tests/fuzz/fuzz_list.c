@@ -56,8 +56,13 @@ static void fake_init(fake *self, const char *name)
     *self = (fake){.server = {.name = str_of(name)}};
     upstream_options options = {.server = &self->server, .events = &events};
     CHECK(upstream_init(&self->base, &ops, &options) == BAY_OK);
-    upstream_learn(&self->base, mcp_revision_of(MCP_LATEST),
-                   STR("{\"tools\":{},\"resources\":{},\"prompts\":{}}"));
+    arena memory;
+    json_doc doc;
+    arena_init(&memory, 1 << 16);
+    CHECK(json_parse(&doc, STR("{\"tools\":{},\"resources\":{},\"prompts\":{}}"), NULL, &memory,
+                     NULL) == BAY_OK);
+    upstream_learn(&self->base, mcp_revision_of(MCP_LATEST), json_root(&doc));
+    arena_fini(&memory);
 }
 
 /* Every page it asks for is the same. NULL when nothing came of it. */
@@ -102,7 +107,7 @@ static size_t page(const catalog_view *view, bay_str cursor, uint32_t size, buf 
     if (err == BAY_OK && cursor.len > 0) {
         value = json_root(&doc);
     }
-    if (err == BAY_OK && catalog_view_page(view, &legible, value, size, &out) == BAY_OK) {
+    if (err == BAY_OK && catalog_view_page(view, &legible, value, size, false, &out) == BAY_OK) {
         buf_char(&out, '}');
         CHECK(out.err == BAY_OK);
         json_limits limits = {ROOM, 128, 1 << 20};
@@ -148,7 +153,7 @@ static bay_str take_line(bay_str *rest)
     return line;
 }
 
-static void show(catalog_roster *roster, listing_kind kind, bool bare, uint32_t size, bay_str rest)
+static void show(catalog_servers *roster, listing_kind kind, bool bare, uint32_t size, bay_str rest)
 {
     catalog_view view;
     catalog_options options = {.separator = STR("."), .bare_names = bare};
@@ -177,7 +182,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const char *const names[SERVERS] = {"a", "a.b"};
     fake servers[SERVERS];
     catalog_source sources[SERVERS] = {0};
-    catalog_roster roster;
+    catalog_servers roster;
     if (size < 3) {
         return 0;
     }
@@ -188,9 +193,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         sources[i].upstream = &servers[i].base;
         sources[i].listings[kind] = fetch(&servers[i], kind, take_line(&rest));
     }
-    if (catalog_roster_init(&roster, sources, SERVERS) == BAY_OK) {
+    if (catalog_servers_init(&roster, sources, SERVERS) == BAY_OK) {
         show(&roster, kind, data[0] >= 128, data[1], rest);
-        catalog_roster_fini(&roster);
+        catalog_servers_fini(&roster);
     }
     for (size_t i = 0; i < SERVERS; i++) {
         listing_unref(sources[i].listings[kind]);

@@ -13,7 +13,7 @@
 
 #include "base/check.h"
 #include "base/mem.h"
-#include "mcp/keeper.h"
+#include "mcp/persistence.h"
 #include "mcp/server.h"
 
 enum { WIRES = 4, LINES = 2, HELD = 16, MAX_COMMANDS = 64, LOGGED = 64 };
@@ -150,7 +150,7 @@ static void work(world *self, mcp_request *request, unsigned char how)
         (void)mcp_request_progress(request, how, STR("\"progress\":1"));
     }
     if ((how & 8) != 0) {
-        (void)mcp_request_notify(request, MCP_N_MESSAGE, STR("{\"level\":\"error\",\n\"data\":1}"));
+        (void)mcp_request_log(request, MCP_LOG_ERROR, STR("{\"level\":\"error\",\n\"data\":1}"));
     }
     if ((how & 16) != 0 &&
         mcp_request_ask(request, MCP_SAMPLING, STR("{}"), on_asked, self, self->now_ms) == BAY_OK) {
@@ -241,41 +241,28 @@ static void expand(world *self, bay_str text, buf *out)
     }
 }
 
-typedef struct header {
-    unsigned char flags;
-    bay_str method;
-    bay_str name;
-    world *of;
-} header;
+enum { MAX_FIELDS = 6 };
 
-static bay_str field(void *context, bay_str name)
+static size_t fields_of(const world *self, unsigned char flags, bay_str method, bay_str name,
+                        http_field out[MAX_FIELDS])
 {
-    header *self = context;
     static const char *const revisions[] = {"2026-07-28", "2025-11-25", "2025-03-26", "v9"};
-    if (str_eq(name, STR("Content-Type"))) {
-        return STR("application/json");
+    size_t count = 0;
+    out[count++] = (http_field){STR("Content-Type"), STR("application/json")};
+    if ((flags & 1) != 0) {
+        out[count++] = (http_field){STR("MCP-Protocol-Version"), str_of(revisions[flags >> 1 & 3])};
     }
-    if (str_eq(name, STR("MCP-Protocol-Version")) && (self->flags & 1) != 0) {
-        return str_of(revisions[self->flags >> 1 & 3]);
+    if ((flags & 8) != 0) {
+        out[count++] = (http_field){STR("Mcp-Session-Id"), {self->session, self->session_len}};
     }
-    if (str_eq(name, STR("Mcp-Session-Id")) && (self->flags & 8) != 0) {
-        return (bay_str){self->of->session, self->of->session_len};
+    if ((flags & 16) != 0) {
+        out[count++] = (http_field){STR("Last-Event-ID"), {self->event, self->event_len}};
     }
-    if (str_eq(name, STR("Last-Event-ID")) && (self->flags & 16) != 0) {
-        return (bay_str){self->of->event, self->of->event_len};
+    if ((flags & 32) != 0) {
+        out[count++] = (http_field){STR("Mcp-Method"), method};
+        out[count++] = (http_field){STR("Mcp-Name"), name};
     }
-    if (str_eq(name, STR("Mcp-Method")) && (self->flags & 32) != 0) {
-        return self->method;
-    }
-    if (str_eq(name, STR("Mcp-Name")) && (self->flags & 32) != 0) {
-        return self->name;
-    }
-    return (bay_str){NULL, 0};
-}
-
-static size_t field_count(void *context, bay_str name)
-{
-    return field(context, name).at != NULL ? 1 : 0;
+    return count;
 }
 
 /* Text: flags, then (when they say so) method and name each up to a tab, then the body. */
@@ -286,18 +273,21 @@ static void http(world *self, wire *through, const char *verb, bay_str text)
         mcp_server_gone(self->server, &through->carrier, self->now_ms);
     }
     *through = (wire){.carrier.ops = &ops, .is_open = true};
-    header fields = {.of = self};
+    unsigned char flags = 0;
+    bay_str method = STR(""), name = STR("");
     if (text.len > 0) {
-        fields.flags = (unsigned char)text.at[0];
+        flags = (unsigned char)text.at[0];
         text = str_from(text, 1);
     }
-    if ((fields.flags & 32) != 0) {
-        fields.method = str_head(text, str_find(text, '\t'));
-        text = str_from(text, fields.method.len + 1);
-        fields.name = str_head(text, str_find(text, '\t'));
-        text = str_from(text, fields.name.len + 1);
+    if ((flags & 32) != 0) {
+        method = str_head(text, str_find(text, '\t'));
+        text = str_from(text, method.len + 1);
+        name = str_head(text, str_find(text, '\t'));
+        text = str_from(text, name.len + 1);
     }
-    through->temper = fields.flags >> 6 == 3 ? 7 : fields.flags >> 6;
+    http_field fields[MAX_FIELDS];
+    size_t count = fields_of(self, flags, method, name, fields);
+    through->temper = flags >> 6 == 3 ? 7 : flags >> 6;
     buf body;
     buf_init(&body, 1 << 20);
     expand(self, text, &body);
@@ -305,9 +295,8 @@ static void http(world *self, wire *through, const char *verb, bay_str text)
     arena_init(&memory, 1 << 20);
     mcp_http_request request = {.verb = str_of(verb),
                                 .body = buf_view(&body),
-                                .field = field,
-                                .field_count = field_count,
-                                .context = &fields,
+                                .fields = fields,
+                                .field_count = count,
                                 .memory = &memory};
     mcp_server_http(self->server, &request, &through->carrier, self->now_ms);
     arena_fini(&memory);
@@ -376,8 +365,8 @@ static void keeper_lost(void *user, bay_str id, bay_str method, buf *out)
     rpc_write_error(out, id, -1, method, STR(""));
 }
 
-static const mcp_keeper keeper = {keeper_name, keeper_changed, keeper_logged, keeper_ended,
-                                  keeper_lost};
+static const mcp_persistence keeper = {keeper_name, keeper_changed, keeper_logged, keeper_ended,
+                                       keeper_lost};
 
 static void restore(world *self, bay_str id, bay_str written)
 {
@@ -402,8 +391,8 @@ static void open_server(world *self)
                                   .max_subscriptions = 4,
                                   .log_bytes = 2048,
                                   .log_events = 8,
-                                  .keeper = &keeper,
-                                  .keeper_user = self,
+                                  .persistence = &keeper,
+                                  .persistence_user = self,
                                   .json = {1 << 16, 32, 4096}};
     if (mcp_server_new(&options, &service, self, &self->server) != BAY_OK) {
         abort();

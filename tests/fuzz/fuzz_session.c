@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 #include "base/str.h"
-#include "mcp/keeper.h"
+#include "mcp/persistence.h"
 #include "support/people.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -75,11 +75,11 @@ static void keeper_lost(void *user, bay_str id, bay_str method, buf *out)
 static bool take_up(bay_str from, const mcp_kept_event *events, size_t count, buf *written)
 {
     static const mcp_service service = {.request = on_request};
-    static const mcp_keeper keeper = {.name = keeper_name,
-                                      .changed = keeper_changed,
-                                      .logged = keeper_logged,
-                                      .ended = keeper_ended,
-                                      .lost = keeper_lost};
+    static const mcp_persistence keeper = {.name = keeper_name,
+                                           .changed = keeper_changed,
+                                           .logged = keeper_logged,
+                                           .ended = keeper_ended,
+                                           .lost = keeper_lost};
     mcp_server *server = NULL;
     mcp_server_options options = {.name = STR("f"),
                                   .version = STR("1"),
@@ -90,8 +90,8 @@ static bool take_up(bay_str from, const mcp_kept_event *events, size_t count, bu
                                   .max_subscriptions = 4,
                                   .log_events = 16,
                                   .log_bytes = 4096,
-                                  .keeper = &keeper,
-                                  .keeper_user = written};
+                                  .persistence = &keeper,
+                                  .persistence_user = written};
     CHECK(mcp_server_new(&options, &service, NULL, &server) == BAY_OK);
     buf_clear(written);
     bay_err err =

@@ -277,7 +277,7 @@ static void open_agent(const char *path)
     CHECK(agent_store_new(self.store, STR("killed"), &self.kept) == BAY_OK);
     self.handler = (a2a_handler){.turn = on_turn};
     a2a_agent_options agent_options = {.handler = &self.handler,
-                                       .keeper = agent_store_keeper(self.kept),
+                                       .persistence = agent_store_persistence(self.kept),
                                        .card = {card, sizeof(card) - 1},
                                        .extended_card = {"", 0},
                                        .now = now,

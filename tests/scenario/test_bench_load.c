@@ -48,7 +48,7 @@ static const answer answers[] = {
      true},
 };
 
-/* ---- over HTTP ------------------------------------------------------------------------------ */
+/* ---- over HTTP ------------------------------------------------------------------------------- */
 
 typedef struct server {
     int listener;
@@ -162,7 +162,7 @@ static void only_results_are_counted_over_http(void **state)
                 "-e Paris", false);
 }
 
-/* ---- over a pipe ---------------------------------------------------------------------------- */
+/* ---- over a pipe ----------------------------------------------------------------------------- */
 
 static void only_results_are_counted_on_stdio(void **state)
 {

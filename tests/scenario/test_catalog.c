@@ -159,7 +159,7 @@ static void lists_nobody_tells_of_are_read_anew(void **state)
         wait_until_listed(&self, "/mcp", "\"often.n4\"");
         wait_until_listed(&self, "/mcp", "\"ttl.n4\"");
         assert_false(is_listed(&self, "/mcp", "\"never.n3\"")); /* one reading a loop */
-        /* of its own face too, and how long it is good for */
+        /* of its own endpoint too, and how long it is good for */
         assert_true(is_listed(&self, "/mcp/ttl", "\"name\":\"n"));
         assert_false(is_listed(&self, "/mcp/ttl", "\"ttlMs\":1000}"));
         assert_true(is_listed(&self, "/mcp/never", "\"ttlMs\":0"));

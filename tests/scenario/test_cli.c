@@ -156,7 +156,7 @@ static void assert_ended(int code, const char *out)
     assert_string_equal(result.out, out);
 }
 
-/* ---- what cannot be reached -------------------------------------------------------------------*/
+/* ---- what cannot be reached ------------------------------------------------------------------ */
 
 static void a_command_that_does_not_exist(void **state)
 {
@@ -286,7 +286,7 @@ static void a_profile_is_served_over_stdio(void **state)
     unlink(path);
 }
 
-/* ---- serve ------------------------------------------------------------------------------------*/
+/* ---- serve ----------------------------------------------------------------------------------- */
 
 static void write_config(char path[], const char *top)
 {
@@ -351,7 +351,7 @@ static void every_address_is_named(void **state)
     unlink(path);
 }
 
-/* ---- list -------------------------------------------------------------------------------------*/
+/* ---- list ------------------------------------------------------------------------------------ */
 
 /* Controls but newlines (colours are of ours: without them), and what is not seen. */
 static void assert_harmless(const char *text, size_t len)
@@ -435,7 +435,7 @@ static void a_modern_server_lists_too(void **state)
     assert_has(result.err, "--protocol");
 }
 
-/* ---- call -------------------------------------------------------------------------------------*/
+/* ---- call ------------------------------------------------------------------------------------ */
 
 static void calls_print_what_came(void **state)
 {
@@ -615,7 +615,7 @@ static void arguments_go_into_header_fields(void **state)
     finish(&server);
 }
 
-/* ---- read, prompt, step -----------------------------------------------------------------------*/
+/* ---- read, prompt, step ---------------------------------------------------------------------- */
 
 static void resources_are_bytes(void **state)
 {
@@ -728,7 +728,7 @@ static void steps_show_how_far_it_came(void **state)
     assert_has(result.out, "→ 2 initialize  ");
 }
 
-/* ---- the end ----------------------------------------------------------------------------------*/
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static void an_interrupt_leaves_nothing_behind(void **state)
 {

@@ -373,7 +373,7 @@ static void nobody_makes_up_an_id(void **state)
             status = status_of(&self, "/mcp", i > 0 ? forged : "-");
             assert_int_equal(status, 404);
         }
-        assert_int_equal(status_of(&self, "/mcp/behind", id), 404); /* another face's */
+        assert_int_equal(status_of(&self, "/mcp/behind", id), 404); /* another endpoint's */
         if (round == 0) {
             end(&self, SIGKILL);
             start(&self);

@@ -46,7 +46,7 @@ typedef struct player {
     pthread_t thread;
 } player;
 
-/* ---- what the client says ---- */
+/* ---- what the client says -------------------------------------------------------------------- */
 
 static void key_of(const char *text, bool is_http, char *out, size_t size)
 {
@@ -146,7 +146,7 @@ static void welcome(player *self)
     self->count++;
 }
 
-/* ---- what the server says ---- */
+/* ---- what the server says -------------------------------------------------------------------- */
 
 /* Until the client has read what was written. */
 static void await_reading(const part_of_client *part)
@@ -282,7 +282,7 @@ static bay_client *connect_to(const player *self, bay_client_options *options)
     return client;
 }
 
-/* ---- cuts ---- */
+/* ---- cuts ------------------------------------------------------------------------------------ */
 
 static sweep_transcript told;
 
@@ -354,7 +354,7 @@ static void answers_over_http_are_cut_at_every_byte(void **state)
     cut_each(true);
 }
 
-/* ---- no memory ---- */
+/* ---- no memory ------------------------------------------------------------------------------- */
 
 static void replay_starved(const recording *of, bool is_single, size_t at, int *most_well)
 {

@@ -241,7 +241,7 @@ static void serve_out(bay_server *server, sweep_service *service)
     assert_int_equal(err, BAY_EOF);
 }
 
-/* ---- cuts ---- */
+/* ---- cuts ------------------------------------------------------------------------------------ */
 
 static void replay_cut(const recording *of, const cuts *at)
 {
@@ -291,7 +291,7 @@ static void requests_over_http_are_cut_at_every_byte(void **state)
     cut_each(true);
 }
 
-/* ---- no memory ---- */
+/* ---- no memory ------------------------------------------------------------------------------- */
 
 /* A new client of a server that met a failure gets what the first one got at first. */
 static void serves_afresh(const recording *of, bay_server *server, sweep_service *service,

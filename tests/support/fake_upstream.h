@@ -86,6 +86,21 @@ static inline fake *fake_of(upstream *base)
     return CONTAINER_OF(base, fake, base);
 }
 
+/* Its server says what it can do; `capabilities` empty: nothing. */
+static inline void fake_learn(upstream *base, const mcp_revision *revision, bay_str capabilities)
+{
+    arena memory;
+    json_doc doc;
+    json_val value = JSON_NONE;
+    arena_init(&memory, 1 << 20);
+    if (capabilities.len > 0) {
+        assert_int_equal(json_parse(&doc, capabilities, NULL, &memory, NULL), BAY_OK);
+        value = json_root(&doc);
+    }
+    upstream_learn(base, revision, value);
+    arena_fini(&memory);
+}
+
 static inline void fake_start(upstream *base)
 {
     fake_of(base)->starts++;
@@ -217,11 +232,19 @@ static inline fake *fake_new(const char *name, bool is_over_http)
     assert_int_equal(upstream_init(&self->base, &fake_ops, &options), BAY_OK);
     self->level = MCP_LOG_NONE;
     upstream_set_state(&self->base, UPSTREAM_STARTING, NULL);
-    upstream_learn(&self->base, mcp_revision_of(MCP_LATEST),
-                   STR("{\"tools\":{},\"resources\":{\"subscribe\":true},\"prompts\":{},"
-                       "\"completions\":{},\"logging\":{}}"));
+    fake_learn(&self->base, mcp_revision_of(MCP_LATEST),
+               STR("{\"tools\":{},\"resources\":{\"subscribe\":true},\"prompts\":{},"
+                   "\"completions\":{},\"logging\":{}}"));
     upstream_set_state(&self->base, UPSTREAM_READY, NULL);
     return self;
+}
+
+/* Messages of proxies reach it on that loop. */
+static inline void fake_move_to(fake *self, loop *runs_on)
+{
+    loop_mailbox_unref(self->base.mailbox);
+    self->base.loop = runs_on;
+    assert_int_equal(loop_mailbox_new(runs_on, &self->base, &self->base.mailbox), BAY_OK);
 }
 
 static inline void fake_free(fake *self)

@@ -224,9 +224,10 @@ static inline void rig_configure(gateway_rig *self, const char *text)
 #define RIG_SERVER(name, kind, mode, more)                                                         \
     "'" name "':{'command':'@/bad_server','args':['" kind "','" mode "']" more "}"
 
-/* `asked`: what it is to be started with; the configuration comes from `settings`. */
-static inline bay_err rig_try(gateway_rig *self, const char *settings, const gateway_options *asked,
-                              bay_diag *diag)
+/* `asked`: what it is to be started with; the configuration comes from `settings`. It does not run
+ * yet: rig_start. */
+static inline bay_err rig_make(gateway_rig *self, const char *settings,
+                               const gateway_options *asked, bay_diag *diag)
 {
     static int serial;
     config_report *report = calloc(1, sizeof(*report));
@@ -260,8 +261,22 @@ static inline bay_err rig_try(gateway_rig *self, const char *settings, const gat
         assert_int_equal(rig_descriptors(), self->descriptors);
         return err;
     }
-    assert_int_equal(net_thread_start(&self->thread, rig_run, self), BAY_OK);
     return BAY_OK;
+}
+
+static inline void rig_start(gateway_rig *self)
+{
+    assert_int_equal(net_thread_start(&self->thread, rig_run, self), BAY_OK);
+}
+
+static inline bay_err rig_try(gateway_rig *self, const char *settings, const gateway_options *asked,
+                              bay_diag *diag)
+{
+    bay_err err = rig_make(self, settings, asked, diag);
+    if (err == BAY_OK) {
+        rig_start(self);
+    }
+    return err;
 }
 
 static inline void rig_open(gateway_rig *self, const char *settings, uint32_t workers)

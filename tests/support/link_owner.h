@@ -21,7 +21,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "transport/mcp_link.h"
+#include "mcp_transport/link.h"
 
 enum { LINK_GIVE_UP_MS = 20000 }; /* ends a broken test, not a working one */
 

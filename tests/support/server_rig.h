@@ -27,7 +27,7 @@
 #include "base/str.h"
 #include "front/front.h"
 #include "mcp/server.h"
-#include "transport/mcp_http_face.h"
+#include "mcp_transport/http_router.h"
 #include "wire/sse.h"
 
 enum { GIVE_UP_MS = 20000, HELD_MAX = 16, LARGE_BYTES = 5 * 1024 * 1024, FLOOD_BYTES = 32 * 1024 };
@@ -211,7 +211,7 @@ typedef struct server_rig {
     test_service service;
     http_server *http;
     http_front *front;
-    http_face *face;
+    mcp_http_router *router;
     int plain;
     bool is_drained;
 } server_rig;
@@ -225,20 +225,23 @@ static inline mcp_server *rig_engine(void *user, bay_str path)
 static inline bool rig_endpoint(void *user, const front_request *request)
 {
     server_rig *self = user;
-    http_face_serve(self->face, request->exchange, self->service.engine, request->principal);
+    mcp_http_router_serve(self->router, request->exchange, self->service.engine,
+                          request->principal);
     return true;
 }
 
 static inline bool rig_sse(void *user, const front_request *request)
 {
     server_rig *self = user;
-    http_face_serve_sse(self->face, request->exchange, self->service.engine, request->principal);
+    mcp_http_router_serve_sse(self->router, request->exchange, self->service.engine,
+                              request->principal);
     return true;
 }
 
 static inline bool rig_message(void *user, const front_request *request)
 {
-    http_face_serve_message(((server_rig *)user)->face, request->exchange, request->principal);
+    mcp_http_router_serve_message(((server_rig *)user)->router, request->exchange,
+                                  request->principal);
     return true;
 }
 
@@ -251,16 +254,17 @@ static inline bool rig_plain(void *user, const front_request *request)
 }
 
 static const front_row rig_rows[] = {
-    {STR_INIT("/mcp"), false, FRONT_CALLER, &http_face_cors, rig_endpoint, NULL},
-    {STR_INIT("/sse"), false, FRONT_CALLER, &http_face_sse_cors, rig_sse, NULL},
-    {STR_INIT("/messages"), false, FRONT_CALLER, &http_face_message_cors, rig_message, NULL},
+    {STR_INIT("/mcp"), false, FRONT_CALLER, &mcp_http_router_cors, rig_endpoint, NULL},
+    {STR_INIT("/sse"), false, FRONT_CALLER, &mcp_http_router_sse_cors, rig_sse, NULL},
+    {STR_INIT("/messages"), false, FRONT_CALLER, &mcp_http_router_message_cors, rig_message, NULL},
     {STR_INIT("/healthz"), false, FRONT_PUBLIC, NULL, rig_plain, NULL},
 };
 
 /* What a test may set; the rest is set here. */
 typedef struct rig_options {
     front_options front;
-    http_face_options face;
+    mcp_http_router_options router;
+    tls_context *tls; /* NULL: clear text */
 } rig_options;
 
 static inline bay_err rig_serve(server_rig *self, const rig_options *change, uint32_t worker)
@@ -269,19 +273,21 @@ static inline bay_err rig_serve(server_rig *self, const rig_options *change, uin
     if (change != NULL) {
         options = *change;
     }
-    options.face.worker = worker;
-    options.face.engine = rig_engine;
-    options.face.user = self;
-    options.face.messages_path = "/messages";
+    options.router.worker = worker;
+    options.router.engine = rig_engine;
+    options.router.user = self;
+    options.router.messages_path = "/messages";
     options.front.rows = rig_rows;
     options.front.row_count = ARRAY_LEN(rig_rows);
     options.front.user = self;
-    bay_err err = http_face_new(self->loop, &options.face, &self->face);
+    bay_err err = mcp_http_router_new(self->loop, &options.router, &self->router);
     if (err == BAY_OK) {
         err = front_new(&options.front, &self->front);
     }
-    http_server_options http = {
-        .limits = http_server_default_limits, .handler = &front_handler, .user = self->front};
+    http_server_options http = {.limits = http_server_default_limits,
+                                .handler = &front_handler,
+                                .user = self->front,
+                                .tls = options.tls};
     if (err == BAY_OK) {
         err = http_server_new(self->loop, &http, &self->http);
     }
@@ -303,7 +309,7 @@ static inline void rig_close(server_rig *self)
         http_server_free(self->http);
     }
     front_free(self->front);
-    http_face_free(self->face);
+    mcp_http_router_free(self->router);
     while (self->service.held_count > 0) {
         service_finish(&self->service);
     }

@@ -1,5 +1,5 @@
-/* Scenes on a face in which one allocation fails: only what the gateway does itself is starved, not
- * the test around it.
+/* Scenes on an endpoint in which one allocation fails: only what the gateway does itself is
+ * starved, not the test around it.
  *
  *     starved_begin(at);
  *     starved_say(…); starved_result(…); …
@@ -8,7 +8,7 @@
 #ifndef SUPPORT_STARVING_H
 #define SUPPORT_STARVING_H
 
-#include "support/face_testing.h"
+#include "support/endpoint_testing.h"
 
 #include "support/failing_memory.h"
 

@@ -20,7 +20,7 @@
 
 enum { RECORD_CONNECTIONS = 32, RECORD_TOKENS = 64, RECORD_TOKEN = 4096 };
 
-/* ---- bytes that grow ---- */
+/* ---- bytes that grow ------------------------------------------------------------------------- */
 
 typedef struct text_bytes {
     char *at;
@@ -53,7 +53,7 @@ static inline const char *bytes_text(const text_bytes *self)
     return self->at != NULL ? self->at : "";
 }
 
-/* ---- one direction of one connection, taken apart ---- */
+/* ---- one direction of one connection, taken apart -------------------------------------------- */
 
 typedef enum part_kind {
     PART_HEAD,    /* of a response: its status and type */
@@ -200,7 +200,7 @@ static inline void dissector_feed(dissector *self, char c)
     }
 }
 
-/* ---- tokens ---- */
+/* ---- tokens ---------------------------------------------------------------------------------- */
 
 typedef struct tokens {
     size_t count;
@@ -260,7 +260,7 @@ static inline void blank_times(char *text)
     }
 }
 
-/* ---- what one side said, and both ---- */
+/* ---- what one side said, and both ------------------------------------------------------------ */
 
 typedef struct item {
     int connection;
@@ -372,7 +372,7 @@ static inline void recording_free(recording *self)
     free(self);
 }
 
-/* ---- where to cut ---- */
+/* ---- where to cut ---------------------------------------------------------------------------- */
 
 typedef struct cuts {
     size_t stride; /* each piece of bytes is cut where position % stride == phase; 0: see only_at */

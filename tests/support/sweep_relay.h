@@ -27,7 +27,7 @@ static inline size_t sweep_setting(const char *name, size_t otherwise)
     return text != NULL ? strtoul(text, NULL, 10) : otherwise;
 }
 
-/* ---- sockets ---- */
+/* ---- sockets --------------------------------------------------------------------------------- */
 
 static inline int tcp_listen(uint16_t *out_port)
 {
@@ -113,7 +113,7 @@ static inline bool write_all(int fd, const char *at, size_t len)
     return true;
 }
 
-/* ---- the relay ---- */
+/* ---- the relay ------------------------------------------------------------------------------- */
 
 typedef struct relay_line {
     int client[2]; /* to read, to write; the same for a socket */
@@ -245,7 +245,7 @@ static inline void *relay_main(void *argument)
     }
 }
 
-/* ---- a recording ---- */
+/* ---- a recording ----------------------------------------------------------------------------- */
 
 static inline void *record_serve(void *argument)
 {

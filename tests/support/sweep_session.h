@@ -23,7 +23,7 @@ static const char *const sweep_revisions[] __attribute__((unused)) = {
     "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"};
 enum { SWEEP_REVISIONS = 5, SWEEP_HELD = 16, SWEEP_LINES = 128 * 1024 };
 
-/* ---- the server ---- */
+/* ---- the server ------------------------------------------------------------------------------ */
 
 typedef struct sweep_service {
     bay_server *server;
@@ -296,7 +296,7 @@ static inline bay_server *sweep_server_new(sweep_service *self)
     return server;
 }
 
-/* ---- the client ---- */
+/* ---- the client ------------------------------------------------------------------------------ */
 
 typedef struct sweep_transcript {
     char text[SWEEP_LINES];

@@ -28,7 +28,7 @@ static const unsigned char wav[] = {
     1,   0,   8,   0,   'd', 'a', 't', 'a', 4,   0,   0,   0,   128, 128, 128, 128,
 };
 
-/* ---- content ---- */
+/* ---- content --------------------------------------------------------------------------------- */
 
 static void echo(bay_call *call, void *user)
 {
@@ -106,7 +106,7 @@ static void refuse(bay_call *call, void *user)
     bay_call_error_data(call, -32050, "A code of its own", "{\"detail\":[1.0,\"\\u00e9\"]}");
 }
 
-/* ---- what happens during a call ---- */
+/* ---- what happens during a call -------------------------------------------------------------- */
 
 static void sleep_ms(long ms)
 {
@@ -187,7 +187,7 @@ static void heard(bay_call *call, void *user)
     bay_call_reply(call, what);
 }
 
-/* ---- questions ---- */
+/* ---- questions ------------------------------------------------------------------------------- */
 
 static const char name_form[] =
     "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\",\"title\":\"Name\","
@@ -319,7 +319,7 @@ static void ask_twice(bay_call *call, void *user)
     bay_call_elicit(call, "The first question", name_form, ask_second, NULL);
 }
 
-/* ---- changes ---- */
+/* ---- changes --------------------------------------------------------------------------------- */
 
 static void touch(bay_call *call, void *user)
 {
@@ -333,7 +333,7 @@ static void grow(bay_call *call, void *user)
     bay_call_reply(call, "done");
 }
 
-/* ---- tasks ---- */
+/* ---- tasks ----------------------------------------------------------------------------------- */
 
 static void work(bay_call *call, void *user)
 {
@@ -349,7 +349,7 @@ static void fail_task(bay_call *call, void *user)
     bay_call_fail(call, "the work cannot be done");
 }
 
-/* ---- registration ---- */
+/* ---- registration ---------------------------------------------------------------------------- */
 
 #define MARK_SCHEMA                                                                                \
     "{\"type\":\"object\",\"properties\":{\"mark\":{\"type\":\"string\"}},\"required\":[\"mark\"]" \

@@ -53,7 +53,7 @@ typedef struct player {
     bay_err ended;
 } player;
 
-/* ---- text ---- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void put(text *self, const char *at, size_t len)
 {
@@ -112,7 +112,7 @@ static void put_member(text *self, const char *name, const text *elements)
     put(self, "]", 1);
 }
 
-/* ---- what the server asks and tells ---- */
+/* ---- what the server asks and tells ---------------------------------------------------------- */
 
 static void note_question(player *self, bay_question *question)
 {
@@ -213,7 +213,7 @@ static void on_progress(bay_request *request, double progress, double total, bay
     put(&self->progress, "}", 1);
 }
 
-/* ---- printing ---- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 /* FNV-1a. */
 static uint64_t digest(bay_str bytes)
@@ -282,7 +282,7 @@ static void forget(player *self)
     self->was_task = false;
 }
 
-/* ---- steps ---- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 typedef struct step {
     const char *name, *verb, *word, *json, *last;

@@ -1,5 +1,5 @@
 /* An agent engine under test: calls that note what they are told, a handler that the test writes, a
- * clock that the test turns, and a keeper that confirms when it is told to. */
+ * clock that the test turns, and a persister that confirms when it is told to. */
 #ifndef TESTS_AGENT_RIG_H
 #define TESTS_AGENT_RIG_H
 
@@ -23,7 +23,7 @@
 
 PEOPLE_FROM_THE_START
 
-enum { RIG_EVENTS = 256, RIG_PUTS = 64, RIG_PUSHES = 64, RIG_PIECES = 512 };
+enum { RIG_EVENTS = 256, RIG_PUTS = 64, RIG_PUSHES = 64, RIG_BLOCKS = 512 };
 #define RIG_NOW UINT64_C(1700000000000) /* 2023-11-14T22:13:20Z */
 #define RIG_CARD                                                                                   \
     "{\"name\":\"x\",\"capabilities\":{\"streaming\":true,\"pushNotifications\":true,"             \
@@ -53,19 +53,19 @@ typedef struct told {
     struct told *inner; /* a call that on_result made */
 } told;
 
-typedef struct kept_piece {
-    uint64_t strand;
+typedef struct kept_block {
+    uint64_t overflow;
     uint32_t number;
     size_t len;
     char *bytes;
-} kept_piece;
+} kept_block;
 
 typedef struct kept_row {
     char *id;
     char *row;
     size_t row_len;
-    size_t piece_count;
-    kept_piece pieces[RIG_PIECES];
+    size_t block_count;
+    kept_block blocks[RIG_BLOCKS];
     size_t event_count;
     a2a_event *events[RIG_EVENTS];
 } kept_row;
@@ -79,7 +79,7 @@ struct rig {
     a2a_agent *agent;
     a2a_agent_options options;
     a2a_handler handler;
-    a2a_keeper keeper;
+    a2a_persistence persistence;
     uint64_t now_ms;
     uint64_t wake_ms;
     unsigned ids;
@@ -93,7 +93,7 @@ struct rig {
     int pushes;
     char *pushed[RIG_PUSHES];
     bay_err url_says;
-    /* The keeper. */
+    /* The persister. */
     bool is_keeping; /* confirms at once */
     bay_err keep_says;
     bay_err put_says;
@@ -101,7 +101,7 @@ struct rig {
     size_t row_count;
     open_put puts[RIG_PUTS];
     size_t put_count;
-    uint64_t written; /* bytes of rows and pieces */
+    uint64_t written; /* bytes of rows and blocks */
     int removed;
 };
 
@@ -342,41 +342,41 @@ static inline bay_err rig_on_url(void *user, bay_str url, a2a_fault *fault)
     return ((rig *)user)->url_says;
 }
 
-/* ---- the keeper */
+/* ---- the persister */
 
-/* A piece in its place, by strand and number. */
-static inline void rig_store_piece(kept_row *at, const a2a_piece *piece)
+/* A block in its place, by overflow and number. */
+static inline void rig_store_block(kept_row *at, const a2a_overflow_block *block)
 {
     size_t i = 0;
-    while (i < at->piece_count &&
-           (at->pieces[i].strand < piece->strand ||
-            (at->pieces[i].strand == piece->strand && at->pieces[i].number < piece->number))) {
+    while (i < at->block_count &&
+           (at->blocks[i].overflow < block->overflow ||
+            (at->blocks[i].overflow == block->overflow && at->blocks[i].number < block->number))) {
         i++;
     }
-    bool is_there = i < at->piece_count && at->pieces[i].strand == piece->strand &&
-                    at->pieces[i].number == piece->number;
+    bool is_there = i < at->block_count && at->blocks[i].overflow == block->overflow &&
+                    at->blocks[i].number == block->number;
     if (is_there) {
-        free(at->pieces[i].bytes);
+        free(at->blocks[i].bytes);
     } else {
-        CHECK(at->piece_count < RIG_PIECES);
-        memmove(at->pieces + i + 1, at->pieces + i, (at->piece_count - i) * sizeof(kept_piece));
-        at->piece_count++;
+        CHECK(at->block_count < RIG_BLOCKS);
+        memmove(at->blocks + i + 1, at->blocks + i, (at->block_count - i) * sizeof(kept_block));
+        at->block_count++;
     }
-    at->pieces[i] =
-        (kept_piece){piece->strand, piece->number, piece->bytes.len, rig_copy(piece->bytes)};
+    at->blocks[i] =
+        (kept_block){block->overflow, block->number, block->bytes.len, rig_copy(block->bytes)};
 }
 
-static inline void rig_drop_strand(kept_row *at, uint64_t strand)
+static inline void rig_drop_overflow(kept_row *at, uint64_t overflow)
 {
     size_t left = 0;
-    for (size_t i = 0; i < at->piece_count; i++) {
-        if (at->pieces[i].strand == strand) {
-            free(at->pieces[i].bytes);
+    for (size_t i = 0; i < at->block_count; i++) {
+        if (at->blocks[i].overflow == overflow) {
+            free(at->blocks[i].bytes);
         } else {
-            at->pieces[left++] = at->pieces[i];
+            at->blocks[left++] = at->blocks[i];
         }
     }
-    at->piece_count = left;
+    at->block_count = left;
 }
 
 static inline void rig_store(rig *self, const a2a_put *put)
@@ -395,12 +395,12 @@ static inline void rig_store(rig *self, const a2a_put *put)
     free(at->row);
     at->row = rig_copy(put->row);
     at->row_len = put->row.len;
-    for (size_t i = 0; i < put->piece_count; i++) {
-        rig_store_piece(at, &put->pieces[i]);
-        self->written += put->pieces[i].bytes.len;
+    for (size_t i = 0; i < put->block_count; i++) {
+        rig_store_block(at, &put->blocks[i]);
+        self->written += put->blocks[i].bytes.len;
     }
     for (size_t i = 0; i < put->gone_count; i++) {
-        rig_drop_strand(at, put->gone[i]);
+        rig_drop_overflow(at, put->gone[i]);
     }
     self->written += put->row.len;
     for (size_t i = 0; i < put->event_count; i++) {
@@ -409,10 +409,10 @@ static inline void rig_store(rig *self, const a2a_put *put)
     }
 }
 
-static inline bay_err rig_put(a2a_keeper *keeper, const a2a_put *put,
+static inline bay_err rig_put(a2a_persistence *persistence, const a2a_put *put,
                               void (*kept)(void *user, bay_err err), void *user)
 {
-    rig *self = CONTAINER_OF(keeper, rig, keeper);
+    rig *self = CONTAINER_OF(persistence, rig, persistence);
     if (self->put_says != BAY_OK) {
         return self->put_says;
     }
@@ -431,23 +431,24 @@ static inline bay_err rig_put(a2a_keeper *keeper, const a2a_put *put,
 /* What was kept of a task, to an agent. */
 static inline bay_err rig_restore(rig *self, const kept_row *from, bool may_resume)
 {
-    a2a_piece pieces[RIG_PIECES];
-    for (size_t i = 0; i < from->piece_count; i++) {
-        const kept_piece *piece = &from->pieces[i];
-        pieces[i] = (a2a_piece){piece->strand, piece->number, {piece->bytes, piece->len}};
+    a2a_overflow_block blocks[RIG_BLOCKS];
+    for (size_t i = 0; i < from->block_count; i++) {
+        const kept_block *block = &from->blocks[i];
+        blocks[i] =
+            (a2a_overflow_block){block->overflow, block->number, {block->bytes, block->len}};
     }
     const a2a_kept_task kept = {.row = {from->row, from->row_len},
-                                .pieces = pieces,
-                                .piece_count = from->piece_count,
+                                .blocks = blocks,
+                                .block_count = from->block_count,
                                 .events = from->events,
                                 .event_count = from->event_count};
     return a2a_agent_restore(self->agent, &kept, may_resume);
 }
 
-static inline void rig_remove(a2a_keeper *keeper, bay_str id)
+static inline void rig_remove(a2a_persistence *persistence, bay_str id)
 {
     (void)id;
-    CONTAINER_OF(keeper, rig, keeper)->removed++;
+    CONTAINER_OF(persistence, rig, persistence)->removed++;
 }
 
 /* Confirms what is open; how many that were. */
@@ -480,7 +481,7 @@ static inline void rig_wake(void *user, uint64_t at_ms)
     ((rig *)user)->wake_ms = at_ms;
 }
 
-static const a2a_keeper_ops rig_keeper_ops = {rig_put, rig_remove};
+static const a2a_persistence_ops rig_persistence_ops = {rig_put, rig_remove};
 
 static inline rig *rig_plain(void)
 {
@@ -489,7 +490,7 @@ static inline rig *rig_plain(void)
     self->now_ms = RIG_NOW;
     self->turn = rig_complete;
     self->is_keeping = true;
-    self->keeper.ops = &rig_keeper_ops;
+    self->persistence.ops = &rig_persistence_ops;
     self->handler = (a2a_handler){rig_on_turn, rig_on_canceled, rig_on_push, rig_on_url};
     self->options = (a2a_agent_options){.handler = &self->handler,
                                         .user = self,
@@ -516,7 +517,7 @@ static inline rig *rig_new(void)
 static inline rig *rig_new_keeping(void)
 {
     rig *self = rig_plain();
-    self->options.keeper = &self->keeper;
+    self->options.persistence = &self->persistence;
     rig_open(self);
     return self;
 }
@@ -537,8 +538,8 @@ static inline void rig_free(rig *self)
     for (size_t i = 0; i < self->row_count; i++) {
         free(self->rows[i].id);
         free(self->rows[i].row);
-        for (size_t k = 0; k < self->rows[i].piece_count; k++) {
-            free(self->rows[i].pieces[k].bytes);
+        for (size_t k = 0; k < self->rows[i].block_count; k++) {
+            free(self->rows[i].blocks[k].bytes);
         }
         for (size_t k = 0; k < self->rows[i].event_count; k++) {
             a2a_event_unref(self->rows[i].events[k]);

@@ -102,7 +102,7 @@ static rig *rig_with(bool has_ids, bool is_keeping, uint32_t tasks)
 {
     rig *r = rig_plain();
     r->options.id = has_ids ? r->options.id : NULL;
-    r->options.keeper = is_keeping ? &r->keeper : NULL;
+    r->options.persistence = is_keeping ? &r->persistence : NULL;
     r->options.limits.tasks = tasks;
     rig_open(r);
     return r;

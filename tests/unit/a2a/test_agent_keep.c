@@ -448,7 +448,7 @@ static void remembers_for_the_handler(void **state)
 }
 
 /* The agent goes while its keeper still has something to say. */
-static void ends_before_its_keeper(void **state)
+static void ends_before_its_persister(void **state)
 {
     rig *r = rig_new_keeping();
     (void)state;
@@ -479,7 +479,7 @@ int main(void)
         cmocka_unit_test(pushes_again_what_may_be_lost),
         cmocka_unit_test(the_oldest_make_place_for_what_comes_back),
         cmocka_unit_test(remembers_for_the_handler),
-        cmocka_unit_test(ends_before_its_keeper),
+        cmocka_unit_test(ends_before_its_persister),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

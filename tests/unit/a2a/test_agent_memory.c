@@ -93,7 +93,7 @@ static void run(bool is_keeping)
 {
     day self = {.rig = rig_plain()};
     if (is_keeping) {
-        self.rig->options.keeper = &self.rig->keeper;
+        self.rig->options.persistence = &self.rig->persistence;
     }
     if (a2a_agent_new(&self.rig->options, &self.rig->agent) != BAY_OK) {
         self.rig->agent = NULL;

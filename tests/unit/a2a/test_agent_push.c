@@ -1,4 +1,4 @@
-/* Webhooks: their configurations, and what the courier is given. */
+/* Webhooks: their configurations, and what the push sender is given. */
 #include "agent_rig.h"
 
 static rig *with_task(void)
@@ -122,7 +122,7 @@ static void bounds_them(void **state)
     rig_free(r);
 }
 
-static void gives_every_event_to_the_courier(void **state)
+static void gives_every_event_to_the_push_sender(void **state)
 {
     rig *r = rig_new();
     (void)state;
@@ -157,7 +157,7 @@ int main(void)
         cmocka_unit_test(refuses_bad_ones),
         cmocka_unit_test(keeps_configurations),
         cmocka_unit_test(bounds_them),
-        cmocka_unit_test(gives_every_event_to_the_courier),
+        cmocka_unit_test(gives_every_event_to_the_push_sender),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

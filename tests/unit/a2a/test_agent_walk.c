@@ -247,7 +247,7 @@ static void disturb(walk *self)
 static void keep(walk *self)
 {
     rig *r = self->rig;
-    if (r->options.keeper == NULL) {
+    if (r->options.persistence == NULL) {
         return;
     }
     if (roll(self, 12) == 0) {

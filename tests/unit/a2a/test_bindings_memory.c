@@ -51,7 +51,7 @@ static void requests(void **state)
                             .form = A2A_FORM_0_3,
                             .method = A2A_GET_TASK,
                             .rpc_id = STR("1")};
-        is_told(a2a_write_result(&out, task, &answer));
+        is_told(a2a_write_result(&out, task, JSON_NONE, &answer));
         assert_true(answer.err == BAY_OK || answer.len == 0);
         buf_fini(&answer);
         arena_fini(&memory);
@@ -76,30 +76,35 @@ static void callers(void **state)
         arena memory;
         a2a_outbound out;
         a2a_fault fault;
-        buf result;
+        buf body;
+        json_val result;
         bool is_last;
         json_val told;
         arena_init(&memory, BYTES);
-        buf_init(&result, BYTES);
+        buf_init(&body, BYTES);
         for (size_t i = 0; i < 4; i++) {
             a2a_interface to = {STR("http://h/x"), STR("t"), i % 2 ? A2A_HTTP_JSON : A2A_JSONRPC,
                                 i / 2 ? A2A_1_0 : A2A_0_3};
-            is_told(a2a_request_write(&to, A2A_SEND_MESSAGE, send, STR("1"), false, &memory, &out,
-                                      &fault));
-            is_told(
-                a2a_request_write(&to, A2A_GET_TASK, get, STR("1"), false, &memory, &out, &fault));
-            is_told(a2a_request_write(&to, A2A_CREATE_PUSH_CONFIG, config, STR("1"), false, &memory,
+            buf_clear(&body);
+            is_told(a2a_request_write(&to, A2A_SEND_MESSAGE, send, STR("1"), false, &memory, &body,
                                       &out, &fault));
+            buf_clear(&body);
+            is_told(a2a_request_write(&to, A2A_GET_TASK, get, STR("1"), false, &memory, &body, &out,
+                                      &fault));
+            buf_clear(&body);
+            is_told(a2a_request_write(&to, A2A_CREATE_PUSH_CONFIG, config, STR("1"), false, &memory,
+                                      &body, &out, &fault));
         }
         a2a_interface from = {STR("http://h"), STR(""), A2A_JSONRPC, A2A_0_3};
-        is_told(a2a_response_read(&from, A2A_GET_TASK, 200, answer, STR("1"), &result, &fault));
-        buf_clear(&result);
+        is_told(a2a_response_read(&from, A2A_GET_TASK, 200, answer, STR("1"), &memory, &result,
+                                  &fault));
         is_told(
             a2a_stream_read(&from, STR(""), answer, STR("1"), &memory, &told, &is_last, &fault));
         from.binding = A2A_HTTP_JSON;
-        bay_err err = a2a_response_read(&from, A2A_GET_TASK, 404, error, STR(""), &result, &fault);
+        bay_err err =
+            a2a_response_read(&from, A2A_GET_TASK, 404, error, STR(""), &memory, &result, &fault);
         assert_true(err == BAY_REMOTE || err == BAY_NOMEM);
-        buf_fini(&result);
+        buf_fini(&body);
         arena_fini(&memory);
         failing_memory_check();
     }

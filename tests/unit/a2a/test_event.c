@@ -1,5 +1,5 @@
 /* Events: what is shared, what is made once, what is given back. The forms themselves are played by
- * two functions that count; those of the room have tests of their own. */
+ * functions that count; those of the room have tests of their own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,7 @@
 
 #include "a2a/event.h"
 #include "support/failing_memory.h"
+#include "json/build.h"
 
 static struct {
     int written;
@@ -26,6 +27,36 @@ bay_err a2a_event_write(a2a_form form, json_val event, bool is_last, buf *out)
     buf_str(out, json_raw(event));
     buf_char(out, ']');
     return made.err;
+}
+
+bay_err a2a_event_in_form(a2a_form form, json_val event, bool is_last, arena *memory, json_val *out)
+{
+    json_builder builder;
+    if (form == A2A_FORM_1_0) {
+        *out = event;
+        return BAY_OK;
+    }
+    made.written++;
+    made.saw_last = is_last;
+    json_writer *to = json_builder_init(&builder, memory, 1 << 20);
+    json_open_array(to);
+    json_put_int(to, (int)form);
+    json_put_val(to, event);
+    json_close_array(to);
+    bay_err err = json_builder_end(&builder, out);
+    return err == BAY_OK ? made.err : err;
+}
+
+bay_err a2a_text_view(bay_str text, json_val known, arena *memory, json_val *out)
+{
+    json_doc *doc = arena_alloc(memory, sizeof(*doc));
+    *out = known;
+    if (!json_is(known, JSON_MISSING)) {
+        return BAY_OK;
+    }
+    bay_err err = doc != NULL ? json_parse(doc, text, NULL, memory, NULL) : BAY_NOMEM;
+    *out = err == BAY_OK ? json_root(doc) : known;
+    return err;
 }
 
 bay_err a2a_to_protobuf(a2a_type type, json_val value, buf *out, a2a_fault *fault)

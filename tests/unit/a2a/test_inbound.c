@@ -160,7 +160,7 @@ static void a_task_of_a_client_is_marked(void **state)
     fx_ok(&self, a2a_write_result(&out,
                                   fx_quotes(&self, "{'message':{'messageId':'a','role':"
                                                    "'ROLE_AGENT','parts':[{'text':'ho'}]}}"),
-                                  &self.out));
+                                  JSON_NONE, &self.out));
     fx_wrote(&self, "{'jsonrpc':'2.0','id':'x','result':{'id':'t','status':{'state':'completed',"
                     "'message':{'role':'agent','parts':[{'type':'text','text':'ho'}],'metadata':{"
                     "'patchbay/messageId':'a'}}},'metadata':{'patchbay/message':true}}}");
@@ -175,11 +175,11 @@ static void answers_have_the_request_s_form(void **state)
     fx_init(&self);
     const char *task = "{'id':'t','status':{'state':'TASK_STATE_CANCELED'}}";
     fx_ok(&self, take(&self, GET_TASK, "1.0", &out));
-    fx_ok(&self, a2a_write_result(&out, fx_quotes(&self, task), &self.out));
+    fx_ok(&self, a2a_write_result(&out, fx_quotes(&self, task), JSON_NONE, &self.out));
     fx_wrote(&self, "{'jsonrpc':'2.0','id':7,'result':{'id':'t','status':{'state':"
                     "'TASK_STATE_CANCELED'}}}");
     fx_ok(&self, take(&self, TASKS_GET, NULL, &out));
-    fx_ok(&self, a2a_write_result(&out, fx_quotes(&self, task), &self.out));
+    fx_ok(&self, a2a_write_result(&out, fx_quotes(&self, task), JSON_NONE, &self.out));
     fx_wrote(&self, "{'jsonrpc':'2.0','id':7,'result':{'kind':'task','id':'t','contextId':'',"
                     "'status':{'state':'canceled'}}}");
     buf_clear(&self.out);

@@ -8,6 +8,30 @@
 /* ---- interfaces --------------------------------------------------------------------------------
  */
 
+static buf written; /* the body of the last request */
+
+static bay_err request_write(const a2a_interface *to, a2a_method method, json_val params,
+                             bay_str rpc_id, bool is_second_try, arena *memory, a2a_outbound *out,
+                             a2a_fault *fault)
+{
+    buf_fini(&written);
+    buf_init(&written, 1 << 20);
+    return a2a_request_write(to, method, params, rpc_id, is_second_try, memory, &written, out,
+                             fault);
+}
+
+static bay_err response_read(const a2a_interface *from, a2a_method method, int status, bay_str body,
+                             bay_str rpc_id, fx *self)
+{
+    json_val result;
+    bay_err err =
+        a2a_response_read(from, method, status, body, rpc_id, &self->memory, &result, &self->fault);
+    if (err == BAY_OK) {
+        buf_str(&self->out, json_raw(result));
+    }
+    return err;
+}
+
 static void a_card_without_an_interface_for_us_is_told(void **state)
 {
     (void)state;
@@ -114,9 +138,9 @@ static void what_a_version_lacks_is_unsupported(void **state)
         a2a_interface to = {STR("http://h/a"), STR(""), cases[i].binding, cases[i].version};
         a2a_outbound request;
         fx_clear(&self);
-        assert_int_equal(a2a_request_write(&to, cases[i].method,
-                                           fx_json(&self, params_of[cases[i].method]), STR("1"),
-                                           false, &self.memory, &request, &self.fault),
+        assert_int_equal(request_write(&to, cases[i].method,
+                                       fx_json(&self, params_of[cases[i].method]), STR("1"), false,
+                                       &self.memory, &request, &self.fault),
                          BAY_UNSUPPORTED);
         assert_int_equal(self.fault.error, A2A_E_UNSUPPORTED_OPERATION);
     }
@@ -189,9 +213,9 @@ static void requests_look_as_the_version_has_them(void **state)
         a2a_interface to = {STR("http://h/a/"), STR("T t"), cases[i].binding, cases[i].version};
         a2a_outbound request;
         fx_clear(&self);
-        fx_ok(&self, a2a_request_write(
-                         &to, cases[i].method, fx_json(&self, params_of[cases[i].method]), STR("1"),
-                         cases[i].is_second_try, &self.memory, &request, &self.fault));
+        fx_ok(&self,
+              request_write(&to, cases[i].method, fx_json(&self, params_of[cases[i].method]),
+                            STR("1"), cases[i].is_second_try, &self.memory, &request, &self.fault));
         if (!str_eq(request.verb, str_of(cases[i].verb)) ||
             !str_eq(request.url, str_of(cases[i].url)) ||
             request.has_body != (cases[i].body != NULL)) {
@@ -237,8 +261,8 @@ static void requests_arrive_as_they_were_meant(void **state)
             continue;
         }
         fx_clear(&self);
-        fx_ok(&self, a2a_request_write(&to, method, fx_json(&self, params_of[method]), STR("1"),
-                                       false, &self.memory, &request, &self.fault));
+        fx_ok(&self, request_write(&to, method, fx_json(&self, params_of[method]), STR("1"), false,
+                                   &self.memory, &request, &self.fault));
         a2a_inbound read;
         bay_str allow;
         bay_str said = field_of(&request, "A2A-Version");
@@ -300,9 +324,8 @@ static void what_is_no_answer_is_told(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         a2a_interface from = {STR("http://h"), STR(""), cases[i].binding, cases[i].version};
         fx_clear(&self);
-        bay_err err =
-            a2a_response_read(&from, A2A_GET_TASK, cases[i].status, fx_quotes(&self, cases[i].body),
-                              STR("1"), &self.out, &self.fault);
+        bay_err err = response_read(&from, A2A_GET_TASK, cases[i].status,
+                                    fx_quotes(&self, cases[i].body), STR("1"), &self);
         fx_refused(&self, err, A2A_E_INVALID_AGENT_RESPONSE, cases[i].text);
     }
     fx_fini(&self);
@@ -353,9 +376,8 @@ static void errors_of_agents_are_theirs(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         a2a_interface from = {STR("http://h"), STR(""), cases[i].binding, cases[i].version};
         fx_clear(&self);
-        bay_err err =
-            a2a_response_read(&from, A2A_GET_TASK, cases[i].status, fx_quotes(&self, cases[i].body),
-                              STR("1"), &self.out, &self.fault);
+        bay_err err = response_read(&from, A2A_GET_TASK, cases[i].status,
+                                    fx_quotes(&self, cases[i].body), STR("1"), &self);
         if (err != BAY_REMOTE || self.fault.error != cases[i].error ||
             strstr(self.fault.text, cases[i].text) == NULL) {
             fail_msg("case %zu: %s, %d \"%s\"", i, bay_err_text(err), (int)self.fault.error,
@@ -408,9 +430,8 @@ static void results_are_read_in_their_form(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         a2a_interface from = {STR("http://h"), STR(""), cases[i].binding, cases[i].version};
         fx_clear(&self);
-        fx_ok(&self,
-              a2a_response_read(&from, cases[i].method, cases[i].status,
-                                fx_quotes(&self, cases[i].body), STR("1"), &self.out, &self.fault));
+        fx_ok(&self, response_read(&from, cases[i].method, cases[i].status,
+                                   fx_quotes(&self, cases[i].body), STR("1"), &self));
         fx_wrote(&self, cases[i].result);
     }
     fx_fini(&self);
@@ -488,5 +509,7 @@ int main(void)
         cmocka_unit_test(results_are_read_in_their_form),
         cmocka_unit_test(events_are_read_in_their_form),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    buf_fini(&written);
+    return failed;
 }

@@ -7,7 +7,7 @@
 #include "a2a/protobuf.h"
 #include "a2a/scalar.h"
 
-/* ---- what is refused ----------------------------------------------------------------------- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
 typedef struct refused {
     a2a_type type;
@@ -267,13 +267,13 @@ static void respects_the_bounds(void **state)
     buf_fini(&out);
 }
 
-/* Lists inside each other, each in two pieces: what a reader that merges would copy at each level.
+/* Lists inside each other, each in two blocks: what a reader that merges would copy at each level.
  */
 static void merges_no_more_than_is_worth_it(void **state)
 {
     (void)state;
     enum { LEVELS = 50 };
-    for (size_t pieces = 1; pieces <= LEVELS; pieces += LEVELS - 1) {
+    for (size_t blocks = 1; blocks <= LEVELS; blocks += LEVELS - 1) {
         buf inner;
         buf_init(&inner, 1U << 20);
         put_hex(&inner, "1a");
@@ -286,7 +286,7 @@ static void merges_no_more_than_is_worth_it(void **state)
             buf_init(&list, 1U << 20);
             protobuf_put_bytes(&list, 1, buf_view(&inner));
             buf_clear(&inner);
-            if (level < pieces) {
+            if (level < blocks) {
                 put_hex(&inner, "3200");
             }
             protobuf_put_bytes(&inner, 6, buf_view(&list));
@@ -299,15 +299,15 @@ static void merges_no_more_than_is_worth_it(void **state)
         buf_init(&out, 1U << 20);
         protobuf_put_bytes(&bytes, 4, buf_view(&inner));
         assert_int_equal(a2a_from_protobuf(A2A_TYPE_PART, buf_view(&bytes), &out, &fault),
-                         pieces == 1 ? BAY_OK : BAY_PROTOCOL);
-        assert_string_equal(fault.text, pieces == 1 ? "" : "data: is in too many pieces");
+                         blocks == 1 ? BAY_OK : BAY_PROTOCOL);
+        assert_string_equal(fault.text, blocks == 1 ? "" : "data: is in too many blocks");
         buf_fini(&out);
         buf_fini(&bytes);
         buf_fini(&inner);
     }
 }
 
-/* ---- what is read as protobuf says --------------------------------------------------------- */
+/* ---- what is read as protobuf says ----------------------------------------------------------- */
 
 typedef struct reading {
     a2a_type type;
@@ -341,7 +341,7 @@ static const reading readings[] = {
     {A2A_TYPE_PART, "2203 1a010a", "{\"data\":\"\\n\"}"},
     {A2A_TYPE_PART, "2202 2a00", "{\"data\":{}}"},
     {A2A_TYPE_PART, "2202 3200", "{\"data\":[]}"},
-    /* a Value's last member counts, and a list in two pieces is one */
+    /* a Value's last member counts, and a list in two blocks is one */
     {A2A_TYPE_PART, "2205 2001 1a0178", "{\"data\":\"x\"}"},
     {A2A_TYPE_PART, "220c 3204 0a022001 3204 0a022000", "{\"data\":[true,false]}"},
     {A2A_TYPE_PART, "220e 3204 0a022001 2001 3204 0a022000", "{\"data\":[false]}"},
@@ -350,7 +350,7 @@ static const reading readings[] = {
     {A2A_TYPE_MESSAGE, "3a0161 2a021a00 0a016d 3a0162 2a030a0178 2002",
      "{\"messageId\":\"m\",\"role\":\"ROLE_AGENT\",\"parts\":[{\"url\":\"\"},{\"text\":\"x\"}],"
      "\"extensions\":[\"a\",\"b\"]}"},
-    /* a message in two pieces is one; its repeated fields are put behind each other */
+    /* a message in two blocks is one; its repeated fields are put behind each other */
     {A2A_TYPE_SEND_MESSAGE_REQUEST,
      "1209 0a016d20012a020a00 1a021802 1207 120163 2a021a00 1a022001",
      "{\"message\":{\"messageId\":\"m\",\"contextId\":\"c\",\"role\":\"ROLE_USER\",\"parts\":"

@@ -29,7 +29,7 @@ static void refuses_what_is_cut(const char *json, a2a_type type)
     buf_fini(&bytes);
 }
 
-/* ---- what a runtime writes ----------------------------------------------------------------- */
+/* ---- what a runtime writes ------------------------------------------------------------------- */
 
 typedef struct vector {
     a2a_type type;
@@ -210,7 +210,7 @@ static void speaks_as_a_runtime_does(void **state)
     }
 }
 
-/* ---- every type there and back ------------------------------------------------------------- */
+/* ---- every type there and back --------------------------------------------------------------- */
 
 /* A message with every field that may stand beside the others; `turn` picks members of oneofs and
  * lengths. With is_loose it is written as another would: snake_case, numbers, other base64. */
@@ -408,11 +408,11 @@ static void survives_lack_of_memory(void **state)
     buf bytes;
     buf_init(&bytes, 1U << 20);
     put_hex(&bytes, vectors[1].bytes);
-    buf pieces; /* a message in two pieces, a map with many keys, a string with escapes */
-    buf_init(&pieces, 1U << 20);
-    put_hex(&pieces, "0a0175");
+    buf blocks; /* a message in two blocks, a map with many keys, a string with escapes */
+    buf_init(&blocks, 1U << 20);
+    put_hex(&blocks, "0a0175");
     for (char key = 'a'; key < 'z'; key++) {
-        protobuf_put_bytes(&pieces, 3, (bay_str){(char[]){0x0a, 1, key}, 3});
+        protobuf_put_bytes(&blocks, 3, (bay_str){(char[]){0x0a, 1, key}, 3});
     }
     text_doc part;
     json_val escaped =
@@ -430,7 +430,7 @@ static void survives_lack_of_memory(void **state)
         err = a2a_from_protobuf(A2A_TYPE_AGENT_CARD, buf_view(&bytes), &out, NULL);
         assert_true(err == BAY_OK || (err == BAY_NOMEM && out.len == 0));
         buf_clear(&out);
-        err = a2a_from_protobuf(A2A_TYPE_CLIENT_CREDENTIALS_OAUTH_FLOW, buf_view(&pieces), &out,
+        err = a2a_from_protobuf(A2A_TYPE_CLIENT_CREDENTIALS_OAUTH_FLOW, buf_view(&blocks), &out,
                                 NULL);
         assert_true(err == BAY_OK || (err == BAY_NOMEM && out.len == 0));
         buf_clear(&out);
@@ -451,7 +451,7 @@ static void survives_lack_of_memory(void **state)
         assert_int_equal(out.len, 0);
         buf_fini(&out);
     }
-    buf_fini(&pieces);
+    buf_fini(&blocks);
     buf_fini(&bytes);
     text_doc_forget(&part);
     text_doc_forget(&doc);

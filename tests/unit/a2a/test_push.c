@@ -108,7 +108,7 @@ static void add_for(post *self, const char *id)
     assert_int_equal(add(self, config, A2A_FORM_1_0, EVENT, ""), BAY_OK);
 }
 
-/* --- configurations -------------------------------------------------------------------------- */
+/* --- configurations --------------------------------------------------------------------------- */
 
 static void configurations_that_are_refused(void **state)
 {
@@ -221,7 +221,7 @@ static void events_that_are_none(void **state)
     a2a_push_free(self.queue);
 }
 
-/* --- order and bounds ------------------------------------------------------------------------ */
+/* --- order and bounds ------------------------------------------------------------------------- */
 
 static void one_webhook_gets_one_at_a_time(void **state)
 {
@@ -385,7 +385,7 @@ static a2a_push_item *prepare(const char *id, bay_err expected, size_t body_byte
     assert_non_null(shared);
     assert_int_equal(json_parse(&doc, str_of(config), NULL, &memory, NULL), BAY_OK);
     assert_int_equal(
-        a2a_push_prepare(json_root(&doc), A2A_FORM_1_0, shared, STR(""), body_bytes, &made),
+        a2a_push_prepare(json_root(&doc), A2A_FORM_1_0, shared, JSON_NONE, body_bytes, &made),
         expected);
     a2a_event_unref(shared);
     arena_fini(&memory);
@@ -468,7 +468,7 @@ static void without_memory(void **state)
         }
         a2a_push_item *item = NULL;
         if (err == BAY_OK) {
-            err = a2a_push_prepare(json_root(&doc), A2A_FORM_1_0, shared, STR(""), 4096, &item);
+            err = a2a_push_prepare(json_root(&doc), A2A_FORM_1_0, shared, JSON_NONE, 4096, &item);
         }
         if (err == BAY_OK) {
             err = a2a_push_accept(self.queue, item, STR("row"));

@@ -145,7 +145,7 @@ static bool is_challenged(const door *self, const char *text)
     return memmem(self->challenge.at, self->challenge.len, text, strlen(text)) != NULL;
 }
 
-/* --- cards ----------------------------------------------------------------------------------- */
+/* --- cards ------------------------------------------------------------------------------------ */
 
 static void cards_that_are_refused(void **state)
 {
@@ -265,7 +265,7 @@ static void what_is_open(void **state)
     a2a_security_free(NULL);
 }
 
-/* --- requests -------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 typedef struct knocking {
     const char *scheme;

@@ -5,7 +5,7 @@
 #include "a2a/table.h"
 #include "support/failing_memory.h"
 
-/* ---- what is refused ----------------------------------------------------------------------- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
 typedef struct refused {
     a2a_type type;
@@ -291,7 +291,7 @@ static void respects_the_bounds(void **state)
     buf_fini(&text);
 }
 
-/* ---- what is taken ------------------------------------------------------------------------- */
+/* ---- what is taken --------------------------------------------------------------------------- */
 
 typedef struct taken {
     a2a_type type;
@@ -310,7 +310,7 @@ static const taken taken_texts[] = {
     {A2A_TYPE_MESSAGE,
      "{\n \"role\":\"ROLE_AGENT\",\r\n\"parts\":[{\"data\":{\n\"a b\" :\n[1,\n2]}}],"
      "\n\"messageId\":\"m\"}\n",
-     "{\"role\":\"ROLE_AGENT\",\"parts\":[{\"data\":{\"a b\" :[1,2]}}],\"messageId\":\"m\"}"},
+     "{\"role\":\"ROLE_AGENT\",\"parts\":[{\"data\":{\"a b\":[1,2]}}],\"messageId\":\"m\"}"},
     {A2A_TYPE_MESSAGE,
      "{\"message_id\":\"m\",\"context_id\":\"\",\"task_id\":null,\"role\":2,\"parts\":"
      "[{\"text\":\"x\",\"media_type\":\"text/plain\",\"filename\":\"\",\"unknown\":[1,{}]}],"

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agents/relay_params.h" /* cmocka takes the word "fail" */
+#include "agents/proxy_params.h" /* cmocka takes the word "fail" */
 
 #include <cmocka.h>
 
@@ -99,7 +99,7 @@ static void a_skill_is_named_by_message_or_request(void **state)
         arena memory;
         arena_init(&memory, 1 << 16);
         assert_int_equal(json_parse(&doc, str_of(rows[i].params), NULL, &memory, NULL), BAY_OK);
-        json_val found = relay_skill_of(json_root(&doc));
+        json_val found = agents_proxy_skill_of(json_root(&doc));
         if (rows[i].skill != NULL) {
             assert_true(json_str_eq(found, str_of(rows[i].skill)));
         } else {

@@ -58,6 +58,19 @@ static bool says(bay_str text, const char *part)
     return memmem(text.at, text.len, part, strlen(part)) != NULL;
 }
 
+/* Of a text. */
+static bay_err card_of(bay_str name, bay_str text, const agents_public *public, unsigned told,
+                       agents_card **out)
+{
+    arena memory;
+    json_doc doc;
+    arena_init(&memory, 1 << 20);
+    bay_err err = json_parse(&doc, text, NULL, &memory, NULL);
+    err = err == BAY_OK ? agents_card_new(name, json_root(&doc), public, told, out) : err;
+    arena_fini(&memory);
+    return err;
+}
+
 /* A card promises webhooks to those who read it and can have them. */
 static void webhooks_are_promised_to_those_who_are_told(void **state)
 {
@@ -65,16 +78,15 @@ static void webhooks_are_promised_to_those_who_are_told(void **state)
     static const struct {
         unsigned told;
         bool now, hybrid, older;
-    } rows[] = {{AGENTS_TOLD_ALL, true, true, true},
-                {AGENTS_TOLD_NOW, true, false, false},
-                {AGENTS_TOLD_OLDER, false, false, true},
+    } rows[] = {{AGENTS_WEBHOOKS_ALL, true, true, true},
+                {AGENTS_WEBHOOKS_NOW, true, false, false},
+                {AGENTS_WEBHOOKS_OLDER, false, false, true},
                 {0, false, false, false}};
     agents_public public = public_of(NULL);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         agents_card *card = NULL;
-        a2a_face_agent shown = {0};
-        assert_int_equal(agents_card_new(STR("far"), str_of(source), &public, rows[i].told, &card),
-                         BAY_OK);
+        a2a_http_agent shown = {0};
+        assert_int_equal(card_of(STR("far"), str_of(source), &public, rows[i].told, &card), BAY_OK);
         agents_card_show(card, &shown);
         const char *yes = "\"pushNotifications\":true", *no = "\"pushNotifications\":false";
         assert_true(says(shown.card_1_0, rows[i].now ? yes : no));
@@ -92,11 +104,11 @@ static void the_gateway_stands_in_every_interface(void **state)
     (void)state;
     agents_public public = public_of(NULL);
     agents_card *card = NULL;
-    a2a_face_agent shown = {0};
+    a2a_http_agent shown = {0};
     json_doc doc;
     arena memory;
     arena_init(&memory, 1 << 24);
-    assert_int_equal(agents_card_new(STR("far"), str_of(source), &public, AGENTS_TOLD_ALL, &card),
+    assert_int_equal(card_of(STR("far"), str_of(source), &public, AGENTS_WEBHOOKS_ALL, &card),
                      BAY_OK);
     agents_card_show(card, &shown);
     json_val root = parse(shown.card_1_0, &doc, &memory);
@@ -130,11 +142,11 @@ static void older_clients_find_the_gateway_too(void **state)
     (void)state;
     agents_public public = public_of(NULL);
     agents_card *card = NULL;
-    a2a_face_agent shown = {0};
+    a2a_http_agent shown = {0};
     json_doc doc;
     arena memory;
     arena_init(&memory, 1 << 24);
-    assert_int_equal(agents_card_new(STR("far"), str_of(source), &public, AGENTS_TOLD_ALL, &card),
+    assert_int_equal(card_of(STR("far"), str_of(source), &public, AGENTS_WEBHOOKS_ALL, &card),
                      BAY_OK);
     agents_card_show(card, &shown);
     bay_str texts[] = {shown.card_hybrid, shown.card_0_3};
@@ -167,11 +179,10 @@ static void every_form_is_signed_by_the_gateway(void **state)
     assert_int_equal(jose_keys_new(buf_view(&set), &keys, &diag), BAY_OK);
     agents_public public = public_of(key);
     agents_card *cards[2] = {NULL, NULL};
-    a2a_face_agent shown[2] = {{0}};
+    a2a_http_agent shown[2] = {{0}};
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(
-            agents_card_new(STR("far"), str_of(source), &public, AGENTS_TOLD_ALL, &cards[i]),
-            BAY_OK);
+            card_of(STR("far"), str_of(source), &public, AGENTS_WEBHOOKS_ALL, &cards[i]), BAY_OK);
         agents_card_show(cards[i], &shown[i]);
     }
     bay_str texts[] = {shown[0].card_1_0, shown[0].card_hybrid, shown[0].card_0_3};
@@ -204,13 +215,13 @@ static void a_card_that_cannot_be_signed_is_shown_all_the_same(void **state)
     jose_key *key = NULL;
     bay_diag diag = {0};
     agents_card *card = NULL;
-    a2a_face_agent shown = {0};
+    a2a_http_agent shown = {0};
     json_doc doc;
     arena memory;
     arena_init(&memory, 1 << 24);
     assert_int_equal(jose_key_new(str_of(key_text), STR(""), &key, &diag), BAY_OK);
     agents_public public = public_of(key);
-    assert_int_equal(agents_card_new(STR("far"), str_of(empty), &public, AGENTS_TOLD_ALL, &card),
+    assert_int_equal(card_of(STR("far"), str_of(empty), &public, AGENTS_WEBHOOKS_ALL, &card),
                      BAY_OK);
     agents_card_show(card, &shown);
     json_val root = parse(shown.card_1_0, &doc, &memory);
@@ -243,7 +254,7 @@ static void skills_are_found_by_id(void **state)
     agents_card *card = NULL;
     buf text;
     buf_init(&text, 1024);
-    assert_int_equal(agents_card_new(STR("far"), str_of(source), &public, AGENTS_TOLD_ALL, &card),
+    assert_int_equal(card_of(STR("far"), str_of(source), &public, AGENTS_WEBHOOKS_ALL, &card),
                      BAY_OK);
     assert_true(json_is(agents_card_skill(card, STR("a")), JSON_OBJECT));
     assert_true(json_is(agents_card_skill(card, STR("A")), JSON_MISSING));
@@ -259,7 +270,7 @@ static void what_is_no_card_is_refused(void **state)
     (void)state;
     agents_public public = public_of(NULL);
     agents_card *card = NULL;
-    assert_int_not_equal(agents_card_new(STR("far"), STR("{"), &public, AGENTS_TOLD_ALL, &card),
+    assert_int_not_equal(card_of(STR("far"), STR("{"), &public, AGENTS_WEBHOOKS_ALL, &card),
                          BAY_OK);
     assert_null(card);
 }
@@ -270,7 +281,7 @@ static void every_failing_allocation_is_survived(void **state)
     agents_public public = public_of(NULL);
     for (size_t at = 0; failing_memory_start(at); at++) {
         agents_card *card = NULL;
-        bay_err err = agents_card_new(STR("far"), str_of(source), &public, AGENTS_TOLD_ALL, &card);
+        bay_err err = card_of(STR("far"), str_of(source), &public, AGENTS_WEBHOOKS_ALL, &card);
         assert_true(err == BAY_NOMEM || err == BAY_OK);
         assert_true((err == BAY_OK) == (card != NULL));
         agents_card_free(card);

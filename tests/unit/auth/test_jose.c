@@ -6,7 +6,7 @@
 #define ES256 "eyJhbGciOiJFUzI1NiJ9"
 #define RS256 "eyJhbGciOiJSUzI1NiJ9"
 
-/* --- keys ------------------------------------------------------------------------------------ */
+/* --- keys ------------------------------------------------------------------------------------- */
 
 static void sets_that_are_none(void **state)
 {
@@ -217,7 +217,7 @@ static void ids_of_keys(void **state)
     buf_fini(&text);
 }
 
-/* --- signatures ------------------------------------------------------------------------------ */
+/* --- signatures ------------------------------------------------------------------------------- */
 
 static void headers_that_are_refused(void **state)
 {

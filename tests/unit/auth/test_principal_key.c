@@ -96,8 +96,8 @@ static void a_key_says_nothing_of_another_ring_or_purpose(void **state)
     for (int i = 0; i < SEAL_PURPOSES; i++) {
         assert_int_equal(seal_digest(rings[0], 0, (seal_purpose)i, STR("ann"), digests[i]), BAY_OK);
     }
-    assert_memory_not_equal(digests[SEAL_PRINCIPAL], digests[SEAL_RELAY], SEAL_DIGEST_BYTES);
-    assert_int_equal(seal_digest(rings[0], 1, SEAL_RELAY, STR("ann"), digests[0]), BAY_STATE);
+    assert_memory_not_equal(digests[SEAL_PRINCIPAL], digests[SEAL_PROXY], SEAL_DIGEST_BYTES);
+    assert_int_equal(seal_digest(rings[0], 1, SEAL_PROXY, STR("ann"), digests[0]), BAY_STATE);
     principal_unref(ann);
     seal_ring_free(rings[0]);
     seal_ring_free(rings[1]);

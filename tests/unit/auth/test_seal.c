@@ -52,7 +52,7 @@ static bay_err opened(const seal_ring *ring, bay_str text, bay_str bound_to, uin
     return err;
 }
 
-/* --- forged ---------------------------------------------------------------------------------- */
+/* --- forged ----------------------------------------------------------------------------------- */
 
 static void a_text_with_any_character_changed_is_denied(void **state)
 {
@@ -157,7 +157,7 @@ static void other_associated_data_is_denied(void **state)
     seal_ring_free(ring);
 }
 
-/* --- expired --------------------------------------------------------------------------------- */
+/* --- expired ---------------------------------------------------------------------------------- */
 
 static void a_value_ends_at_its_expiry(void **state)
 {
@@ -179,7 +179,7 @@ static void a_value_ends_at_its_expiry(void **state)
     seal_ring_free(ring);
 }
 
-/* --- keys ------------------------------------------------------------------------------------ */
+/* --- keys ------------------------------------------------------------------------------------- */
 
 static void a_key_of_another_length_is_refused(void **state)
 {
@@ -275,7 +275,7 @@ static void generated_keys_differ(void **state)
     seal_ring_free(one);
 }
 
-/* --- sizes, form, memory --------------------------------------------------------------------- */
+/* --- sizes, form, memory ---------------------------------------------------------------------- */
 
 static void values_of_every_size_come_back_and_larger_ones_are_refused(void **state)
 {

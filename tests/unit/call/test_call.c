@@ -1,5 +1,5 @@
-/* The door: what is not asked is not admitted, what a stage cannot decide is refused, what waits has
- * its turn in order or hears why not, and each call has one end. */
+/* The door: what is not asked is not admitted, what a stage cannot decide is refused, what waits
+ * has its turn in order or hears why not, and each call has one end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

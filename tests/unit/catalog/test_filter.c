@@ -240,22 +240,22 @@ static void assert_shown(const char *settings, listing_kind kind, const char *it
     upstream_set_config(&server->base, made, &made->servers[0]);
     catalog_source source = {.upstream = &server->base};
     source.listings[kind] = listing_of(server, kind, items);
-    catalog_roster roster;
+    catalog_servers registered;
     catalog_view view;
     buf out;
     buf_init(&out, 1 << 20);
     catalog_view_init(&view, kind);
-    assert_int_equal(catalog_roster_init(&roster, &source, 1), BAY_OK);
+    assert_int_equal(catalog_servers_init(&registered, &source, 1), BAY_OK);
     catalog_options options = {.separator = STR("."),
                                .profile = config_profile_find(made, str_of(profile))};
-    assert_int_equal(catalog_view_reset(&view, &roster, &options, 0), BAY_OK);
+    assert_int_equal(catalog_view_reset(&view, &registered, &options, 0), BAY_OK);
     config_free(made); /* what it gave was copied */
     catalog_cursors cursors = {NULL, {NULL, 0}};
-    assert_int_equal(catalog_view_page(&view, &cursors, JSON_NONE, 0, &out), BAY_OK);
+    assert_int_equal(catalog_view_page(&view, &cursors, JSON_NONE, 0, false, &out), BAY_OK);
     assert_text(buf_view(&out), wanted);
     buf_fini(&out);
     catalog_view_fini(&view);
-    catalog_roster_fini(&roster);
+    catalog_servers_fini(&registered);
     listing_unref(source.listings[kind]);
     fake_free(server);
 }

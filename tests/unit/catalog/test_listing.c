@@ -376,7 +376,7 @@ static void without_the_capability_nobody_is_asked(void **state)
     (void)state;
     stage self;
     begin(&self, LISTING_PROMPTS);
-    upstream_learn(&self.server->base, mcp_revision_of(MCP_LATEST), STR("{\"tools\":{}}"));
+    fake_learn(&self.server->base, mcp_revision_of(MCP_LATEST), STR("{\"tools\":{}}"));
     listing_fetch_start(&self.fetch, 1000);
     assert_int_equal(self.server->sends, 0);
     assert_int_equal(self.ends, 1);

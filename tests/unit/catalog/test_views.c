@@ -13,7 +13,7 @@ typedef struct stage {
     fake *servers[4];
     catalog_source sources[4];
     size_t count;
-    catalog_roster roster;
+    catalog_servers registered;
     catalog_view view;
 } stage;
 
@@ -47,15 +47,15 @@ static void let_go(stage *self)
 static void build(stage *self, listing_kind kind, const catalog_options *options)
 {
     catalog_view_init(&self->view, kind);
-    assert_int_equal(catalog_roster_init(&self->roster, self->sources, self->count), BAY_OK);
-    assert_int_equal(catalog_view_reset(&self->view, &self->roster, options, 0), BAY_OK);
+    assert_int_equal(catalog_servers_init(&self->registered, self->sources, self->count), BAY_OK);
+    assert_int_equal(catalog_view_reset(&self->view, &self->registered, options, 0), BAY_OK);
     let_go(self);
 }
 
 static void clear(stage *self)
 {
     catalog_view_fini(&self->view);
-    catalog_roster_fini(&self->roster);
+    catalog_servers_fini(&self->registered);
     for (size_t i = 0; i < self->count; i++) {
         fake_free(self->servers[i]);
     }
@@ -67,10 +67,10 @@ static bay_err refresh_at(stage *self, size_t index, const char *items, uint64_t
 {
     listing_kind kind = self->view.kind;
     listing *made = items != NULL ? listing_of(self->servers[index], kind, items) : NULL;
-    listing *old = self->roster.sources[index].listings[kind];
-    self->roster.sources[index].listings[kind] = made;
+    listing *old = self->registered.sources[index].listings[kind];
+    self->registered.sources[index].listings[kind] = made;
     bay_err err = catalog_view_refresh(&self->view, index, now_ms);
-    self->roster.sources[index].listings[kind] = err == BAY_OK ? NULL : old;
+    self->registered.sources[index].listings[kind] = err == BAY_OK ? NULL : old;
     listing_unref(made);
     return err;
 }
@@ -91,7 +91,7 @@ static bay_err page_of(const catalog_view *view, const catalog_cursors *cursors,
         assert_int_equal(json_parse(&doc, str_of(cursor), NULL, &memory, NULL), BAY_OK);
         value = json_root(&doc);
     }
-    bay_err err = catalog_view_page(view, cursors, value, size, out);
+    bay_err err = catalog_view_page(view, cursors, value, size, false, out);
     arena_fini(&memory);
     return err;
 }
@@ -241,7 +241,7 @@ static void only_the_name_changes_byte_for_byte(void **state)
     clear(&self);
 }
 
-static void a_face_of_one_server_shows_the_very_bytes(void **state)
+static void an_endpoint_of_one_server_shows_the_very_bytes(void **state)
 {
     (void)state;
     stage self = {0};
@@ -607,7 +607,7 @@ static void a_refresh_leaves_the_segments_of_others(void **state)
 static void a_reload_leaves_what_did_not_change(void **state)
 {
     (void)state;
-    catalog_roster next;
+    catalog_servers next;
     stage self = {0};
     add(&self, "a", LISTING_TOOLS, THREE);
     add(&self, "b", LISTING_TOOLS, THREE);
@@ -620,7 +620,7 @@ static void a_reload_leaves_what_did_not_change(void **state)
     self.servers[0]->server.rename = (config_map){&rename, 1};
     self.sources[0].listings[LISTING_TOOLS] = lists[0];
     self.sources[1].listings[LISTING_TOOLS] = lists[1];
-    assert_int_equal(catalog_roster_init(&next, self.sources, 2), BAY_OK);
+    assert_int_equal(catalog_servers_init(&next, self.sources, 2), BAY_OK);
     assert_int_equal(catalog_view_reset(&self.view, &next, &dotted, 0), BAY_OK);
     assert_ptr_equal(catalog_view_find(&self.view, STR("b.1")), b1);
     assert_null(catalog_view_find(&self.view, STR("a.1")));
@@ -628,7 +628,7 @@ static void a_reload_leaves_what_did_not_change(void **state)
     assert_ptr_not_equal(catalog_view_find(&self.view, STR("a.one")), a1);
     let_go(&self);
     clear(&self);
-    catalog_roster_fini(&next);
+    catalog_servers_fini(&next);
 }
 
 static void what_the_first_gives_up_the_second_shows(void **state)
@@ -715,14 +715,14 @@ static void assert_same_view(stage *self, const catalog_options *options)
     buf_init(&is, 1 << 20);
     buf_init(&wanted, 1 << 20);
     catalog_view_init(&fresh, self->view.kind);
-    assert_int_equal(catalog_view_reset(&fresh, &self->roster, options, 0), BAY_OK);
+    assert_int_equal(catalog_view_reset(&fresh, &self->registered, options, 0), BAY_OK);
     assert_int_equal(page_into(&fresh, NULL, 0, &wanted), BAY_OK);
     assert_int_equal(page_into(&self->view, NULL, 0, &is), BAY_OK);
     buf_char(&wanted, '\0');
     assert_text(buf_view(&is), wanted.at);
     assert_int_equal(catalog_view_id(&self->view), catalog_view_id(&fresh));
     assert_int_equal(self->view.hidden, fresh.hidden);
-    assert_int_equal(self->view.claims, fresh.claims);
+    assert_int_equal(self->view.candidates, fresh.candidates);
     assert_int_equal(self->view.bytes, fresh.bytes);
     assert_int_equal(self->view.by_full.len, fresh.by_full.len);
     assert_int_equal(self->view.by_bare.len, fresh.by_bare.len);
@@ -738,8 +738,8 @@ static void assert_same_view(stage *self, const catalog_options *options)
     buf_fini(&wanted);
 }
 
-/* What a reload does: another roster of the same servers, some under other rules. */
-static void reset_to(stage *self, catalog_roster *next, const catalog_options *options)
+/* What a reload does: another registered of the same servers, some under other rules. */
+static void reset_to(stage *self, catalog_servers *next, const catalog_options *options)
 {
     static const bay_str globs[] = {STR_INIT("x"), STR_INIT("?.x"), STR_INIT("*y")};
     static const config_pair renames[] = {{STR_INIT("x"), STR_INIT("y")},
@@ -751,10 +751,10 @@ static void reset_to(stage *self, catalog_roster *next, const catalog_options *o
             server->rename = (config_map){renames, dice(3)};
         }
     }
-    assert_int_equal(catalog_roster_init(next, self->roster.sources, self->count), BAY_OK);
+    assert_int_equal(catalog_servers_init(next, self->registered.sources, self->count), BAY_OK);
     assert_int_equal(catalog_view_reset(&self->view, next, options, 0), BAY_OK);
-    catalog_roster_fini(&self->roster);
-    self->roster = *next; /* for whoever looks; the view reads the other */
+    catalog_servers_fini(&self->registered);
+    self->registered = *next; /* for whoever looks; the view reads the other */
 }
 
 static void random_changes_end_where_a_build_from_scratch_does(void **state)
@@ -772,7 +772,7 @@ static void random_changes_end_where_a_build_from_scratch_does(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         stage self = {0};
         listing *held[4] = {0};
-        catalog_roster rosters[2] = {0};
+        catalog_servers rosters[2] = {0};
         int live = 0;
         buf items;
         buf_init(&items, 1 << 16);
@@ -788,7 +788,7 @@ static void random_changes_end_where_a_build_from_scratch_does(void **state)
                 random_items(&items);
                 made = listing_of(self.servers[which], cases[i].kind, items.at);
             }
-            self.roster.sources[which].listings[cases[i].kind] = made;
+            self.registered.sources[which].listings[cases[i].kind] = made;
             if (dice(3) == 0) {
                 live ^= 1;
                 reset_to(&self, &rosters[live], cases[i].options);
@@ -819,7 +819,7 @@ static void without_memory_the_view_stays_as_it_was(void **state)
     listing *made =
         listing_of(self.servers[0], LISTING_TOOLS,
                    "[{\"name\":\"z\"},{\"name\":\"p\"},{\"name\":\"q\"},{\"name\":\"r\"}]");
-    self.roster.sources[0].listings[LISTING_TOOLS] = made;
+    self.registered.sources[0].listings[LISTING_TOOLS] = made;
     bay_err err = BAY_NOMEM;
     for (size_t at = 0; err != BAY_OK; at++) {
         (void)failing_memory_start(at);
@@ -873,7 +873,7 @@ int main(void)
         cmocka_unit_test(lists_are_merged_in_the_order_of_the_servers),
         cmocka_unit_test(other_separators_and_none),
         cmocka_unit_test(only_the_name_changes_byte_for_byte),
-        cmocka_unit_test(a_face_of_one_server_shows_the_very_bytes),
+        cmocka_unit_test(an_endpoint_of_one_server_shows_the_very_bytes),
         cmocka_unit_test(bare_names_where_only_one_server_has_them),
         cmocka_unit_test(a_bare_name_never_hides_a_full_one),
         cmocka_unit_test(what_is_offered_twice_is_shown_once),

@@ -94,6 +94,15 @@ static void wrong_use_is_told(void **state)
         {"list -H A:b -- x", "--header is for a URL, not for a command"},
         {"list http://x/ --header A", "--header needs 'NAME: VALUE'"},
         {"list http://x/ --header :a", "--header needs 'NAME: VALUE'"},
+        {"list https://x/ --cert a", "--cert and --key belong together: give both"},
+        {"card https://x/ --key a", "--cert and --key belong together: give both"},
+        {"list https://x/ --ca a --insecure", "--ca and --insecure exclude each other: keep --ca"},
+        {"list --insecure -- x", "--ca, --cert, --key and --insecure are for an https:// URL, *"},
+        {"list --ca a -- x", "--ca, --cert, --key and --insecure are for an https:// URL, *"},
+        {"list https://x/ --ca", "--ca needs FILE"},
+        {"list https://x/ --ca a --ca b", "--ca was given twice: keep one"},
+        {"list https://x/ --insecure --insecure", "--insecure was given twice: keep one"},
+        {"serve --insecure", "--insecure is no option of serve: *"},
         {"card", "card needs an AGENT: a URL, or a name from the configuration"},
         {"card -- ./agent", "card takes no -- COMMAND: remove it"},
         {"card ./agent", "\"./agent\" is no AGENT: give *"},
@@ -209,6 +218,17 @@ static void every_form_is_understood(void **state)
     assert_true(out.is_json);
     assert_int_equal(out.header_count, 2);
     assert_string_equal(out.headers[1], "C:d");
+    assert_false(tls_client_has_own(&out.tls));
+
+    out = understood(&words, "list https://x.example/mcp --ca a --cert=b --key c");
+    assert_string_equal(out.tls.ca_file, "a");
+    assert_string_equal(out.tls.certificate_file, "b");
+    assert_string_equal(out.tls.key_file, "c");
+    assert_false(out.tls.insecure_no_verify);
+
+    out = understood(&words, "card --insecure https://x.example");
+    assert_true(out.tls.insecure_no_verify);
+    assert_null(out.tls.ca_file);
 
     out = understood(&words, "call -t 250ms get_weather city=Tokyo n:=5 -p 2025-11-25 -- ./weather "
                              "--json -c x");

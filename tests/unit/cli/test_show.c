@@ -116,7 +116,7 @@ static void resources_come_out_decoded(void **state)
     buf_fini(&out);
 }
 
-/* ---- lists ------------------------------------------------------------------------------------*/
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 typedef struct one_page {
     const char *result;
@@ -250,7 +250,7 @@ static void notices_are_one_harmless_line(void **state)
     buf_fini(&out);
 }
 
-/* ---- steps ------------------------------------------------------------------------------------*/
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static void secrets_of_header_fields_are_masked(void **state)
 {

@@ -1,4 +1,5 @@
-/* Whom a request is from: whose fields count, which of the addresses in them, and what is ignored. */
+/* Whom a request is from: whose fields count, which of the addresses in them, and what is ignored.
+ */
 #include "support/server_rig.h"
 
 typedef struct rig {

@@ -57,8 +57,8 @@ static void admin_client(client *self)
     "POST /v1/" route " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"         \
     "Content-Length: 0\r\n\r\n"
 
-/* Sends, and expects that status and each of the parts, of which the last is NULL. In these ' stands
- * for ". */
+/* Sends, and expects that status and each of the parts, of which the last is NULL. In these '
+ * stands for ". */
 static void expect(const char *request, int status, const char *const *parts)
 {
     client one;

@@ -1,6 +1,6 @@
-/* Questions through a whole gateway, with real servers behind it: over pipes and over HTTP, parked
- * for stateless clients whose retries arrive on any of its loops, on the stream of sessions, and
- * with servers that die in between. */
+/* Questions through a whole gateway, with real servers behind it: over pipes and over HTTP,
+ * suspended for stateless clients whose retries arrive on any of its loops, on the stream of
+ * sessions, and with servers that die in between. */
 #include "support/gateway_rig.h"
 
 #define META                                                                                       \
@@ -42,7 +42,7 @@ static void post_call(client *one, const gateway_rig *to, const char *tool, cons
     client_post(one, "/mcp", fields, body);
 }
 
-static void call_parked(const gateway_rig *to, const char *tool, char state[STATE])
+static void call_suspended(const gateway_rig *to, const char *tool, char state[STATE])
 {
     client one;
     post_call(&one, to, tool, "");
@@ -86,13 +86,13 @@ static void expect_retry(const gateway_rig *to, const char *tool, const char *st
 
 #define ACCEPT "{'action':'accept','content':{'name':'n-%d'}}"
 
-static void park_many(const gateway_rig *self, const char *tool)
+static void suspend_many(const gateway_rig *self, const char *tool)
 {
     static char states[MANY][STATE];
     char answer[200];
     char part[200];
     for (int i = 0; i < MANY; i++) {
-        call_parked(self, tool, states[i]);
+        call_suspended(self, tool, states[i]);
     }
     for (int i = MANY; i-- > 0;) {
         (void)snprintf(answer, sizeof(answer), ACCEPT, i);
@@ -113,7 +113,7 @@ static void retries_arrive_on_any_loop(void **state)
         gateway_rig self;
         start(&self, TOP RIG_SERVER("a", "stdio", "good", ",'processes':32") "},'limits':{}}",
               numbers[i]);
-        park_many(&self, "a.asks");
+        suspend_many(&self, "a.asks");
         rig_close(&self);
     }
 }
@@ -127,18 +127,18 @@ static void over_http_too(void **state)
     pid_t server = rig_start_http(&port);
     (void)snprintf(settings, sizeof(settings), TOP "'a':{'url':'http://127.0.0.1:%d/mcp'}}}", port);
     start(&self, settings, 2);
-    park_many(&self, "a.asks");
+    suspend_many(&self, "a.asks");
     rig_close(&self);
     rig_end_http(server);
 }
 
-static void a_server_that_dies_while_its_call_is_parked(void **state)
+static void a_server_that_dies_while_its_call_is_suspended(void **state)
 {
     (void)state;
     gateway_rig self;
     char token[STATE];
     start(&self, TOP RIG_SERVER("a", "stdio", "good", "") "}}", 2);
-    call_parked(&self, "a.asks_exit", token);
+    call_suspended(&self, "a.asks_exit", token);
     go(&self);
     wait_until(rig_log_count("going down") > 0 || rig_log_count("exited") > 0);
     wait_until(rig_log_count("status 3") > 0);
@@ -149,16 +149,16 @@ static void a_server_that_dies_while_its_call_is_parked(void **state)
     rig_close(&self);
 }
 
-/* While parked, and while under way again: nothing is left behind, which rig_close sees. */
-static void a_gateway_that_ends_with_calls_parked(void **state)
+/* While suspended, and while under way again: nothing is left behind, which rig_close sees. */
+static void a_gateway_that_ends_with_calls_suspended(void **state)
 {
     (void)state;
     gateway_rig self;
     char token[STATE];
     client one;
     start(&self, TOP RIG_SERVER("a", "stdio", "good", "") "}}", 3);
-    call_parked(&self, "a.asks", token);
-    call_parked(&self, "a.asks", token);
+    call_suspended(&self, "a.asks", token);
+    call_suspended(&self, "a.asks", token);
     retry_open(&one, &self, "a.asks", token, "{}"); /* asked again, and answered with that */
     (void)client_reply(&one);
     assert_non_null(client_find(&one, "input_required"));
@@ -166,15 +166,15 @@ static void a_gateway_that_ends_with_calls_parked(void **state)
     rig_close(&self);
 }
 
-/* The old process is kept for what is parked with it, as long as the configuration lets it; before
- * that a reload is not over. */
-static void a_reload_with_calls_parked(void **state)
+/* The old process is kept for what is suspended with it, as long as the configuration lets it;
+ * before that a reload is not over. */
+static void a_reload_with_calls_suspended(void **state)
 {
     (void)state;
     gateway_rig self;
     char token[STATE];
     start(&self, TOP RIG_SERVER("a", "stdio", "good", "") "}}", 2);
-    call_parked(&self, "a.asks", token);
+    call_suspended(&self, "a.asks", token);
     wait_until(rig_log_count("a: starting -> ready") == 1);
     rig_configure(&self, TOP RIG_SERVER("a", "stdio", "good", ",'env':{'OTHER':'1'}") "}}");
     rig_ask_reload(&self);
@@ -182,7 +182,7 @@ static void a_reload_with_calls_parked(void **state)
     expect_retry(&self, "a.asks", token, "{'action':'accept','content':{}}",
                  "\"answer\":{\"action\":\"accept\"");
     wait_until(atomic_load(&self.reloaded) == 1);
-    call_parked(&self, "a.asks", token);
+    call_suspended(&self, "a.asks", token);
     rig_configure(&self, HASTY RIG_SERVER("a", "stdio", "good", ",'env':{'OTHER':'2'}") "}}");
     rig_ask_reload(&self);
     wait_until(atomic_load(&self.reloaded) == 2);
@@ -202,7 +202,7 @@ static void a_call_given_up_is_cancelled_there(void **state)
           "{'timeouts':{'answer':'50ms','terminate':'200ms','kill':'200ms'},'mcpServers':"
           "{" RIG_SERVER("a", "stdio", "good", "") "}}",
           2);
-    call_parked(&self, "a.asks", token);
+    call_suspended(&self, "a.asks", token);
     wait_until(rig_log_count("cancelled") > 0); /* the server says so */
     expect_call(&self, "a.echo", "good");
     rig_close(&self);
@@ -220,7 +220,7 @@ static void clients_that_leave_when_they_have_answered(void **state)
     for (int i = 0; i < MANY; i++) {
         client one;
         client two;
-        call_parked(&self, "a.asks", token);
+        call_suspended(&self, "a.asks", token);
         retry_open(&one, &self, "a.asks", token, "{'action':'accept','content':{}}");
         if (i % 3 == 1) {
             poll(NULL, 0, i / 6);
@@ -236,7 +236,7 @@ static void clients_that_leave_when_they_have_answered(void **state)
             client_close(&one);
         }
     }
-    call_parked(&self, "a.asks", token);
+    call_suspended(&self, "a.asks", token);
     expect_retry(&self, "a.asks", token, "{'action':'accept','content':{}}",
                  "\"answer\":{\"action\":\"accept\"");
     rig_close(&self);
@@ -345,9 +345,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(retries_arrive_on_any_loop),
         cmocka_unit_test(over_http_too),
-        cmocka_unit_test(a_server_that_dies_while_its_call_is_parked),
-        cmocka_unit_test(a_gateway_that_ends_with_calls_parked),
-        cmocka_unit_test(a_reload_with_calls_parked),
+        cmocka_unit_test(a_server_that_dies_while_its_call_is_suspended),
+        cmocka_unit_test(a_gateway_that_ends_with_calls_suspended),
+        cmocka_unit_test(a_reload_with_calls_suspended),
         cmocka_unit_test(a_call_given_up_is_cancelled_there),
         cmocka_unit_test(clients_that_leave_when_they_have_answered),
         cmocka_unit_test(a_session_is_asked_on_the_calls_stream),

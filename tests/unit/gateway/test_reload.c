@@ -2,7 +2,7 @@
  * and no call is lost. With one loop, and with several that share the processes. */
 #include "support/gateway_rig.h"
 
-#include "downstream/face_parts.h"
+#include "endpoint/endpoint_parts.h"
 
 #define TOP "{'timeouts':{'drain':'10s','terminate':'200ms','kill':'200ms'},'mcpServers':{"
 #define HASTY "{'timeouts':{'drain':'50ms','terminate':'50ms','kill':'50ms'},'mcpServers':{"
@@ -173,7 +173,7 @@ static void what_leaves_has_the_new_keys_too(void **state)
                   "'timeouts':{'drain':'10s'},'mcpServers':{}}");
     const list_link *link = list_first(&self.gateway->workers[0].retired);
     assert_non_null(link);
-    assert_ptr_equal(CONTAINER_OF(link, slot, link)->face->ring, self.gateway->ring);
+    assert_ptr_equal(CONTAINER_OF(link, worker_upstream, link)->endpoint->ring, self.gateway->ring);
     go(&self);
     assert_int_equal(client_reply(&waits), 200);
     client_close(&waits);

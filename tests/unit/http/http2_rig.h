@@ -234,7 +234,7 @@ static inline bool buf_has(const buf *self, const char *text)
     return self->len > 0 && memmem(self->at, self->len, text, strlen(text)) != NULL;
 }
 
-/* --- by hand --------------------------------------------------------------------------------- */
+/* --- by hand ---------------------------------------------------------------------------------- */
 
 #define MAGIC "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 

@@ -4,7 +4,7 @@
 #include "../../support/failing_memory.h"
 #include "http/http2.h"
 
-/* --- requests -------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 static void test_first_bytes_that_are_almost_it(void **state)
 {
@@ -228,7 +228,7 @@ static void test_replies_without_a_body(void **state)
     rig_fini(&on);
 }
 
-/* --- streams --------------------------------------------------------------------------------- */
+/* --- streams ---------------------------------------------------------------------------------- */
 
 static http_exchange *stream_exchange(rig *on, peer *client, peer_stream **out)
 {
@@ -343,7 +343,7 @@ static void test_back_pressure(void **state)
     rig_fini(&on);
 }
 
-/* --- ends ------------------------------------------------------------------------------------ */
+/* --- ends ------------------------------------------------------------------------------------- */
 
 static void test_reset_by_the_client(void **state)
 {
@@ -474,7 +474,7 @@ static void test_idle_connection_ends(void **state)
     rig_fini(&on);
 }
 
-/* --- at any split, with any lack of memory --------------------------------------------------- */
+/* --- at any split, with any lack of memory ---------------------------------------------------- */
 
 static void test_split_at_every_byte(void **state)
 {

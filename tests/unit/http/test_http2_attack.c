@@ -254,7 +254,7 @@ static void test_pings_beside_work_are_fine(void **state)
     rig_fini(&on);
 }
 
-/* --- sizes ----------------------------------------------------------------------------------- */
+/* --- sizes ------------------------------------------------------------------------------------ */
 
 static void test_heads_too_large(void **state)
 {
@@ -392,7 +392,7 @@ static void test_a_connection_that_is_ended_is_one_line_in_the_log(void **state)
     rig_fini(&on);
 }
 
-/* --- time ------------------------------------------------------------------------------------ */
+/* --- time ------------------------------------------------------------------------------------- */
 
 /* Also one that keeps its connection alive by pings, and one that opened it and says no more. */
 static void test_connections_without_a_request(void **state)
@@ -581,7 +581,7 @@ static void test_connection_never_read(void **state)
     rig_fini(&on);
 }
 
-/* --- frames that are none -------------------------------------------------------------------- */
+/* --- frames that are none --------------------------------------------------------------------- */
 
 static void test_broken_frames(void **state)
 {

@@ -123,7 +123,7 @@ static void ask(answer *self, rig *on, const char *path, http_call_spec spec)
     assert_int_equal(self->ends + self->failures + self->heads, 0);
 }
 
-/* --- answers --------------------------------------------------------------------------------- */
+/* --- answers ---------------------------------------------------------------------------------- */
 
 static void test_call(void **state)
 {
@@ -325,7 +325,7 @@ static void test_replies_wait_for_room(void **state)
     assert_int_equal(reply_account_bytes(), 0);
 }
 
-/* --- ends ------------------------------------------------------------------------------------ */
+/* --- ends ------------------------------------------------------------------------------------- */
 
 static void test_cancel(void **state)
 {
@@ -469,7 +469,7 @@ static void test_lines_end_when_idle(void **state)
     rig_fini(&on);
 }
 
-/* --- peers that do not mean well ------------------------------------------------------------- */
+/* --- peers that do not mean well -------------------------------------------------------------- */
 
 /* A call and the peer that it goes to; its listener. */
 static int meet(rig *on, const http_client_limits *limits, answer *out, raw *other)
@@ -671,7 +671,7 @@ static void test_replies_of_framing(void **state)
     }
 }
 
-/* --- with any lack of memory ----------------------------------------------------------------- */
+/* --- with any lack of memory ------------------------------------------------------------------ */
 
 static void memory_body(uint16_t port, rig *server)
 {

@@ -8,65 +8,26 @@
 #include <openssl/x509v3.h>
 
 #include "http/http_client.h"
-
-static char directory[] = "/tmp/patchbay-cert-XXXXXX";
-
-typedef struct identity {
-    char certificate[64];
-    char key[64];
-} identity;
+#include "support/identity.h"
 
 static identity server_identity, client_identity;
-
-/* `organisation` may be anything that a certificate can say. */
-static void make(identity *self, const char *name, const char *organisation,
-                 const char *alternatives)
-{
-    EVP_PKEY *key = EVP_EC_gen("P-256");
-    X509 *certificate = X509_new();
-    X509_set_version(certificate, X509_VERSION_3);
-    ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
-    X509_gmtime_adj(X509_getm_notBefore(certificate), -7200);
-    X509_gmtime_adj(X509_getm_notAfter(certificate), 86400);
-    X509_set_pubkey(certificate, key);
-    X509_NAME *subject = X509_get_subject_name(certificate);
-    X509_NAME_add_entry_by_txt(subject, "O", MBSTRING_UTF8, (const unsigned char *)organisation, -1,
-                               -1, 0);
-    X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const unsigned char *)name, -1, -1, 0);
-    X509_set_issuer_name(certificate, subject);
-    X509_EXTENSION *names = X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, alternatives);
-    X509_add_ext(certificate, names, -1);
-    X509_EXTENSION_free(names);
-    assert_true(X509_sign(certificate, key, EVP_sha256()) > 0);
-    snprintf(self->certificate, sizeof(self->certificate), "%s/%s.crt", directory, name);
-    snprintf(self->key, sizeof(self->key), "%s/%s.key", directory, name);
-    FILE *file = fopen(self->certificate, "w");
-    assert_int_equal(PEM_write_X509(file, certificate), 1);
-    fclose(file);
-    file = fopen(self->key, "w");
-    assert_int_equal(PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL), 1);
-    fclose(file);
-    X509_free(certificate);
-    EVP_PKEY_free(key);
-}
 
 static int make_all(void **state)
 {
     (void)state;
-    assert_non_null(mkdtemp(directory));
-    make(&server_identity, "server", "Example", "IP:127.0.0.1");
-    make(&client_identity, "client", "A, B\n+CN=root", "DNS:client.test");
+    identity_make(&server_identity, (identity_spec){.name = "server", .organisation = "Example"});
+    identity_make(&client_identity, (identity_spec){.name = "client",
+                                                    .organisation = "A, B\n+CN=root",
+                                                    .alternatives = "DNS:client.test"});
     return 0;
 }
 
 static int remove_all(void **state)
 {
     (void)state;
-    unlink(server_identity.certificate);
-    unlink(server_identity.key);
-    unlink(client_identity.certificate);
-    unlink(client_identity.key);
-    return rmdir(directory);
+    identity_free(&server_identity);
+    identity_free(&client_identity);
+    return 0;
 }
 
 typedef struct scene {

@@ -153,7 +153,7 @@ static void each_connection_is_asked_for(void **state)
     rig_fini(&on);
 }
 
-/* --- redirects ------------------------------------------------------------------------------- */
+/* --- redirects -------------------------------------------------------------------------------- */
 
 static void redirect(void *user, http_exchange *exchange)
 {

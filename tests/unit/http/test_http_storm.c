@@ -36,7 +36,7 @@ static uint32_t roll(storm *self, uint32_t below)
     return (uint32_t)(self->random >> 20) % below;
 }
 
-/* --- the server's side ----------------------------------------------------------------------- */
+/* --- the server's side ------------------------------------------------------------------------ */
 
 static void answer(storm *self, http_exchange *exchange)
 {
@@ -100,7 +100,7 @@ static void poke_exchange(storm *self)
     }
 }
 
-/* --- the client's side ----------------------------------------------------------------------- */
+/* --- the client's side ------------------------------------------------------------------------ */
 
 static void surprise(flight *one)
 {
@@ -187,7 +187,7 @@ static void poke_call(storm *self)
     }
 }
 
-/* --- clients without manners ----------------------------------------------------------------- */
+/* --- clients without manners ------------------------------------------------------------------ */
 
 static void poke_raw(storm *self)
 {
@@ -221,7 +221,7 @@ static void poke_raw(storm *self)
     }
 }
 
-/* --- the storm ------------------------------------------------------------------------------- */
+/* --- the storm -------------------------------------------------------------------------------- */
 
 static void begin(storm *self)
 {

@@ -9,6 +9,7 @@
 
 #include "http/http_client.h"
 #include "support/failing_memory.h"
+#include "support/identity.h"
 
 typedef struct outcome {
     buf body;
@@ -47,57 +48,22 @@ static void on_failed(void *user, bay_err err, bool was_sent, const char *text)
 
 static const http_call_events events = {on_head, on_body, on_end, on_failed, NULL};
 
-/* --- TLS ------------------------------------------------------------------------------------- */
+/* --- TLS -------------------------------------------------------------------------------------- */
 
-static char directory[] = "/tmp/patchbay-http-XXXXXX";
-static char certificate_file[64];
-static char key_file[64];
-
-static void write_pem(const char *path, X509 *certificate, EVP_PKEY *key)
-{
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    int done = certificate != NULL ? PEM_write_X509(file, certificate)
-                                   : PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL);
-    assert_int_equal(done, 1);
-    fclose(file);
-}
+static identity ours;
 
 static int make_certificate(void **state)
 {
     (void)state;
-    assert_non_null(mkdtemp(directory));
-    snprintf(certificate_file, sizeof(certificate_file), "%s/server.crt", directory);
-    snprintf(key_file, sizeof(key_file), "%s/server.key", directory);
-    EVP_PKEY *key = EVP_EC_gen("P-256");
-    X509 *certificate = X509_new();
-    assert_non_null(key);
-    assert_non_null(certificate);
-    X509_set_version(certificate, X509_VERSION_3);
-    X509_gmtime_adj(X509_getm_notBefore(certificate), -3600);
-    X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
-    X509_set_pubkey(certificate, key);
-    X509_NAME *name = X509_get_subject_name(certificate);
-    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"test", -1, -1, 0);
-    X509_set_issuer_name(certificate, name);
-    X509_EXTENSION *names =
-        X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, "IP:127.0.0.1,DNS:localhost");
-    X509_add_ext(certificate, names, -1);
-    X509_EXTENSION_free(names);
-    assert_true(X509_sign(certificate, key, EVP_sha256()) > 0);
-    write_pem(certificate_file, certificate, NULL);
-    write_pem(key_file, NULL, key);
-    X509_free(certificate);
-    EVP_PKEY_free(key);
+    identity_make(&ours,
+                  (identity_spec){.name = "test", .alternatives = "IP:127.0.0.1,DNS:localhost"});
     return 0;
 }
 
 static int remove_certificate(void **state)
 {
     (void)state;
-    unlink(certificate_file);
-    unlink(key_file);
-    rmdir(directory);
+    identity_free(&ours);
     return 0;
 }
 
@@ -111,8 +77,8 @@ typedef struct pair {
 static void pair_init(pair *self, bool is_trusted)
 {
     memset(self, 0, sizeof(*self));
-    tls_options server = {.certificate_file = certificate_file, .key_file = key_file};
-    tls_options client = {.ca_file = is_trusted ? certificate_file : NULL};
+    tls_options server = {.certificate_file = ours.certificate, .key_file = ours.key};
+    tls_options client = {.ca_file = is_trusted ? ours.certificate : NULL};
     assert_int_equal(tls_server_new(&server, &self->server_tls, NULL), BAY_OK);
     assert_int_equal(tls_client_new(&client, &self->client_tls, NULL), BAY_OK);
     assert_int_equal(loop_new(&self->on.loop), BAY_OK);
@@ -255,7 +221,7 @@ static void test_clear_text_to_a_tls_port(void **state)
     pair_fini(&on);
 }
 
-/* --- several loops --------------------------------------------------------------------------- */
+/* --- several loops ---------------------------------------------------------------------------- */
 
 typedef struct worker {
     pthread_t thread;
@@ -376,7 +342,7 @@ static void test_events_may_be_missing(void **state)
     rig_fini(&on);
 }
 
-/* --- lack of memory -------------------------------------------------------------------------- */
+/* --- lack of memory --------------------------------------------------------------------------- */
 
 /* The rig's handler takes a stream that cannot be opened for a failure; here it is expected. */
 static void frugal_request(void *user, http_exchange *exchange)

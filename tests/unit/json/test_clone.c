@@ -90,9 +90,49 @@ static void says_that_memory_lacks(void **state)
     arena_fini(&memory);
 }
 
+/* The index of what is left is that of a text without it. */
+static void cuts_what_stands_in_strings(void **state)
+{
+    static const char marked[] = "{\"a~m\":[\"~m~m\",\"x~my\",{\"k\":\"\\u00e9~m\"} ,1],"
+                                 "\"~mb\":\"~\",\"c\":\"~m\"}";
+    static const char bare[] = "{\"a\":[\"\",\"xy\",{\"k\":\"\\u00e9\"} ,1],"
+                               "\"b\":\"~\",\"c\":\"\"}";
+    static const bay_str cuts[] = {STR_INIT("~m"), STR_INIT(""), STR_INIT("not there")};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cuts) / sizeof(cuts[0]); i++) {
+        arena memory;
+        json_doc from, wanted;
+        json_val made = JSON_NONE;
+        arena_init(&memory, SIZE_MAX);
+        assert_int_equal(json_parse(&from, str_of(marked), NULL, &memory, NULL), BAY_OK);
+        assert_int_equal(json_parse(&wanted, str_of(i == 0 ? bare : marked), NULL, &memory, NULL),
+                         BAY_OK);
+        assert_int_equal(json_clone_without(json_root(&from), cuts[i], &memory, &made), BAY_OK);
+        assert_same(made, json_root(&wanted));
+        json_val inside = json_get(json_root(&from), STR("c")); /* not at the text's beginning */
+        assert_int_equal(json_clone_without(inside, cuts[i], &memory, &made), BAY_OK);
+        assert_true(str_eq(json_raw(made), i == 0 ? STR("\"\"") : STR("\"~m\"")));
+        assert_int_equal(json_clone_without(JSON_NONE, cuts[i], &memory, &made), BAY_OK);
+        assert_true(json_is(made, JSON_MISSING));
+        arena_fini(&memory);
+    }
+    arena small;
+    arena plenty;
+    json_doc from;
+    json_val made = JSON_NONE;
+    arena_init(&plenty, SIZE_MAX);
+    arena_init(&small, 16);
+    assert_int_equal(json_parse(&from, str_of(marked), NULL, &plenty, NULL), BAY_OK);
+    assert_int_not_equal(json_clone_without(json_root(&from), cuts[0], &small, &made), BAY_OK);
+    assert_true(json_is(made, JSON_MISSING));
+    arena_fini(&small);
+    arena_fini(&plenty);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cuts_what_stands_in_strings),
         cmocka_unit_test(refuses_what_is_missing),
         cmocka_unit_test(copies_any_value),
         cmocka_unit_test(says_that_memory_lacks),

@@ -158,49 +158,19 @@ typedef struct field {
     const char *value;
 } field;
 
-typedef struct field_list {
-    const field *at; /* ends with a NULL name */
-} field_list;
-
-static inline size_t bench_field_count(void *context, bay_str name)
-{
-    size_t count = 0;
-    for (const field *one = ((field_list *)context)->at; one != NULL && one->name != NULL; one++) {
-        count += str_eq_nocase(str_of(one->name), name) ? 1 : 0;
-    }
-    return count;
-}
-
-static inline bay_str bench_field(void *context, bay_str name)
-{
-    for (const field *one = ((field_list *)context)->at; one != NULL && one->name != NULL; one++) {
-        if (str_eq_nocase(str_of(one->name), name)) {
-            return str_of(one->value);
-        }
-    }
-    return (bay_str){NULL, 0};
-}
-
-static inline bool bench_field_at(void *context, size_t index, bay_str *out_name,
-                                  bay_str *out_value)
-{
-    const field *one = ((field_list *)context)->at;
-    for (size_t i = 0; one != NULL && one->name != NULL; i++, one++) {
-        if (i == index) {
-            *out_name = str_of(one->name);
-            *out_value = str_of(one->value);
-            return true;
-        }
-    }
-    return false;
-}
+enum { MAX_FIELDS = 64 };
 
 /* The body and the fields are gone when this returns, as a closed exchange's are. */
 static inline void bench_http_as(bench *self, wire *through, const char *verb, const field *at,
                                  const char *body, const char *principal)
 {
     wire_init(through, self);
-    field_list context = {at};
+    http_field fields[MAX_FIELDS];
+    size_t count = 0;
+    for (const field *one = at; one != NULL && one->name != NULL; one++) {
+        assert_true(count < MAX_FIELDS);
+        fields[count++] = (http_field){str_of(one->name), str_of(one->value)};
+    }
     arena memory;
     arena_init(&memory, 1 << 20);
     size_t len = body != NULL ? strlen(body) : 0;
@@ -209,10 +179,8 @@ static inline void bench_http_as(bench *self, wire *through, const char *verb, c
     memcpy(copy, body != NULL ? body : "", len + 1);
     mcp_http_request request = {.verb = str_of(verb),
                                 .body = {copy, len},
-                                .field = bench_field,
-                                .field_count = bench_field_count,
-                                .field_at = bench_field_at,
-                                .context = &context,
+                                .fields = fields,
+                                .field_count = count,
                                 .memory = &memory,
                                 .principal = person(principal)};
     mcp_server_http(self->server, &request, &through->carrier, self->now_ms);

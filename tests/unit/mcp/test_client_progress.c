@@ -16,7 +16,7 @@ static void tell(uint64_t token)
 static void an_heir_hears_what_its_ancestor_would(void **state)
 {
     (void)state;
-    static fx_name first = {.text = "first"}, heir = {.text = "heir"};
+    static fx_name first = {.text = "first"}, progress_call = {.text = "progress_call"};
     fx_init(&fx, MCP_LINK_DUPLEX);
     fx_open_legacy(&fx, NULL);
     mcp_call_spec spec = fx_spec(&fx, "tools/call", "{'name':'a','task':{}}");
@@ -34,20 +34,20 @@ static void an_heir_hears_what_its_ancestor_would(void **state)
     spec = fx_spec(&fx, "tasks/result", "{'taskId':'t'}");
     spec.progress_of = first.progress_token;
     mcp_call *call = NULL;
-    assert_int_equal(fx_try(&fx, &heir, &spec, &call), BAY_OK);
+    assert_int_equal(fx_try(&fx, &progress_call, &spec, &call), BAY_OK);
     fx_record *sent = fx_next(&fx);
     uint64_t id = sent->exchange;
     tell(token);
-    fx_saw_part(&fx, "heir notified notifications/progress");
+    fx_saw_part(&fx, "progress_call notified notifications/progress");
     tell(id); /* it gave no token of its own */
     tell(0);
     fx_saw(&fx, "");
     fx_line(&fx, id, FX_RESULT("{'content':[]}"));
-    fx_saw(&fx, "heir result {'content':[]}\n");
+    fx_saw(&fx, "progress_call result {'content':[]}\n");
     tell(token);
     fx_saw(&fx, "");
     /* one that was cancelled hears nothing more */
-    assert_int_equal(fx_try(&fx, &heir, &spec, &call), BAY_OK);
+    assert_int_equal(fx_try(&fx, &progress_call, &spec, &call), BAY_OK);
     fx_next(&fx);
     mcp_call_cancel(call, (bay_str){0});
     fx_next(&fx);

@@ -134,41 +134,27 @@ static exchange *exchange_new(uint64_t number)
     return through;
 }
 
-static size_t field_values(const char *fields, bay_str name, bay_str *out)
+/* Lines of "name: value". */
+static size_t fields_of(const char *lines, http_field *out, size_t room_for)
 {
     size_t count = 0;
-    for (const char *at = fields; *at != '\0'; at = strchr(at, '\n') + 1) {
+    for (const char *at = lines; *at != '\0'; at = strchr(at, '\n') + 1) {
         size_t len = strcspn(at, ":");
-        if (str_eq_nocase((bay_str){at, len}, name)) {
-            *out = (bay_str){at + len + 2, strcspn(at + len + 2, "\n")};
-            count++;
-        }
+        assert_true(count < room_for);
+        out[count++] = (http_field){{at, len}, {at + len + 2, strcspn(at + len + 2, "\n")}};
     }
     return count;
-}
-
-static bay_str field_of(void *context, bay_str name)
-{
-    bay_str value = {0};
-    field_values(context, name, &value);
-    return value;
-}
-
-static size_t field_count(void *context, bay_str name)
-{
-    bay_str value;
-    return field_values(context, name, &value);
 }
 
 static void deliver_http(parcel *one)
 {
     arena memory;
     arena_init(&memory, 1 << 22);
+    http_field fields[MCP_MAX_FIELDS];
     mcp_http_request request = {.verb = str_of(one->verb),
                                 .body = {one->text, one->len},
-                                .field = field_of,
-                                .field_count = field_count,
-                                .context = one->fields,
+                                .fields = fields,
+                                .field_count = fields_of(one->fields, fields, MCP_MAX_FIELDS),
                                 .memory = &memory};
     mcp_server_http(room.server, &request, &exchange_new(one->number)->carrier, room.now);
     arena_fini(&memory);
@@ -196,8 +182,7 @@ static void serve(void *self, mcp_request *request)
                                        "{\"type\":\"object\"},\"n\":1.0E+2}]"));
     } else if (str_eq(request->name, STR("echo"))) {
         (void)!mcp_request_progress(request, 0.5, STR("\"progress\":0.50,\"total\":1e0"));
-        (void)!mcp_request_notify(request, MCP_N_MESSAGE,
-                                  STR("{\"level\":\"error\",\"data\":[1.0]}"));
+        (void)!mcp_request_log(request, MCP_LOG_ERROR, STR("{\"level\":\"error\",\"data\":[1.0]}"));
         (void)!mcp_request_progress(request, 1, STR("\"progress\":1"));
         snprintf(text, sizeof(text), "\"content\":[],\"echo\":%.*s", BAY_STR(arguments));
         mcp_request_result_members(request, str_of(text));

@@ -129,7 +129,7 @@ static void take(play *self, step one)
     switch (one) {
     case NOTIFY:
         if (request != NULL) {
-            (void)mcp_request_notify(request, MCP_N_MESSAGE, STR("{\"level\":\"error\"}"));
+            (void)mcp_request_log(request, MCP_LOG_ERROR, STR("{\"level\":\"error\"}"));
         }
         break;
     case ASK:

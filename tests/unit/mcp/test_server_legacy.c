@@ -751,12 +751,12 @@ static void a_connection_speaks_both_eras_at_once(void **state)
     assert_int_equal(self.drains, 2);
     line.event_err = BAY_AGAIN;
     assert_int_equal(
-        mcp_request_notify(self.held[0], MCP_N_MESSAGE, STR("{\"level\":\"error\",\"data\":\n1}")),
+        mcp_request_log(self.held[0], MCP_LOG_ERROR, STR("{\"level\":\"error\",\"data\":\n1}")),
         BAY_AGAIN);
     assert_has(last_event(&line), "\"data\": 1}");
     int before = line.events;
     assert_int_equal(
-        mcp_request_notify(self.held[0], MCP_N_MESSAGE, STR("{\"level\":\"debug\",\"data\":1}")),
+        mcp_request_log(self.held[0], MCP_LOG_DEBUG, STR("{\"level\":\"debug\",\"data\":1}")),
         BAY_OK);
     assert_int_equal(line.events, before);
     duplex_close(&line);

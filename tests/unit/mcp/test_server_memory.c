@@ -105,7 +105,7 @@ static void legacy_session(bench *self)
         (void)mcp_request_progress(request, 1, STR("\"progress\":1"));
         bay_err err =
             mcp_request_ask(request, MCP_SAMPLING, STR("{}"), on_answer, &answered, self->now_ms);
-        (void)mcp_request_notify(request, MCP_N_MESSAGE, STR("{\"level\":\"error\"}"));
+        (void)mcp_request_log(request, MCP_LOG_ERROR, STR("{\"level\":\"error\"}"));
         mcp_request_result_members(request, STR("\"content\":[]"));
         assert_int_equal(answered, err == BAY_OK ? 1 : 0);
     }

@@ -184,12 +184,12 @@ static void a_stream_belongs_to_its_call(void **state)
                                           "progress\",\"params\":{\"progressToken\":5,"
                                           "\"progress\":1}}");
     assert_string_equal(through.id[0], "");
-    assert_int_equal(
-        mcp_request_notify(request, MCP_N_MESSAGE, STR("{\"level\":\"info\",\"data\":1}")), BAY_OK);
+    assert_int_equal(mcp_request_log(request, MCP_LOG_INFO, STR("{\"level\":\"info\",\"data\":1}")),
+                     BAY_OK);
     assert_int_equal(through.events, 1);
     through.event_err = BAY_AGAIN;
     assert_int_equal(
-        mcp_request_notify(request, MCP_N_MESSAGE, STR("{\"level\":\"error\",\"data\":1}")),
+        mcp_request_log(request, MCP_LOG_ERROR, STR("{\"level\":\"error\",\"data\":1}")),
         BAY_AGAIN);
     assert_int_equal(through.events, 2);
     mcp_server_drained(self.server, &through.carrier);
@@ -214,7 +214,7 @@ static void without_a_level_nothing_is_logged(void **state)
     bench_http(&self, &through, "POST", call_fields, CALL_WITH(""));
     mcp_request *request = bench_take(&self);
     assert_int_equal(
-        mcp_request_notify(request, MCP_N_MESSAGE, STR("{\"level\":\"emergency\",\"data\":1}")),
+        mcp_request_log(request, MCP_LOG_EMERGENCY, STR("{\"level\":\"emergency\",\"data\":1}")),
         BAY_OK);
     assert_int_equal(mcp_request_progress(request, 1, STR("\"progress\":1")), BAY_OK);
     assert_int_equal(through.events, 0);

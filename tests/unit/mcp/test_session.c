@@ -1,7 +1,7 @@
 /* Sessions: their ids, their number, their end by idling, and how little an idle one takes. */
 #include "server_bench.h"
 
-#include "mcp/keeper.h"
+#include "mcp/persistence.h"
 #include "mcp/session.h"
 #include "mcp/stream.h"
 
@@ -139,6 +139,63 @@ static void idle_sessions_end_and_busy_ones_do_not(void **state)
     bench_fini(&self);
 }
 
+static uint64_t wall_now_ms;
+
+static uint64_t wall_ms(void)
+{
+    return wall_now_ms;
+}
+
+/* Its GET stream ends a minute after the credentials that opened it; its call does not, and with new
+ * credentials there is a new stream. */
+static void a_stream_ends_with_its_credentials(void **state)
+{
+    (void)state;
+    principal_parts parts = {
+        .proof = PRINCIPAL_PROGRAM, .subject = STR_INIT("eve"), .expires_at_ms = 1000};
+    assert_int_equal(principal_new(&parts, &people.at[people.count++]), BAY_OK);
+    call_door door;
+    call_door_init(&door);
+    door.wall_ms = wall_ms;
+    wall_now_ms = 500;
+    mcp_server_options options = bench_options();
+    options.door = &door;
+    bench self;
+    bench_init_with(&self, &options);
+    self.mode = ANSWER_LATER;
+    wire first;
+    wire call;
+    wire streams[2];
+    bench_http_as(&self, &first, "POST", plain_fields, INITIALIZE("2025-11-25"), "eve");
+    field fields[] = {JSON_TYPE, BOTH, {"Mcp-Session-Id", first.session}, {NULL, NULL}};
+    bench_http_as(&self, &streams[0], "GET", fields, NULL, "eve");
+    bench_http_as(&self, &call, "POST", fields,
+                  "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"
+                  "\"t\"}}",
+                  "eve");
+    mcp_request *under_way = bench_take(&self);
+    assert_true(mcp_request_admit(under_way, NULL));
+    wall_now_ms = 60999;
+    (void)mcp_server_tick(self.server, self.now_ms);
+    assert_int_equal(streams[0].ends, 0);
+    wall_now_ms = 61000;
+    (void)mcp_server_tick(self.server, self.now_ms);
+    assert_int_equal(streams[0].ends, 1);
+    assert_int_equal(mcp_server_session_count(self.server), 1);
+    bench_answer(&self, under_way);
+    assert_has(call.body, "\"id\":1,\"result\"");
+    wall_now_ms = 900; /* as if with new credentials */
+    bench_http_as(&self, &streams[1], "GET", fields, NULL, "eve");
+    (void)mcp_server_tick(self.server, self.now_ms);
+    assert_int_equal(streams[1].ends, 0);
+    bench_fini(&self);
+    wire_fini(&first);
+    wire_fini(&call);
+    wire_fini(&streams[0]);
+    wire_fini(&streams[1]);
+    principal_unref(people.at[--people.count]);
+}
+
 static void ending_answers_what_is_under_way(void **state)
 {
     (void)state;
@@ -248,6 +305,7 @@ int main(void)
         cmocka_unit_test(sessions_are_bounded),
         cmocka_unit_test(what_a_client_says_of_itself_is_bounded),
         cmocka_unit_test(idle_sessions_end_and_busy_ones_do_not),
+        cmocka_unit_test(a_stream_ends_with_its_credentials),
         cmocka_unit_test(ending_answers_what_is_under_way),
         cmocka_unit_test(an_idle_session_is_small),
     };

@@ -2,7 +2,7 @@
  * and that no client knows an event's id before it could come back with it. */
 #include "server_bench.h"
 
-#include "mcp/keeper.h"
+#include "mcp/persistence.h"
 #include "support/failing_memory.h"
 
 PEOPLE_FROM_THE_START
@@ -76,8 +76,8 @@ static void shelf_lost(void *user, bay_str id, bay_str method, buf *out)
         BAY_STR(id), BAY_STR(method));
 }
 
-static const mcp_keeper shelf_keeper = {shelf_name, shelf_changed, shelf_logged, shelf_ended,
-                                        shelf_lost};
+static const mcp_persistence shelf_keeper = {shelf_name, shelf_changed, shelf_logged, shelf_ended,
+                                             shelf_lost};
 
 static void shelf_fini(shelf *self)
 {
@@ -89,8 +89,8 @@ static void shelf_fini(shelf *self)
 static void open_engine(bench *self, shelf *on)
 {
     mcp_server_options options = bench_options();
-    options.keeper = &shelf_keeper;
-    options.keeper_user = on;
+    options.persistence = &shelf_keeper;
+    options.persistence_user = on;
     bench_init_with(self, &options);
 }
 
@@ -175,8 +175,8 @@ static void a_session_is_only_taken_up_where_there_is_room(void **state)
     bench self;
     shelf one = {0};
     mcp_server_options options = bench_options();
-    options.keeper = &shelf_keeper;
-    options.keeper_user = &one;
+    options.persistence = &shelf_keeper;
+    options.persistence_user = &one;
     options.max_sessions = 1;
     bench_init_with(&self, &options);
     static const bay_str good = STR_INIT("{\"v\":1,\"revision\":\"2025-11-25\"" REST);
@@ -341,8 +341,8 @@ static void a_flood_is_not_dropped_while_it_is_held(void **state)
     legacy who;
     wire call;
     mcp_server_options options = bench_options();
-    options.keeper = &shelf_keeper;
-    options.keeper_user = &one;
+    options.persistence = &shelf_keeper;
+    options.persistence_user = &one;
     options.log_events = 3;
     bench_init_with(&self, &options);
     legacy_begin(&self, &who, INITIALIZE("2025-11-25"));
@@ -482,8 +482,8 @@ static void an_answer_outlasts_progress(void **state)
     wire back;
     mcp_server_options options = bench_options();
     options.log_events = 4;
-    options.keeper = &shelf_keeper;
-    options.keeper_user = &one;
+    options.persistence = &shelf_keeper;
+    options.persistence_user = &one;
     bench_init_with(&self, &options);
     self.mode = ANSWER_LATER;
     legacy_begin(&self, &who, INITIALIZE("2025-11-25"));
@@ -519,8 +519,8 @@ static void an_answer_too_large_to_keep_is_an_error(void **state)
     wire back;
     mcp_server_options options = bench_options();
     options.log_bytes = 512;
-    options.keeper = &shelf_keeper;
-    options.keeper_user = &one;
+    options.persistence = &shelf_keeper;
+    options.persistence_user = &one;
     bench_init_with(&self, &options);
     self.mode = ANSWER_LATER;
     legacy_begin(&self, &who, INITIALIZE("2025-11-25"));
@@ -793,8 +793,8 @@ static void no_lack_of_memory_does_harm(void **state)
         shelf one = {0};
         bench self = {.capabilities = EVERYTHING, .now_ms = 1000};
         mcp_server_options options = bench_options();
-        options.keeper = &shelf_keeper;
-        options.keeper_user = &one;
+        options.persistence = &shelf_keeper;
+        options.persistence_user = &one;
         if (mcp_server_new(&options, &bench_service, &self, &self.server) == BAY_OK) {
             bay_err err = mcp_session_restore(self.server, STR("3-x"), person("me"), written,
                                               events, ARRAY_LEN(events), NULL, 1000);

@@ -99,7 +99,7 @@ static void put(int fd, const char *text)
     assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
 }
 
-/* --- reading --------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static void a_closed_descriptor_is_an_error(void **state)
 {
@@ -381,7 +381,7 @@ static void large_lines_wait_in_their_pipes(void **state)
     loop_free(on);
 }
 
-/* --- writing --------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 typedef struct writing {
     loop *loop;

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "net/loop_internal.h"
 
-/* --- turns ----------------------------------------------------------------------------------- */
+/* --- turns ------------------------------------------------------------------------------------ */
 
 static void take_three_ms(void *argument)
 {
@@ -38,7 +38,7 @@ static void a_turn_ends_though_its_messages_took_longer(void **state)
     loop_free(on);
 }
 
-/* --- posts ----------------------------------------------------------------------------------- */
+/* --- posts ------------------------------------------------------------------------------------ */
 
 #define THREADS 4
 #define POSTS 500
@@ -185,7 +185,7 @@ static void a_held_loop_runs_until_another_thread_stops_it(void **state)
     loop_free(held);
 }
 
-/* --- deferred tasks -------------------------------------------------------------------------- */
+/* --- deferred tasks --------------------------------------------------------------------------- */
 
 typedef struct deferral {
     loop *loop;
@@ -229,7 +229,7 @@ static void deferred_tasks_run_once_each_and_may_be_taken_back(void **state)
     loop_free(self.loop);
 }
 
-/* --- timers ---------------------------------------------------------------------------------- */
+/* --- timers ----------------------------------------------------------------------------------- */
 
 #define TIMERS 10000
 
@@ -340,7 +340,7 @@ static void armed_timers_neither_hold_up_the_end_nor_run_in_it(void **state)
     assert_int_equal(worked, 2);
 }
 
-/* --- the pool and signals -------------------------------------------------------------------- */
+/* --- the pool and signals --------------------------------------------------------------------- */
 
 typedef struct work_case {
     pthread_t loop_thread;

@@ -60,7 +60,7 @@ static void fail_each(void (*story)(void))
     assert_true(number > 3);
 }
 
-/* --- sockets --------------------------------------------------------------------------------- */
+/* --- sockets ---------------------------------------------------------------------------------- */
 
 typedef struct end {
     net_socket *socket;
@@ -140,7 +140,7 @@ static void sockets_survive_every_failed_allocation(void **state)
     fail_each(socket_story);
 }
 
-/* --- processes ------------------------------------------------------------------------------- */
+/* --- processes -------------------------------------------------------------------------------- */
 
 typedef struct child {
     process *process;
@@ -195,7 +195,7 @@ static void processes_survive_every_failed_allocation(void **state)
     fail_each(process_story);
 }
 
-/* --- the loop -------------------------------------------------------------------------------- */
+/* --- the loop --------------------------------------------------------------------------------- */
 
 static void count(void *argument)
 {

@@ -1,5 +1,5 @@
-/* Who is at the other end of a Unix socket: a process of another user, one that we started, one that
- * hides it, one that has ended. The tests run in a child of this program, whose parent is the
+/* Who is at the other end of a Unix socket: a process of another user, one that we started, one
+ * that hides it, one that has ended. The tests run in a child of this program, whose parent is the
  * process that they did not start. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -108,7 +108,7 @@ static void expect_out(child *self, const char *text)
     assert_memory_equal(self->out.at, text, self->out.len);
 }
 
-/* --- what cannot be started ------------------------------------------------------------------ */
+/* --- what cannot be started ------------------------------------------------------------------- */
 
 static void what_cannot_be_started_says_why(void **state)
 {
@@ -141,7 +141,7 @@ static void what_cannot_be_started_says_why(void **state)
     assert_int_equal(open_descriptors(), before);
 }
 
-/* --- what it says ---------------------------------------------------------------------------- */
+/* --- what it says ----------------------------------------------------------------------------- */
 
 static void cat_gives_back_each_line_and_ends_with_its_stdin(void **state)
 {
@@ -263,7 +263,7 @@ static void a_paused_owner_loses_no_line_of_a_dead_child(void **state)
     finish(&self);
 }
 
-/* --- how it ends ----------------------------------------------------------------------------- */
+/* --- how it ends ------------------------------------------------------------------------------ */
 
 /* It lives on and reads no more: whoever waits for its answer hears of its end instead. */
 static void a_child_that_closed_its_stdin_is_ended(void **state)

@@ -171,7 +171,7 @@ static void fixture_fini(fixture *self)
     buf_fini(&self->server.got);
 }
 
-/* --- refusals -------------------------------------------------------------------------------- */
+/* --- refusals --------------------------------------------------------------------------------- */
 
 static void bad_arguments_are_refused_at_once(void **state)
 {
@@ -299,7 +299,7 @@ static void closing_while_connecting_says_closed_only(void **state)
     }
 }
 
-/* --- bytes ----------------------------------------------------------------------------------- */
+/* --- bytes ------------------------------------------------------------------------------------ */
 
 static void bytes_come_back_in_order_however_they_are_split(void **state)
 {
@@ -427,7 +427,7 @@ static void reading_stops_when_told_and_goes_on_later(void **state)
     fixture_fini(&self);
 }
 
-/* --- ends ------------------------------------------------------------------------------------ */
+/* --- ends ------------------------------------------------------------------------------------- */
 
 static void after_half_close_the_other_half_still_carries(void **state)
 {
@@ -559,7 +559,7 @@ static void freeing_the_loop_closes_what_is_open(void **state)
     assert_int_equal(self.client.closed, 0); /* it was silenced */
 }
 
-/* --- descriptors ----------------------------------------------------------------------------- */
+/* --- descriptors ------------------------------------------------------------------------------ */
 
 static void an_open_descriptor_is_a_socket_at_once(void **state)
 {

@@ -17,81 +17,39 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "net/socket.h"
+#include "support/identity.h"
 
-/* --- certificates ---------------------------------------------------------------------------- */
+/* --- certificates ----------------------------------------------------------------------------- */
 
 static char directory[] = "/tmp/patchbay-tls-XXXXXX";
 
-typedef struct identity {
-    char certificate[64];
-    char key[64];
-} identity;
-
 static identity good, other, expired, client_identity;
-
-static void write_identity(identity *self, const char *name, X509 *certificate, EVP_PKEY *key)
-{
-    snprintf(self->certificate, sizeof(self->certificate), "%s/%s.crt", directory, name);
-    snprintf(self->key, sizeof(self->key), "%s/%s.key", directory, name);
-    FILE *file = fopen(self->certificate, "w");
-    assert_non_null(file);
-    assert_int_equal(PEM_write_X509(file, certificate), 1);
-    fclose(file);
-    file = fopen(self->key, "w");
-    assert_non_null(file);
-    assert_int_equal(PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL), 1);
-    fclose(file);
-}
-
-static void make_identity(identity *self, const char *name, const char *alternative_names,
-                          long valid_s)
-{
-    EVP_PKEY *key = EVP_EC_gen("P-256");
-    X509 *certificate = X509_new();
-    assert_non_null(key);
-    assert_non_null(certificate);
-    X509_set_version(certificate, X509_VERSION_3);
-    ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
-    X509_gmtime_adj(X509_getm_notBefore(certificate), -7200);
-    X509_gmtime_adj(X509_getm_notAfter(certificate), valid_s);
-    X509_set_pubkey(certificate, key);
-    X509_NAME *subject = X509_get_subject_name(certificate);
-    X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const unsigned char *)name, -1, -1, 0);
-    X509_set_issuer_name(certificate, subject);
-    X509_EXTENSION *names =
-        X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, alternative_names);
-    assert_non_null(names);
-    X509_add_ext(certificate, names, -1);
-    X509_EXTENSION_free(names);
-    assert_true(X509_sign(certificate, key, EVP_sha256()) > 0);
-    write_identity(self, name, certificate, key);
-    X509_free(certificate);
-    EVP_PKEY_free(key);
-}
 
 static int make_identities(void **state)
 {
     (void)state;
     assert_non_null(mkdtemp(directory));
-    make_identity(&good, "good", "DNS:patchbay.test,IP:127.0.0.1", 86400);
-    make_identity(&other, "other", "DNS:patchbay.test,IP:127.0.0.1", 86400);
-    make_identity(&expired, "expired", "DNS:patchbay.test,IP:127.0.0.1", -3600);
-    make_identity(&client_identity, "client", "DNS:client.test", 86400);
+    const char *names = "DNS:patchbay.test,IP:127.0.0.1";
+    identity_make(&good, (identity_spec){.name = "good", .alternatives = names});
+    identity_make(&other, (identity_spec){.name = "other", .alternatives = names});
+    identity_make(&expired,
+                  (identity_spec){.name = "expired", .alternatives = names, .valid_s = -3600});
+    identity_make(&client_identity,
+                  (identity_spec){.name = "client", .alternatives = "DNS:client.test"});
     return 0;
 }
 
 static int remove_identities(void **state)
 {
     (void)state;
-    const identity *const all[] = {&good, &other, &expired, &client_identity};
+    identity *const all[] = {&good, &other, &expired, &client_identity};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        unlink(all[i]->certificate);
-        unlink(all[i]->key);
+        identity_free(all[i]);
     }
     return rmdir(directory);
 }
 
-/* --- ends ------------------------------------------------------------------------------------ */
+/* --- ends ------------------------------------------------------------------------------------- */
 
 typedef struct end {
     net_socket *socket;
@@ -242,7 +200,7 @@ static const tls_options *good_server(void)
     return &options;
 }
 
-/* --- contexts -------------------------------------------------------------------------------- */
+/* --- contexts --------------------------------------------------------------------------------- */
 
 static void unusable_files_are_named(void **state)
 {
@@ -285,7 +243,7 @@ static void unusable_files_are_named(void **state)
     tls_free(NULL);
 }
 
-/* --- who is refused -------------------------------------------------------------------------- */
+/* --- who is refused --------------------------------------------------------------------------- */
 
 static void expect_refusal(const tls_options *server, const tls_options *client, const char *name,
                            const char *needle)
@@ -476,7 +434,7 @@ static void garbage_and_silence_are_no_handshake(void **state)
     fixture_fini(&self);
 }
 
-/* --- what is carried ------------------------------------------------------------------------- */
+/* --- what is carried -------------------------------------------------------------------------- */
 
 static void a_good_server_is_believed_and_bytes_come_back(void **state)
 {

@@ -3,7 +3,7 @@
 #ifndef TEST_QUESTION_BENCH_H
 #define TEST_QUESTION_BENCH_H
 
-#include "sdk/rounds.h"
+#include "sdk/mrtr_state.h"
 #include "unit/sdk/sdk_bench.h"
 
 #define EVERY_QUESTION                                                                             \

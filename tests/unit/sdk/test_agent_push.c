@@ -1,4 +1,4 @@
-/* The courier with real sockets: what arrives at a webhook, what never leaves, and what is left
+/* The push sender with real sockets: what arrives at a webhook, what never leaves, and what is left
  * after a restart. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@ typedef struct office {
     loop *loop;
     http_server *server;
     store *store;
-    agent_push *courier;
+    agent_push *push_sender;
     a2a_push_limits limits;
     int answers[8]; /* the next ones; then 200 */
     size_t requests;
@@ -92,7 +92,7 @@ static void hire(office *self)
                                   .limits = &self->limits,
                                   .allow = &allow,
                                   .allow_count = self->allow != NULL ? 1 : 0};
-    assert_int_equal(agent_push_new(&options, &self->courier, NULL), BAY_OK);
+    assert_int_equal(agent_push_new(&options, &self->push_sender, NULL), BAY_OK);
 }
 
 static void office_init(office *self, const char *allow)
@@ -131,7 +131,7 @@ static void on_store_closed(void *user)
 
 static void office_fini(office *self)
 {
-    agent_push_free(self->courier);
+    agent_push_free(self->push_sender);
     store_close(self->store, on_store_closed, self);
     UNTIL(self, self->closed == 1);
     store_free(self->store);
@@ -160,7 +160,7 @@ static void notify(office *self, const char *url, const char *more)
     arena_init(&memory, 1 << 16);
     assert_int_equal(json_parse(&doc, str_of(config), NULL, &memory, NULL), BAY_OK);
     a2a_event *event = a2a_event_new(STR(EVENT), 1, false);
-    agent_push_event(self->courier, STR("ann"), json_root(&doc), A2A_FORM_1_0, event, STR(""));
+    agent_push_event(self->push_sender, STR("ann"), json_root(&doc), A2A_FORM_1_0, event, STR(""));
     a2a_event_unref(event);
     arena_fini(&memory);
 }
@@ -207,7 +207,7 @@ static size_t kept(office *self)
     return found.count;
 }
 
-/* --- what never leaves ----------------------------------------------------------------------- */
+/* --- what never leaves ------------------------------------------------------------------------ */
 
 static void webhooks_that_are_refused(void **state)
 {
@@ -238,14 +238,15 @@ static void webhooks_that_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
         a2a_fault fault = {.error = A2A_NO_ERROR};
-        bay_err err = agent_push_url(self.courier, str_of(urls[i]), &fault);
+        bay_err err = agent_push_url(self.push_sender, str_of(urls[i]), &fault);
         if (err != BAY_DENIED && err != BAY_INVALID) {
             fail_msg("allowed: %s", urls[i]);
         }
         assert_int_equal(fault.error, A2A_E_INVALID_PARAMS);
     }
-    assert_int_equal(agent_push_url(self.courier, STR("https://hooks.example/x?y"), NULL), BAY_OK);
-    assert_int_equal(agent_push_url(self.courier, STR("http://93.184.216.34/"), NULL), BAY_OK);
+    assert_int_equal(agent_push_url(self.push_sender, STR("https://hooks.example/x?y"), NULL),
+                     BAY_OK);
+    assert_int_equal(agent_push_url(self.push_sender, STR("http://93.184.216.34/"), NULL), BAY_OK);
     office_fini(&self);
 }
 
@@ -260,7 +261,7 @@ static void nothing_forbidden_is_connected_to(void **state)
     office_init(&self, "10.0.0.0/8");
     for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
         notify(&self, urls[i], ",\"token\":\"s3cret\"");
-        UNTIL(&self, agent_push_dead(self.courier) == i + 1);
+        UNTIL(&self, agent_push_dead(self.push_sender) == i + 1);
     }
     assert_int_equal(self.requests, 0);
     assert_int_equal(kept(&self), 0);
@@ -275,7 +276,7 @@ static void nothing_forbidden_is_connected_to(void **state)
     office_fini(&self);
 }
 
-/* --- what arrives ---------------------------------------------------------------------------- */
+/* --- what arrives ----------------------------------------------------------------------------- */
 
 static void a_notification_arrives(void **state)
 {
@@ -285,14 +286,14 @@ static void a_notification_arrives(void **state)
     notify(
         &self, "http://127.0.0.1:%/hook",
         ",\"token\":\"tok\",\"authentication\":{\"scheme\":\"Bearer\",\"credentials\":\"s3cret\"}");
-    UNTIL(&self, self.requests == 1 && agent_push_waiting(self.courier) == 0);
+    UNTIL(&self, self.requests == 1 && agent_push_waiting(self.push_sender) == 0);
     buf_char(&self.seen, '\0');
     assert_string_equal(self.seen.at,
                         "POST /hook\nContent-Type: application/a2a+json\nA2A-Version: 1.0\n"
                         "Authorization: Bearer s3cret\nX-A2A-Notification-Token: tok\n"
                         "A2A-Notification-Token: tok\n" EVENT "\n");
     assert_int_equal(kept(&self), 0);
-    assert_int_equal(agent_push_dead(self.courier), 0);
+    assert_int_equal(agent_push_dead(self.push_sender), 0);
     assert_false(has(&self.log, "s3cret"));
     office_fini(&self);
 }
@@ -305,9 +306,9 @@ static void failures_are_tried_again(void **state)
     self.answers[0] = 503;
     self.answers[1] = 429;
     notify(&self, "http://127.0.0.1:%/hook", "");
-    UNTIL(&self, agent_push_waiting(self.courier) == 0);
+    UNTIL(&self, agent_push_waiting(self.push_sender) == 0);
     assert_int_equal(self.requests, 3);
-    assert_int_equal(agent_push_dead(self.courier), 0);
+    assert_int_equal(agent_push_dead(self.push_sender), 0);
     office_fini(&self);
 }
 
@@ -324,7 +325,7 @@ static void what_is_given_up_is_a_dead_letter(void **state)
         self.requests = 0;
         notify(&self, "http://127.0.0.1:%/secret-path?key=s3cret",
                ",\"authentication\":{\"scheme\":\"Bearer\",\"credentials\":\"s3cret\"}");
-        UNTIL(&self, agent_push_dead(self.courier) == i + 1);
+        UNTIL(&self, agent_push_dead(self.push_sender) == i + 1);
         assert_int_equal(self.requests, answers[i] == 503 ? 3 : 1); /* and no redirect followed */
     }
     assert_false(has(&self.seen, "/elsewhere"));
@@ -348,18 +349,18 @@ static void a_webhook_that_does_not_answer_is_left(void **state)
     (void)state;
     office self;
     office_init(&self, "127.0.0.1");
-    agent_push_free(self.courier);
+    agent_push_free(self.push_sender);
     self.limits.timeout_ms = 20;
     self.limits.attempts = 1;
     hire(&self);
     self.answers[0] = -1;
     notify(&self, "http://127.0.0.1:%/", "");
-    UNTIL(&self, agent_push_dead(self.courier) == 1);
+    UNTIL(&self, agent_push_dead(self.push_sender) == 1);
     assert_true(has(&self.log, "did not answer"));
     office_fini(&self);
 }
 
-/* --- restarts -------------------------------------------------------------------------------- */
+/* --- restarts --------------------------------------------------------------------------------- */
 
 static void deliveries_survive(void **state)
 {
@@ -371,12 +372,12 @@ static void deliveries_survive(void **state)
     notify(&self, "http://127.0.0.1:%/", ",\"token\":\"second\"");
     UNTIL(&self, self.open != NULL);
     assert_int_equal(kept(&self), 2);
-    agent_push_free(self.courier);
+    agent_push_free(self.push_sender);
     buf_clear(&self.seen);
     UNTIL(&self, self.open == NULL);
     hire(&self);
     notify(&self, "http://127.0.0.1:%/", ",\"token\":\"third\""); /* before the store was read */
-    UNTIL(&self, self.requests == 4 && agent_push_waiting(self.courier) == 0);
+    UNTIL(&self, self.requests == 4 && agent_push_waiting(self.push_sender) == 0);
     buf_char(&self.seen, '\0');
     const char *first = strstr(self.seen.at, "\nA2A-Notification-Token: first");
     const char *second = strstr(self.seen.at, "\nA2A-Notification-Token: second");
@@ -386,7 +387,7 @@ static void deliveries_survive(void **state)
     office_fini(&self);
 }
 
-/* --- what is kept before it is queued -------------------------------------------------------- */
+/* --- what is kept before it is queued --------------------------------------------------------- */
 
 typedef struct taker {
     int calls;
@@ -416,10 +417,10 @@ static bay_err take(office *self, const char *url, const char *id, taker *out)
     assert_int_equal(json_parse(&doc, str_of(config), NULL, &memory, NULL), BAY_OK);
     a2a_event *event = a2a_event_new(STR(EVENT), 1, false);
     assert_int_equal(
-        a2a_push_prepare(json_root(&doc), A2A_FORM_1_0, event, STR(""), 1 << 20, &item), BAY_OK);
+        a2a_push_prepare(json_root(&doc), A2A_FORM_1_0, event, JSON_NONE, 1 << 20, &item), BAY_OK);
     a2a_event_unref(event);
     arena_fini(&memory);
-    return agent_push_take(self->courier, item, on_taken, out);
+    return agent_push_take(self->push_sender, item, on_taken, out);
 }
 
 static void what_cannot_be_taken_is_nobodys(void **state)
@@ -428,7 +429,7 @@ static void what_cannot_be_taken_is_nobodys(void **state)
     office self;
     taker one, two, three;
     office_init(&self, "127.0.0.1");
-    agent_push_free(self.courier);
+    agent_push_free(self.push_sender);
     self.limits.waiting = 2;
     self.limits.per_webhook = 1;
     hire(&self);
@@ -446,7 +447,7 @@ static void what_cannot_be_taken_is_nobodys(void **state)
     assert_int_equal(three.calls, 0);
     UNTIL(&self, two.calls == 1);
     assert_int_equal(two.err, BAY_OK);
-    assert_int_equal(agent_push_dead(self.courier), 0);
+    assert_int_equal(agent_push_dead(self.push_sender), 0);
     assert_false(has(&self.log, "s3cret"));
     office_fini(&self);
 }
@@ -463,12 +464,12 @@ static void what_was_taken_survives(void **state)
     UNTIL(&self, one.calls == 1 && self.open != NULL);
     assert_int_equal(kept(&self), 1);
     assert_int_equal(take(&self, "http://127.0.0.1:%/two", "b", &two), BAY_OK);
-    agent_push_free(self.courier);
+    agent_push_free(self.push_sender);
     UNTIL(&self, two.calls == 1);
     assert_int_equal(two.err, BAY_CANCELLED);
     buf_clear(&self.seen);
     hire(&self);
-    UNTIL(&self, self.requests >= 3 && agent_push_waiting(self.courier) == 0);
+    UNTIL(&self, self.requests >= 3 && agent_push_waiting(self.push_sender) == 0);
     assert_true(has(&self.seen, "POST /one"));
     assert_true(has(&self.seen, "POST /two"));
     assert_int_equal(kept(&self), 0);
@@ -481,7 +482,7 @@ static void without_a_store_it_is_queued(void **state)
     office self;
     taker one, two;
     office_init(&self, "127.0.0.1");
-    agent_push_free(self.courier);
+    agent_push_free(self.push_sender);
     store *kept_aside = self.store;
     self.store = NULL;
     hire(&self);
@@ -490,8 +491,8 @@ static void without_a_store_it_is_queued(void **state)
     UNTIL(&self, one.calls == 1 && self.requests == 1);
     assert_int_equal(one.err, BAY_OK);
     assert_int_equal(take(&self, "http://127.0.0.1:%/two", "a", &two), BAY_OK);
-    agent_push_free(self.courier);
-    self.courier = NULL;
+    agent_push_free(self.push_sender);
+    self.push_sender = NULL;
     assert_int_equal(two.calls, 1);
     assert_int_equal(two.err, BAY_CANCELLED);
     self.store = kept_aside;
@@ -505,7 +506,7 @@ static void a_store_that_fails_takes_nothing(void **state)
     taker one;
     store_options small = {.rows = 1, .total_bytes = 1 << 20};
     office_init(&self, "127.0.0.1");
-    agent_push_free(self.courier);
+    agent_push_free(self.push_sender);
     store_close(self.store, on_store_closed, &self);
     UNTIL(&self, self.closed == 1);
     store_free(self.store);
@@ -518,7 +519,7 @@ static void a_store_that_fails_takes_nothing(void **state)
     assert_int_equal(take(&self, "http://127.0.0.1:%/two", "b", &one), BAY_OK);
     UNTIL(&self, one.calls == 1);
     assert_int_equal(one.err, BAY_LIMIT);
-    assert_int_equal(agent_push_waiting(self.courier), 1);
+    assert_int_equal(agent_push_waiting(self.push_sender), 1);
     office_fini(&self);
 }
 
@@ -529,9 +530,9 @@ static void rules_become_others(void **state)
     office_init(&self, NULL);
     bay_str allow = STR("127.0.0.1"), wrong = STR("10.0.0");
     notify(&self, "http://127.0.0.1:%/", "");
-    UNTIL(&self, agent_push_dead(self.courier) == 1);
-    assert_int_equal(agent_push_allow(self.courier, &allow, 1, NULL), BAY_OK);
-    assert_int_equal(agent_push_allow(self.courier, &wrong, 1, NULL), BAY_SYNTAX);
+    UNTIL(&self, agent_push_dead(self.push_sender) == 1);
+    assert_int_equal(agent_push_allow(self.push_sender, &allow, 1, NULL), BAY_OK);
+    assert_int_equal(agent_push_allow(self.push_sender, &wrong, 1, NULL), BAY_SYNTAX);
     notify(&self, "http://127.0.0.1:%/", "");
     UNTIL(&self, self.requests == 1);
     office_fini(&self);
@@ -552,7 +553,7 @@ static void rows_that_are_none_go(void **state)
         "\"g\":\"\",\"h\":\"\",\"i\":\"\"}}"};
     office self;
     office_init(&self, NULL);
-    agent_push_free(self.courier);
+    agent_push_free(self.push_sender);
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
         char key[16];
         rows done;
@@ -567,7 +568,7 @@ static void rows_that_are_none_go(void **state)
     }
     hire(&self);
     UNTIL(&self, kept(&self) == 0);
-    assert_int_equal(agent_push_waiting(self.courier), 0);
+    assert_int_equal(agent_push_waiting(self.push_sender), 0);
     office_fini(&self);
 }
 
@@ -577,10 +578,10 @@ static void rules_that_are_none(void **state)
     office self;
     office_init(&self, NULL);
     bay_str allow = STR("10.0.0");
-    agent_push *courier = NULL;
+    agent_push *push_sender = NULL;
     bay_diag diag = {.code = BAY_OK};
     agent_push_options options = {.loop = self.loop, .allow = &allow, .allow_count = 1};
-    assert_int_equal(agent_push_new(&options, &courier, &diag), BAY_SYNTAX);
+    assert_int_equal(agent_push_new(&options, &push_sender, &diag), BAY_SYNTAX);
     assert_non_null(strstr(diag.text, "10.0.0"));
     agent_push_free(NULL);
     office_fini(&self);
@@ -591,14 +592,14 @@ static void without_memory(void **state)
     (void)state;
     for (size_t at = 0; failing_memory_start(at); at++) {
         loop *on = NULL;
-        agent_push *courier = NULL;
+        agent_push *push_sender = NULL;
         bay_str allow = STR("127.0.0.1");
         bay_err err = loop_new(&on);
         if (err == BAY_OK) {
             agent_push_options options = {.loop = on, .allow = &allow, .allow_count = 1};
-            err = agent_push_new(&options, &courier, NULL);
+            err = agent_push_new(&options, &push_sender, NULL);
             if (err == BAY_OK) {
-                office self = {.courier = courier, .loop = on};
+                office self = {.push_sender = push_sender, .loop = on};
                 arena memory;
                 json_doc doc;
                 arena_init(&memory, 1 << 16);
@@ -606,16 +607,16 @@ static void without_memory(void **state)
                 err =
                     json_parse(&doc, STR("{\"url\":\"http://127.0.0.2:9/\"}"), NULL, &memory, NULL);
                 if (err == BAY_OK && event != NULL) {
-                    agent_push_event(courier, STR(""), json_root(&doc), A2A_FORM_1_0, event,
+                    agent_push_event(push_sender, STR(""), json_root(&doc), A2A_FORM_1_0, event,
                                      STR(""));
-                    for (int i = 0; i < 20 && agent_push_dead(courier) == 0; i++) {
+                    for (int i = 0; i < 20 && agent_push_dead(push_sender) == 0; i++) {
                         (void)loop_turn(self.loop, 0);
                     }
                     a2a_push_item *item = NULL;
                     taker one = {0};
-                    err = a2a_push_prepare(json_root(&doc), A2A_FORM_1_0, event, STR(""), 1 << 20,
+                    err = a2a_push_prepare(json_root(&doc), A2A_FORM_1_0, event, JSON_NONE, 1 << 20,
                                            &item);
-                    err = err == BAY_OK ? agent_push_take(courier, item, on_taken, &one) : err;
+                    err = err == BAY_OK ? agent_push_take(push_sender, item, on_taken, &one) : err;
                     for (int i = 0; err == BAY_OK && one.calls == 0 && i < 20; i++) {
                         (void)loop_turn(self.loop, 0);
                     }
@@ -624,7 +625,7 @@ static void without_memory(void **state)
                 a2a_event_unref(event);
                 arena_fini(&memory);
             }
-            agent_push_free(courier);
+            agent_push_free(push_sender);
             loop_free(on);
         }
         assert_true(err == BAY_OK || err == BAY_NOMEM);

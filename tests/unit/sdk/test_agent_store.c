@@ -141,7 +141,7 @@ static void begin(bench *b, bool may_resume)
     b->handler = (a2a_handler){.turn = turn};
     a2a_agent_options options = {.handler = &b->handler,
                                  .user = b,
-                                 .keeper = agent_store_keeper(b->kept),
+                                 .persistence = agent_store_persistence(b->kept),
                                  .ring = b->ring,
                                  .card = {card, sizeof(card) - 1},
                                  .extended_card = {"", 0},
@@ -370,7 +370,7 @@ static void reads_many(void **state)
     forget(last);
 }
 
-/* ---- long tasks: rows with pieces */
+/* ---- long tasks: rows with blocks */
 
 enum { CHUNK = 1000, MOST_PARTS = 256 };
 
@@ -502,9 +502,9 @@ static void assert_refused(bench *b)
     assert_int_equal(b->loaded.refused, 1);
 }
 
-/* One of two tasks has a piece that is gone, damaged, or of the other: it is not given to anybody,
+/* One of two tasks has a block that is gone, damaged, or of the other: it is not given to anybody,
  * and not lost. */
-static void refuses_damaged_pieces(void **state)
+static void refuses_damaged_blocks(void **state)
 {
     bench b = {.rig = *state};
     char id[64];
@@ -538,7 +538,7 @@ static void refuses_damaged_pieces(void **state)
         free((char *)bytes.at);
         change(&b, id, &self, part, NULL);
     }
-    /* An older row with a newer one's pieces; the flag that there are some. */
+    /* An older row with a newer one's blocks; the flag that there are some. */
     self.row[0] = '0';
     change(&b, id, &self, NULL, NULL);
     assert_refused(&b);
@@ -615,7 +615,7 @@ static void writes_long_artifacts_once(void **state)
     end(&b);
 }
 
-static void removes_pieces_with_their_task(void **state)
+static void removes_blocks_with_their_task(void **state)
 {
     bench b = {.rig = *state};
     char id[64];
@@ -782,10 +782,10 @@ int main(void)
         BOTH(says_that_it_is_full),
         BOTH(removes_what_ends),
         BOTH(reads_many),
-        BOTH(refuses_damaged_pieces),
+        BOTH(refuses_damaged_blocks),
         BOTH(passes_over_strange_parts),
         BOTH(writes_long_artifacts_once),
-        BOTH(removes_pieces_with_their_task),
+        BOTH(removes_blocks_with_their_task),
         BOTH(keeps_what_fits),
         BOTH(rows_do_not_name_their_owners),
 #ifdef BAY_NO_SQLITE

@@ -165,7 +165,7 @@ static bay_err open_agent(void)
         return err;
     }
     a2a_agent_options options = {.handler = &self->handler,
-                                 .keeper = agent_store_keeper(self->kept),
+                                 .persistence = agent_store_persistence(self->kept),
                                  .card = {card, sizeof(card) - 1},
                                  .extended_card = {"", 0},
                                  .now = now,

@@ -665,6 +665,11 @@ static void it_works_inside_an_event_loop(void **state)
     bay_operation *open = bay_operation_subscribe(self.caller, "t1");
     bay_operation_on_event(open, note_event, log);
     assert_int_equal(bay_operation_start(open, on_done, &self, NULL), BAY_OK);
+    bay_diag diag = {0};
+    assert_int_equal(bay_operation_start(open, NULL, NULL, &diag), BAY_STATE); /* it goes on */
+    expect_text(str_of(diag.text), "the operation was started already");
+    assert_int_equal(bay_operation_run(open, NULL, NULL), BAY_STATE);
+    bay_operation_free(open);
     while (log[0] == '\0') {
         assert_int_equal(bay_caller_wait(self.caller, -1), BAY_OK);
     }

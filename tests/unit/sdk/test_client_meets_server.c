@@ -1,6 +1,6 @@
 /* Our client and our server in one process, in each revision: one handler on either side, whatever
  * the way in which a question, a task or a file travels between them. */
-#include "unit/sdk/client_asker.h"
+#include "unit/sdk/client_asking_server.h"
 
 #include "patchbay/call.h"
 #include "patchbay/server.h"

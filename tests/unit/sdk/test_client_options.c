@@ -31,7 +31,7 @@ static void bad_options_are_told_by_the_connect(void **state)
     (void)state;
     bay_client_options *options = bay_client_options_new();
     bay_client_options_header(options, "Authorization", "Bearer secret\r\nX: y");
-    assert_null(strstr(options->fault, "secret"));
+    assert_null(strstr(options->base.fault, "secret"));
     assert_refused(options, "control characters");
     options = bay_client_options_new();
     bay_client_options_header(options, "X Y", "1");
@@ -169,8 +169,8 @@ static void a_copy_stands_for_itself(void **state)
     bay_client_options_free(options);
     assert_string_equal(copy.name, "you");
     assert_string_equal(copy.version, "3");
-    assert_int_equal(copy.headers.count, 2);
-    assert_string_equal(copy.headers.at[0].value, "Bearer x");
+    assert_int_equal(copy.base.headers.count, 2);
+    assert_string_equal(copy.base.headers.at[0].value, "Bearer x");
     assert_string_equal(copy.env.at[0].name, "A=b");
     assert_string_equal(copy.directory, "/tmp");
     assert_string_equal(copy.extensions.at[0].value, "{}");
@@ -194,7 +194,7 @@ static void every_lack_of_memory_is_told(void **state)
             fill(options);
             bay_err err = sdk_options_copy(&copy, options, &diag);
             if (err == BAY_OK) {
-                assert_int_equal(copy.headers.count, 2);
+                assert_int_equal(copy.base.headers.count, 2);
                 sdk_options_fini(&copy);
             } else {
                 assert_int_equal(err, BAY_NOMEM);

@@ -1,6 +1,6 @@
 /* What a server may ask, in both ways, of handlers that do what handlers do: answer, decline,
  * answer badly, twice, later, or not at all. */
-#include "unit/sdk/client_asker.h"
+#include "unit/sdk/client_asking_server.h"
 
 #include "base/err.h"
 #include "support/failing_memory.h"
@@ -191,11 +191,11 @@ static void requests_of_a_session(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        asker asks = {.requests = cases[i].request};
+        asking_server asks = {.requests = cases[i].request};
         bay_diag diag = {0};
         shown = 0;
-        asker_start(&asks);
-        bay_client *client = asker_client(&asks.server, options_of(cases[i].handler, NULL));
+        asking_server_start(&asks);
+        bay_client *client = asking_server_client(&asks.server, options_of(cases[i].handler, NULL));
         assert_int_equal(call(client, &diag), BAY_OK);
         assert_has(asks.answer, "\"id\":\"q\\u0031\"");
         assert_has(asks.answer, cases[i].legacy);
@@ -212,11 +212,11 @@ static void inputs_of_a_round(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char request[2048];
         snprintf(request, sizeof(request), "\"q\":{%s}", cases[i].request);
-        asker asks = {.is_modern = true, .requests = request, .rounds = 1};
+        asking_server asks = {.is_modern = true, .requests = request, .rounds = 1};
         bay_diag diag = {0};
         shown = 0;
-        asker_start(&asks);
-        bay_client *client = asker_client(&asks.server, options_of(cases[i].handler, NULL));
+        asking_server_start(&asks);
+        bay_client *client = asking_server_client(&asks.server, options_of(cases[i].handler, NULL));
         assert_int_equal(call(client, &diag), cases[i].err);
         assert_int_equal(asks.answers, cases[i].modern != NULL);
         if (cases[i].modern != NULL) {
@@ -238,16 +238,16 @@ static void what_was_not_declared_is_refused(void **state)
     for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
         char request[2048];
         snprintf(request, sizeof(request), "\"q\":{%s}", requests[i]);
-        asker legacy = {.requests = requests[i]};
-        asker modern = {.is_modern = true, .requests = request, .rounds = 1};
+        asking_server legacy = {.requests = requests[i]};
+        asking_server modern = {.is_modern = true, .requests = request, .rounds = 1};
         bay_diag diag = {0};
-        asker_start(&legacy);
-        asker_start(&modern);
-        bay_client *client = asker_client(&legacy.server, bay_client_options_new());
+        asking_server_start(&legacy);
+        asking_server_start(&modern);
+        bay_client *client = asking_server_client(&legacy.server, bay_client_options_new());
         assert_int_equal(call(client, &diag), BAY_OK);
         assert_has(legacy.answer, "\"error\":{\"code\":-32601");
         bay_client_close(client);
-        client = asker_client(&modern.server, bay_client_options_new());
+        client = asking_server_client(&modern.server, bay_client_options_new());
         assert_int_equal(call(client, &diag), BAY_PROTOCOL);
         assert_has(diag.text, "did not offer");
         assert_int_equal(modern.answers, 0);
@@ -260,11 +260,11 @@ static void what_was_not_declared_is_refused(void **state)
 static void pages_for_a_client_of_forms(void **state)
 {
     (void)state;
-    asker asks = {.requests = PAGE};
+    asking_server asks = {.requests = PAGE};
     bay_client_options *options = bay_client_options_new();
     bay_client_options_elicitation(options, BAY_ELICIT_FORM, accept_page, NULL);
-    asker_start(&asks);
-    bay_client *client = asker_client(&asks.server, options);
+    asking_server_start(&asks);
+    bay_client *client = asking_server_client(&asks.server, options);
     assert_int_equal(call(client, NULL), BAY_OK);
     assert_has(asks.answer, "\"error\":{\"code\":-32602");
     bay_client_close(client);
@@ -292,10 +292,10 @@ static void a_deferred_answer_is_sent_when_it_comes(void **state)
     for (int is_modern = 0; is_modern < 2; is_modern++) {
         bay_question *question = NULL;
         awaited end = {0};
-        asker asks = {
+        asking_server asks = {
             .is_modern = is_modern, .requests = is_modern ? "\"q\":{" FORM "}" : FORM, .rounds = 1};
-        asker_start(&asks);
-        bay_client *client = asker_client(&asks.server, options_of(defer, &question));
+        asking_server_start(&asks);
+        bay_client *client = asking_server_client(&asks.server, options_of(defer, &question));
         assert_int_equal(
             bay_request_start(bay_request_tool(client, "asks", "{}"), awaited_done, &end, NULL),
             BAY_OK);
@@ -320,10 +320,10 @@ static void an_answer_to_nobody_is_right_all_the_same(void **state)
         bool is_modern = way >= WAYS;
         bay_question *question = NULL;
         awaited end = {0};
-        asker asks = {
+        asking_server asks = {
             .is_modern = is_modern, .requests = is_modern ? "\"q\":{" FORM "}" : FORM, .rounds = 1};
-        asker_start(&asks);
-        bay_client *client = asker_client(&asks.server, options_of(defer, &question));
+        asking_server_start(&asks);
+        bay_client *client = asking_server_client(&asks.server, options_of(defer, &question));
         bay_request *request = bay_request_tool(client, "asks", "{}");
         assert_int_equal(bay_request_start(request, awaited_done, &end, NULL), BAY_OK);
         wait_for(client, &question);
@@ -347,12 +347,12 @@ static void a_question_that_was_taken_back(void **state)
 {
     (void)state;
     bay_question *question = NULL;
-    asker asks = {.requests = FORM,
-                  .after =
-                      "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
-                      "\"requestId\":\"q\\u0031\"}}"};
-    asker_start(&asks);
-    bay_client *client = asker_client(&asks.server, options_of(defer, &question));
+    asking_server asks = {
+        .requests = FORM,
+        .after = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
+                 "\"requestId\":\"q\\u0031\"}}"};
+    asking_server_start(&asks);
+    bay_client *client = asking_server_client(&asks.server, options_of(defer, &question));
     assert_int_equal(call(client, NULL), BAY_OK);
     assert_non_null(question);
     assert_int_equal(bay_question_accept(question, "{\"name\":\"Late\"}", NULL), BAY_OK);
@@ -382,11 +382,11 @@ static void a_handler_cancels_its_call(void **state)
     for (int is_modern = 0; is_modern < 2; is_modern++) {
         quitter self = {0};
         awaited end = {0};
-        asker asks = {.is_modern = is_modern,
-                      .requests = is_modern ? "\"a\":{" FORM "},\"b\":{" FORM "}" : FORM,
-                      .rounds = 1};
-        asker_start(&asks);
-        bay_client *client = asker_client(&asks.server, options_of(quit, &self));
+        asking_server asks = {.is_modern = is_modern,
+                              .requests = is_modern ? "\"a\":{" FORM "},\"b\":{" FORM "}" : FORM,
+                              .rounds = 1};
+        asking_server_start(&asks);
+        bay_client *client = asking_server_client(&asks.server, options_of(quit, &self));
         self.request = bay_request_tool(client, "asks", "{}");
         assert_int_equal(bay_request_start(self.request, awaited_done, &end, NULL), BAY_OK);
         while (!end.is_done) {
@@ -412,8 +412,8 @@ static void accept_if_possible(bay_question *question, void *user)
 static void every_allocation(void **state)
 {
     (void)state;
-    asker asks = {.requests = FORM};
-    asker_start(&asks);
+    asking_server asks = {.requests = FORM};
+    asking_server_start(&asks);
     for (size_t at = 0; failing_memory_start(at); at++) {
         bay_client *client = NULL;
         bay_client_options *options = options_of(accept_if_possible, NULL);

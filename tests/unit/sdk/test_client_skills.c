@@ -1,5 +1,5 @@
 /* Files of skills: what is not what the manifest says is not handed out, and ends the skill. */
-#include "unit/sdk/client_asker.h"
+#include "unit/sdk/client_asking_server.h"
 
 #include "auth/digest.h"
 
@@ -108,7 +108,7 @@ static bay_client *start(shelf *self)
 {
     peer_start(&self->server, handle, self, 0);
     write_entry(self, "");
-    return asker_client(&self->server, bay_client_options_new());
+    return asking_server_client(&self->server, bay_client_options_new());
 }
 
 static void stop(shelf *self, bay_client *client)

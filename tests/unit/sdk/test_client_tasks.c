@@ -1,5 +1,5 @@
 /* Tasks: a call that became one ends like any other call, whatever the task does. */
-#include "unit/sdk/client_asker.h"
+#include "unit/sdk/client_asking_server.h"
 
 #define TASK(status, more)                                                                         \
     "\"taskId\":\"t \\u00e91\",\"status\":\"" status "\",\"createdAt\":\"2026-01-01T00:00:00Z\","  \
@@ -80,7 +80,7 @@ static bay_client *start(tasker *self, bay_asked asked, void *user)
     peer_start(&self->server, handle, self, 0);
     bay_client_options *options = bay_client_options_new();
     bay_client_options_elicitation(options, BAY_ELICIT_FORM, asked, user);
-    return asker_client(&self->server, options);
+    return asking_server_client(&self->server, options);
 }
 
 static void stop(tasker *self, bay_client *client)

@@ -1,4 +1,4 @@
-/* Tasks in trouble: other processes that take them over, end them or leave mail; leases that ran
+/* Tasks in trouble: other processes that take them over, end them or leave inbox; leases that ran
  * out; a store that is full; results that are too large; time that is up; the end of the process.
  * Two processes are two servers with one file. */
 #include "base/err.h"
@@ -143,8 +143,8 @@ static void mail_to_a_dead_process_is_read_by_the_next(void **state)
     record.status = TASK_INPUT_REQUIRED;
     record.capabilities = STR("{\"elicitation\":{}}");
     record.requests = STR("\"sure\":{\"method\":\"elicitation/create\",\"params\":{}}");
-    record.mail = STR("\"answers\":{\"sure\":{\"action\":\"accept\",\"content\":{\"ok\":true}},"
-                      "\"other\":{\"action\":\"accept\"}}");
+    record.inbox = STR("\"answers\":{\"sure\":{\"action\":\"accept\",\"content\":{\"ok\":true}},"
+                       "\"other\":{\"action\":\"accept\"}}");
     leave_record(&record, "");
     start_on_disk(&self);
     assert_has(wait_status(&self, task_id, "completed"), "\"text\":\"ok: true\"");
@@ -158,7 +158,7 @@ static void a_wrong_answer_in_the_mail_is_asked_for_again(void **state)
     task_record record = record_of(task_id, "asks");
     record.capabilities = STR("{\"elicitation\":{}}");
     record.requests = STR("\"sure\":{\"method\":\"elicitation/create\",\"params\":{}}");
-    record.mail = STR("\"answers\":{\"sure\":{\"action\":\"accept\",\"content\":{\"ok\":5}}}");
+    record.inbox = STR("\"answers\":{\"sure\":{\"action\":\"accept\",\"content\":{\"ok\":5}}}");
     leave_record(&record, "");
     start_on_disk(&self);
     wait_status(&self, task_id, "input_required");
@@ -174,7 +174,7 @@ static void a_cancel_sent_to_a_dead_process_counts(void **state)
     rig self;
     (void)state;
     task_record record = record_of(task_id, "again");
-    record.mail = STR("\"cancel\":true,\"answers\":{}");
+    record.inbox = STR("\"cancel\":true,\"answers\":{}");
     leave_record(&record, "");
     start_on_disk(&self);
     wait_status(&self, task_id, "cancelled");
@@ -581,11 +581,11 @@ static void take_over(rig *self)
     task_record asking = record_of(task_id, "asks");
     asking.capabilities = STR("{\"elicitation\":{}}");
     asking.requests = STR("\"sure\":{\"method\":\"elicitation/create\",\"params\":{}}");
-    asking.mail = STR("\"answers\":{\"sure\":{\"action\":\"accept\",\"content\":{\"ok\":5}}}");
+    asking.inbox = STR("\"answers\":{\"sure\":{\"action\":\"accept\",\"content\":{\"ok\":5}}}");
     task_record answering = record_of("0123456789abcdef0123456789abcde0", "once");
     task_record failing = record_of("0123456789abcdef0123456789abcde1", "slow");
     task_record cancelled = record_of("0123456789abcdef0123456789abcde2", "once");
-    cancelled.mail = STR("\"cancel\":true");
+    cancelled.inbox = STR("\"cancel\":true");
     self->server->tasks->is_shared = true;
     leave_orphan(self, &asking);
     leave_orphan(self, &answering);
@@ -594,7 +594,7 @@ static void take_over(rig *self)
     sdk_tasks_scan(self->server->tasks);
     turn(self);
     asking.status = TASK_INPUT_REQUIRED;
-    asking.mail = STR("\"answers\":{\"sure\":{\"action\":\"decline\"}}");
+    asking.inbox = STR("\"answers\":{\"sure\":{\"action\":\"decline\"}}");
     leave_orphan(self, &asking); /* a letter now */
     tick(self);
     turn(self);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
-#include "sessions/keeper.h"
+#include "sessions/persister.h"
 #include "support/failing_memory.h"
 #include "support/people.h"
 
@@ -30,7 +30,7 @@ enum { ROUNDS = 400 };
 typedef struct world {
     loop *loop;
     session_store *store;
-    session_keeper *keeper;
+    session_persister *persister;
     mcp_server *engine;
 } world;
 
@@ -77,36 +77,25 @@ static void on_end(mcp_carrier *carrier)
 
 static const mcp_carrier_ops wire_ops = {.answer = on_answer, .event = on_event, .end = on_end};
 
-static const char *session_named;
 static const char *event_named;
 static int reports = 1; /* more than one: the call is held after them */
 static mcp_request *held;
 
-static bay_str field(void *context, bay_str name)
-{
-    (void)context;
-    if (str_eq(name, STR("Mcp-Session-Id")) && session_named != NULL) {
-        return str_of(session_named);
-    }
-    if (str_eq(name, STR("Last-Event-ID")) && event_named != NULL) {
-        return str_of(event_named);
-    }
-    return str_eq(name, STR("Content-Type")) ? STR("application/json") : (bay_str){NULL, 0};
-}
-
-static size_t field_count(void *context, bay_str name)
-{
-    return field(context, name).at != NULL;
-}
-
 static void say(world *self, wire *through, const char *session, const char *verb, const char *body)
 {
     *through = (wire){.carrier.ops = &wire_ops};
-    session_named = session;
+    http_field fields[3] = {{STR("Content-Type"), STR("application/json")}};
+    size_t count = 1;
+    if (session != NULL) {
+        fields[count++] = (http_field){STR("Mcp-Session-Id"), str_of(session)};
+    }
+    if (event_named != NULL) {
+        fields[count++] = (http_field){STR("Last-Event-ID"), str_of(event_named)};
+    }
     mcp_http_request request = {.verb = str_of(verb),
                                 .body = str_of(body),
-                                .field = field,
-                                .field_count = field_count,
+                                .fields = fields,
+                                .field_count = count,
                                 .principal = person("ann")};
     mcp_server_http(self->engine, &request, &through->carrier, 1000);
 }
@@ -143,14 +132,14 @@ static const mcp_service service = {
 
 static bay_err open_engine(world *self, const seal_ring *ring)
 {
-    session_keeper_options options = {.loop = self->loop, .ring = ring, .store = self->store};
-    bay_err err = session_keeper_new(&options, &self->keeper);
+    session_persister_options options = {.loop = self->loop, .ring = ring, .store = self->store};
+    bay_err err = session_persister_new(&options, &self->persister);
     mcp_server_options engine = {.name = STR("t"),
                                  .version = STR("1"),
                                  .oldest = MCP_REV_2024_11_05,
                                  .newest = MCP_LATEST,
-                                 .keeper = &session_keeper_ops,
-                                 .keeper_user = self->keeper};
+                                 .persistence = &session_persister_ops,
+                                 .persistence_user = self->persister};
     return err == BAY_OK ? mcp_server_new(&engine, &service, NULL, &self->engine) : err;
 }
 
@@ -159,9 +148,9 @@ static void close_engine(world *self)
     if (self->engine != NULL) {
         mcp_server_free(self->engine);
     }
-    session_keeper_free(self->keeper);
+    session_persister_free(self->persister);
     self->engine = NULL;
-    self->keeper = NULL;
+    self->persister = NULL;
 }
 
 static void on_found(void *user, bay_err err)
@@ -200,8 +189,8 @@ static void live(world *self, const seal_ring *ring)
     if (open_engine(self, ring) != BAY_OK) {
         return;
     }
-    bay_err err = session_keeper_recall(self->keeper, self->engine, str_of(begin.session),
-                                        person("ann"), on_found, &found);
+    bay_err err = session_persister_find(self->persister, self->engine, str_of(begin.session),
+                                         person("ann"), on_found, &found);
     settle(self);
     assert_int_equal(found, err == BAY_OK);
     say(self, &back, begin.session, "DELETE", "");
@@ -291,8 +280,8 @@ static void answers_are_kept_whatever_else_is_said(void **state)
     settle(&self);
     close_engine(&self);
     assert_int_equal(open_engine(&self, ring), BAY_OK);
-    assert_int_equal(session_keeper_recall(self.keeper, self.engine, str_of(begin.session),
-                                           person("ann"), on_found, &found),
+    assert_int_equal(session_persister_find(self.persister, self.engine, str_of(begin.session),
+                                            person("ann"), on_found, &found),
                      BAY_OK);
     settle(&self);
     assert_int_equal(found, 1);
@@ -351,12 +340,12 @@ static void what_ended_is_found_by_nobody(void **state)
     while (!is_put) {
         (void)loop_turn(self.loop, 0);
     }
-    assert_int_equal(session_keeper_recall(self.keeper, self.engine, str_of(begin.session),
-                                           person("ann"), on_recalled, &found),
+    assert_int_equal(session_persister_find(self.persister, self.engine, str_of(begin.session),
+                                            person("ann"), on_recalled, &found),
                      BAY_NOTFOUND);
     settle(&self);
-    assert_int_equal(session_keeper_recall(self.keeper, self.engine, str_of(begin.session),
-                                           person("ann"), on_recalled, &found),
+    assert_int_equal(session_persister_find(self.persister, self.engine, str_of(begin.session),
+                                            person("ann"), on_recalled, &found),
                      BAY_OK);
     settle(&self);
     assert_int_equal(found, BAY_NOTFOUND);

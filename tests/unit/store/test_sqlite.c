@@ -65,7 +65,7 @@ static void check_totals(store_rig *rig)
                      1);
 }
 
-/* --- files that are not ours ----------------------------------------------------------------- */
+/* --- files that are not ours ------------------------------------------------------------------ */
 
 static void write_file(store_rig *rig, const char *bytes, size_t len)
 {
@@ -215,7 +215,7 @@ static void a_damaged_file_is_an_error_at_worst(void **state)
     answer_clear(&a);
 }
 
-/* --- afterwards ------------------------------------------------------------------------------ */
+/* --- afterwards ------------------------------------------------------------------------------- */
 
 static void a_new_file_and_its_log_are_the_owners_alone(void **state)
 {
@@ -264,7 +264,7 @@ static void everything_is_there_after_opening_again(void **state)
     answer_clear(&a);
 }
 
-/* --- other processes ------------------------------------------------------------------------- */
+/* --- other processes -------------------------------------------------------------------------- */
 
 static void write_until_killed(store_rig *rig, int confirmed)
 {
@@ -467,7 +467,7 @@ static void two_stores_on_one_file_see_each_other(void **state)
     answer_clear(&a);
 }
 
-/* --- locked ---------------------------------------------------------------------------------- */
+/* --- locked ----------------------------------------------------------------------------------- */
 
 static sqlite3 *lock_file(store_rig *rig)
 {
@@ -523,7 +523,7 @@ static void closing_does_not_wait_for_a_lock(void **state)
     sqlite3_close(other);
 }
 
-/* --- groups ---------------------------------------------------------------------------------- */
+/* --- groups ----------------------------------------------------------------------------------- */
 
 /* One operation that the file cannot carry out fails alone, whatever waited with it. */
 static void an_operation_fails_alone(void **state)

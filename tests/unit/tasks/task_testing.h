@@ -3,11 +3,11 @@
 #ifndef TESTS_TASK_TESTING_H
 #define TESTS_TASK_TESTING_H
 
-#include "downstream/face_parts.h"
-#include "tasks/plan.h"
+#include "endpoint/endpoint_parts.h"
+#include "tasks/continuation.h"
 
 #define STAGE_TASKS (&task_ops)
-#include "support/face_testing.h"
+#include "support/endpoint_testing.h"
 
 enum { TOKEN = 512 };
 
@@ -23,20 +23,20 @@ enum { TOKEN = 512 };
 /* The server a: stateless with the extension, of sessions with tasks, or with neither. */
 static inline void be_modern(stage *self)
 {
-    upstream_learn(&self->a->base, mcp_revision_of(MCP_LATEST),
-                   STR("{\"tools\":{},\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}"));
+    fake_learn(&self->a->base, mcp_revision_of(MCP_LATEST),
+               STR("{\"tools\":{},\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}"));
 }
 
 static inline void be_core(stage *self)
 {
-    upstream_learn(&self->a->base, mcp_revision_of(MCP_REV_2025_11_25),
-                   STR("{\"tools\":{},\"tasks\":{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":"
-                       "{\"call\":{}}}}}"));
+    fake_learn(&self->a->base, mcp_revision_of(MCP_REV_2025_11_25),
+               STR("{\"tools\":{},\"tasks\":{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":"
+                   "{\"call\":{}}}}}"));
 }
 
 static inline void be_plain(stage *self)
 {
-    upstream_learn(&self->a->base, mcp_revision_of(MCP_REV_2025_06_18), STR("{\"tools\":{}}"));
+    fake_learn(&self->a->base, mcp_revision_of(MCP_REV_2025_06_18), STR("{\"tools\":{}}"));
 }
 
 static inline void open_tasks(stage *self, const char *who, void (*be)(stage *self))
@@ -48,7 +48,7 @@ static inline void open_tasks(stage *self, const char *who, void (*be)(stage *se
     listing_unref(self->sources[0].listings[LISTING_TOOLS]);
     self->sources[0].listings[LISTING_TOOLS] = listing_of(self->a, LISTING_TOOLS, tools);
     be(self);
-    face_refresh(self->face, LISTING_TOOLS, self->sources, 2);
+    endpoint_refresh(self->endpoint, LISTING_TOOLS, self->sources, 2);
     forget(&self->legacy);
 }
 

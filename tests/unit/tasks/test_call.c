@@ -1,5 +1,5 @@
-/* Tasks through a face: what is refused, what passes, and stateless clients at servers of sessions.
- * Everything in memory. */
+/* Tasks through an endpoint: what is refused, what passes, and stateless clients at servers of
+ * sessions. Everything in memory. */
 #include "support/people.h"
 #include "task_testing.h"
 
@@ -82,10 +82,10 @@ static void a_task_of_another_endpoint_is_unknown(void **state)
     open_tasks(&self, WHO_2025, be_modern);
     begin_modern(&self, token);
     int sends = self.a->sends;
-    self.face->profile = other;
+    self.endpoint->profile = other;
     ask_for(&self.modern, GET("2"), token);
     assert_heard_part(&self.modern, "'code':-32602,'message':'Task not found'");
-    self.face->profile = NULL;
+    self.endpoint->profile = NULL;
     assert_int_equal(self.a->sends, sends);
     ask_for(&self.modern, GET("3"), token);
     fake_result(self.a, FLAT("working", ""));
@@ -107,7 +107,7 @@ static void a_name_outlives_the_gateway(void **state)
     self = (stage){.ring = ring};
     assert_int_equal(loop_new(&self.loop), BAY_OK);
     open_for(&self, "workers: 1", "", WHO_2025);
-    face_settle(self.face);
+    endpoint_lists_ready(self.endpoint);
     be_core(&self);
     ask_for(&self.modern, GET("1"), token);
     assert_params(self.a, "tasks/get", "{'taskId':'up/1'}");
@@ -121,7 +121,7 @@ static void a_name_outlives_the_gateway(void **state)
     fake_result(self.a, CORE("cancelled", ""));
     assert_heard_part(&self.modern, "'ttlMs':60000");
     /* a server that has left */
-    assert_int_equal(face_set_sources(self.face, self.config, &self.sources[1], 1), BAY_OK);
+    assert_int_equal(endpoint_set_sources(self.endpoint, self.config, &self.sources[1], 1), BAY_OK);
     forget(&self.legacy);
     ask_for(&self.modern, GET("3"), token);
     assert_heard_part(&self.modern, "-32602");
@@ -157,7 +157,7 @@ static void without_the_extension_there_are_no_tasks(void **state)
     close_stage(&self);
 }
 
-static void faces_declare_what_each_revision_knows(void **state)
+static void endpoints_declare_what_each_revision_knows(void **state)
 {
     (void)state;
     stage self;
@@ -168,7 +168,7 @@ static void faces_declare_what_each_revision_knows(void **state)
     assert_null(strstr(self.modern.lines[0], "\"tasks\":{\"list\""));
     forget(&self.modern);
     peer other;
-    peer_open(&other, self.face);
+    peer_open(&other, self.endpoint);
     say(&other, "{'jsonrpc':'2.0','id':0,'method':'initialize','params':{" WHO_2025
                 ",'clientInfo':{'name':'c','version':'1'}}}");
     assert_non_null(
@@ -177,7 +177,7 @@ static void faces_declare_what_each_revision_knows(void **state)
     assert_null(strstr(other.lines[0], "io.modelcontextprotocol/tasks"));
     forget(&other);
     mcp_connection_close(other.connection);
-    peer_open(&other, self.face);
+    peer_open(&other, self.endpoint);
     say(&other, "{'jsonrpc':'2.0','id':0,'method':'initialize','params':{" WHO_OLD
                 ",'clientInfo':{'name':'c','version':'1'}}}");
     assert_null(strstr(other.lines[0], "\"tasks\""));
@@ -196,7 +196,7 @@ static void tools_say_what_the_gateway_can_do(void **state)
     open_tasks(&self, WHO_2025, be_modern);
     listing_unref(self.sources[0].listings[LISTING_TOOLS]);
     self.sources[0].listings[LISTING_TOOLS] = listing_of(self.a, LISTING_TOOLS, tools);
-    face_refresh(self.face, LISTING_TOOLS, self.sources, 2);
+    endpoint_refresh(self.endpoint, LISTING_TOOLS, self.sources, 2);
     forget(&self.legacy);
     say(&self.legacy, LEGACY("1", "tools/list", "'x':1"));
     assert_heard(&self.legacy,
@@ -519,7 +519,7 @@ static void what_cannot_be_asked_is_refused(void **state)
     fake_result(self.a, CORE("input_required", ""));
     fake_ask(self.a, "{'jsonrpc':'2.0','id':1,'method':'roots/list'}");
     assert_int_equal(strncmp(self.a->answer, "1 -32601", 8), 0);
-    for (int i = 0; i < TASK_QUESTIONS + 1; i++) {
+    for (int i = 0; i < TASK_INPUT_REQUESTS + 1; i++) {
         fake_ask(self.a, QUESTION("5"));
     }
     assert_int_equal(strncmp(self.a->answer, "5 -32603 Too many", 17), 0);
@@ -549,10 +549,10 @@ static void a_client_that_leaves_waits_for_no_question(void **state)
     fake_ask(self.a, QUESTION("'s1'")); /* for whoever looks next */
     assert_int_equal(self.modern.count, 0);
     ask_for(&self.modern, GET("3"), token);
-    upstream_call *holder = self.a->held[0];
-    assert_text(holder->spec.method, "tasks/result");
+    upstream_call *result_request = self.a->held[0];
+    assert_text(result_request->spec.method, "tasks/result");
     self.a->held[0] = self.a->held[1];
-    self.a->held[1] = holder;
+    self.a->held[1] = result_request;
     fake_result(self.a, CORE("input_required", ""));
     assert_heard_part(&self.modern, "'id':3,'result':{'resultType':'complete','taskId':");
     assert_int_equal(self.a->held_count, 1);
@@ -568,10 +568,12 @@ static void a_holder_that_nobody_looks_at_goes(void **state)
     begin_modern(&self, token);
     ask_for(&self.modern, GET("2"), token);
     fake_result(self.a, CORE("input_required", ""));
-    task_holders_expire(self.face->task_book, task_face_now(self.face) + 5000);
+    task_result_requests_expire(self.endpoint->task_registry,
+                                task_endpoint_now(self.endpoint) + 5000);
     assert_heard_part(&self.modern, "'status':'working'"); /* nobody asked: look again */
     assert_int_equal(self.a->held_count, 1);
-    task_holders_expire(self.face->task_book, task_face_now(self.face) + 601 * 1000);
+    task_result_requests_expire(self.endpoint->task_registry,
+                                task_endpoint_now(self.endpoint) + 601 * 1000);
     assert_int_equal(self.a->held_count, 0);
     assert_int_equal(self.a->cancels, 1);
     close_stage(&self);
@@ -585,7 +587,7 @@ int main(void)
         cmocka_unit_test(a_task_of_another_endpoint_is_unknown),
         cmocka_unit_test(a_name_outlives_the_gateway),
         cmocka_unit_test(without_the_extension_there_are_no_tasks),
-        cmocka_unit_test(faces_declare_what_each_revision_knows),
+        cmocka_unit_test(endpoints_declare_what_each_revision_knows),
         cmocka_unit_test(tools_say_what_the_gateway_can_do),
         cmocka_unit_test(a_tool_that_forbids_tasks_is_refused_as_one),
         cmocka_unit_test(the_extension_passes_with_other_names),

@@ -1,7 +1,7 @@
 /* Each allocation of tasks fails in turn: nothing crashes or leaks, and whoever asked is answered.
  */
-#include "downstream/face_parts.h"
-#include "tasks/plan.h"
+#include "endpoint/endpoint_parts.h"
+#include "tasks/continuation.h"
 
 #define STAGE_TASKS (&task_ops)
 #include "support/starving.h"
@@ -154,16 +154,16 @@ static void play_starved(size_t index, size_t at)
     open_on_loop(&self, "workers: 1", plays[index].who);
     listing_unref(self.sources[0].listings[LISTING_TOOLS]);
     self.sources[0].listings[LISTING_TOOLS] = listing_of(self.a, LISTING_TOOLS, tools);
-    upstream_learn(&self.a->base, mcp_revision_of(plays[index].revision),
-                   str_of(plays[index].capabilities));
-    face_refresh(self.face, LISTING_TOOLS, self.sources, 2);
+    fake_learn(&self.a->base, mcp_revision_of(plays[index].revision),
+               str_of(plays[index].capabilities));
+    endpoint_refresh(self.endpoint, LISTING_TOOLS, self.sources, 2);
     forget(&self.legacy);
     starved_begin(at);
     plays[index].play(&self);
     /* whatever went wrong, what the servers still owe is answered, and so is everybody */
     starved_settle(&self);
-    if (self.face->task_book != NULL) {
-        task_holders_expire(self.face->task_book, UINT64_MAX);
+    if (self.endpoint->task_registry != NULL) {
+        task_result_requests_expire(self.endpoint->task_registry, UINT64_MAX);
     }
     starved_settle(&self);
     assert_int_equal(mcp_connection_pending(self.modern.connection), 0);

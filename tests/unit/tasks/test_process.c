@@ -3,7 +3,7 @@
  * its own server when it is started with "serve". */
 #include "support/upstream_testing.h"
 
-#include "support/face_testing.h"
+#include "support/endpoint_testing.h"
 #include "tasks/task.h"
 
 /* ---- the server: a tool whose tasks ask for a name, once both clients wait for theirs ----------
@@ -117,7 +117,7 @@ typedef struct scene {
     const config *config;
     upstream *server;
     listing_fetch fetch;
-    face *face;
+    endpoint *endpoint;
     peer clients[2];
     int ends;
 } scene;
@@ -148,15 +148,15 @@ static void open_scene(scene *self)
     listing_fetch_init(&self->fetch, self->server, LISTING_TOOLS, listing_fetched, &self->ends);
     listing_fetch_start(&self->fetch, 5000);
     turn_until(self->loop, self->ends > 0);
-    face_options of_face = {
+    endpoint_options of_endpoint = {
         .config = self->config, .loop = self->loop, .ring = self->ring, .tasks = &task_ops};
-    assert_int_equal(face_new(&of_face, &self->face), BAY_OK);
+    assert_int_equal(endpoint_new(&of_endpoint, &self->endpoint), BAY_OK);
     catalog_source source = {.upstream = self->server,
                              .listings = {[LISTING_TOOLS] = self->fetch.current}};
-    assert_int_equal(face_set_sources(self->face, self->config, &source, 1), BAY_OK);
-    face_settle(self->face);
-    peer_open(&self->clients[0], self->face);
-    peer_open(&self->clients[1], self->face);
+    assert_int_equal(endpoint_set_sources(self->endpoint, self->config, &source, 1), BAY_OK);
+    endpoint_lists_ready(self->endpoint);
+    peer_open(&self->clients[0], self->endpoint);
+    peer_open(&self->clients[1], self->endpoint);
 }
 
 static void closed_to(void *user)
@@ -170,7 +170,7 @@ static void close_scene(scene *self)
         mcp_connection_close(self->clients[i].connection);
         forget(&self->clients[i]);
     }
-    face_free(self->face);
+    endpoint_free(self->endpoint);
     listing_fetch_fini(&self->fetch);
     bool is_closed = false;
     upstream_close(self->server, closed_to, &is_closed);

@@ -1,5 +1,6 @@
-/* Tasks through a face, for clients with sessions: at stateless servers, at servers without tasks,
- * and where the gateway runs a task for a client that knows of none. The clock is the loop's. */
+/* Tasks through an endpoint, for clients with sessions: at stateless servers, at servers without
+ * tasks, and where the gateway runs a task for a client that knows of none. The clock is the
+ * loop's. */
 #include "task_testing.h"
 
 /* ---- a session at a stateless server --------------------------------------------------------- */
@@ -142,7 +143,7 @@ static void a_client_that_refuses_ends_the_task(void **state)
     forget(&self.legacy);
     say(&self.legacy, "{'jsonrpc':'2.0','id':'bay-1','error':{'code':-1,'message':'no'}}");
     assert_heard_part(&self.legacy, "'id':2,'error':{'code':-32603,'message':'The client refused");
-    assert_params(self.a, "tasks/cancel", "{'taskId':''}");
+    assert_params(self.a, "tasks/cancel", "{}");
     assert_text(self.a->held[0]->spec.rename, "up/1");
     fake_result(self.a, "{'resultType':'complete'}");
     ask_for(&self.legacy, LEGACY_TASK("3", "tasks/result"), token);
@@ -256,7 +257,7 @@ static void a_result_that_came_at_once_is_kept(void **state)
     say(&self.legacy, LEGACY("5", "tasks/list", "'x':1"));
     assert_heard_part(&self.legacy, "'status':'completed'");
     assert_int_equal(self.a->sends, sends);
-    task_book_expire(self.face->task_book, UINT64_MAX);
+    task_registry_expire(self.endpoint->task_registry, UINT64_MAX);
     ask_for(&self.legacy, LEGACY_TASK("6", "tasks/result"), token);
     assert_heard_part(&self.legacy, "'code':-32602,'message':'Task not found");
     say(&self.legacy, LEGACY("7", "tasks/list", "'x':1"));
@@ -302,7 +303,7 @@ static void the_gateway_runs_what_must_be_a_task(void **state)
     fake_result(self.a, "{'content':[],'_meta':{'io.modelcontextprotocol/related-task':{'taskId':"
                         "'up/1'}}}");
     assert_heard(&self.legacy, "{'jsonrpc':'2.0','id':1,'result':{'content':[]}}");
-    /* so for a stateless client without the extension, whose questions come in rounds */
+    /* so for a stateless client without the extension, whose questions come in mrtr_loop */
     say(&self.modern, MODERN("2", "tools/call", "'name':'a.must'"));
     assert_params(self.a, "tools/call", "{'name':'a.must'," META "},'task':{}}");
     fake_result(self.a, "{'task':" CORE("working", "") "}");
@@ -319,7 +320,7 @@ static void the_gateway_runs_what_must_be_a_task(void **state)
     say(&self.legacy, "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
                       "'requestId':3}}");
     assert_int_equal(self.a->cancels, cancels + 1);
-    assert_params(self.a, "tasks/cancel", "{'taskId':''}");
+    assert_params(self.a, "tasks/cancel", "{}");
     assert_text(self.a->held[0]->spec.rename, "up/1");
     fake_result(self.a, CORE("cancelled", ""));
     /* one that answers at once has answered */
@@ -414,14 +415,14 @@ static void a_storm_of_tasks_is_bounded(void **state)
     stage self;
     char text[200];
     open_tasks(&self, WHO_2025, be_plain);
-    for (int i = 0; i < TASK_NOTES_EACH + 40; i++) {
+    for (int i = 0; i < TASK_ENTRIES_EACH + 40; i++) {
         (void)snprintf(text, sizeof(text),
                        LEGACY("%d", "tools/call", "'name':'a.may','task':{'ttl':60000}"), i + 1);
         say(&self.legacy, text);
         fake_result(self.a, "{'content':[]}");
         forget(&self.legacy);
     }
-    assert_int_equal(self.face->task_book->notes.len, TASK_NOTES_EACH);
+    assert_int_equal(self.endpoint->task_registry->entries.len, TASK_ENTRIES_EACH);
     int pages = 0;
     int tasks = 0;
     char cursor[64] = "";
@@ -442,7 +443,7 @@ static void a_storm_of_tasks_is_bounded(void **state)
         forget(&self.legacy);
         pages++;
     } while (cursor[0] != '\0' && pages < 100);
-    assert_int_equal(tasks, TASK_NOTES_EACH);
+    assert_int_equal(tasks, TASK_ENTRIES_EACH);
     assert_int_equal(pages, 3);
     say(&self.legacy, LEGACY("1", "tasks/list", "'cursor':'x1'"));
     assert_heard_part(&self.legacy, "-32602");

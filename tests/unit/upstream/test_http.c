@@ -325,14 +325,14 @@ static void a_loose_question_among_several_calls_is_refused(void **state)
     client_send(&two, &self.base, "hang", FORM, "b");
     client_call(&one, &self.base, "ask_loosely", FORM, "a");
     assert_int_equal(one.asked + two.asked, 0);
-    assert_says(&one, "nothing says which of them it belongs to");
+    assert_says(&one, "the request names none of them");
     assert_int_equal(upstream_count_of(self.base.server).refused_questions, 1);
     upstream_call_cancel(&two.probe.call, STR("no more"));
     probe_fini(&two.probe);
     two = (client){.is_holding = true};
     client_send(&two, &self.base, "say", FORM, "b");
     client_wait(&two, &self.base);
-    assert_string_equal(session_text(&two), "s3"); /* lent from now on */
+    assert_string_equal(session_text(&two), "s3"); /* exclusive from now on */
     close_peer(&self);
 }
 
@@ -367,7 +367,7 @@ static void sessions_have_their_bound(void **state)
     client_call(&one, &self.base, "say", FORM, "c"); /* in the place of b's */
     assert_int_equal(self.deletes, 1);
     assert_string_equal(self.sessions[2].id, "");
-    assert_int_equal(local_part(&self.base)->berth_count, 2);
+    assert_int_equal(local_part(&self.base)->session_count, 2);
     client_call(&one, &self.base, "say", FORM, "a");
     assert_string_equal(session_text(&one), "s2");
     close_peer(&self);

@@ -67,7 +67,7 @@ static void who_cannot_be_asked_shares_the_main_one(void **state)
     assert_says(&one, "\"elicitation\":{\"form\":{},\"url\":{}}");
     assert_says(&one, "\"sampling\":{");
     assert_says(&one, "\"roots\":{");
-    assert_int_equal(local_part(&self)->berth_count, 0);
+    assert_int_equal(local_part(&self)->session_count, 0);
     client_call(&one, &self, "ask", 0, "a"); /* refused by whoever routes it */
     assert_int_equal(one.asked, 1);
     close_stage(&self);
@@ -90,7 +90,7 @@ static void links_declare_what_their_client_can_be_asked(void **state)
     client_call(&one, &self, "say", SAMPLING, "b");
     assert_int_not_equal(pid_of(&one), pid);
     assert_says(&one, "\"caps\":{\"sampling\":{}}");
-    assert_int_equal(local_part(&self)->berth_count, 2);
+    assert_int_equal(local_part(&self)->session_count, 2);
     close_stage(&self);
 }
 
@@ -104,7 +104,7 @@ static void a_link_is_lent_to_one_call_at_a_time(void **state)
     client_send(&one, &self, "ask", FORM, "a");
     client_send(&two, &self, "ask", FORM, "b");
     turn_until(self.loop, one.asked == 1 && two.asked == 1);
-    assert_int_equal(local_part(&self)->berth_count, 2);
+    assert_int_equal(local_part(&self)->session_count, 2);
     client_answer(&two, "{\"action\":\"decline\"}");
     client_answer(&one, "{\"action\":\"accept\"}");
     client_answer(&one, "{\"action\":\"twice\"}"); /* harmless */
@@ -133,7 +133,7 @@ static void roots_are_told_to_one_clients_sessions_only(void **state)
     assert_says(&one, "\"told\":1");
     assert_says(&two, "\"told\":0");
     upstream_identity_gone(self.server, STR("a"));
-    turn_until(self.loop, local_part(&self)->berth_count == 1);
+    turn_until(self.loop, local_part(&self)->session_count == 1);
     client_call(&two, &self, "told", ROOTS, "b"); /* the other's is left alone */
     client_call(&one, &self, "told", ROOTS, "a"); /* the number may come again: a fresh one */
     assert_says(&one, "\"told\":0");
@@ -171,7 +171,7 @@ static void a_session_that_is_in_use_ends_after_its_last_call(void **state)
     client_answer(&one, "{\"roots\":[]}");
     client_wait(&one, &self);
     assert_good(&one.probe);
-    turn_until(self.loop, local_part(&self)->berth_count == 0);
+    turn_until(self.loop, local_part(&self)->session_count == 0);
     close_stage(&self);
 }
 
@@ -197,9 +197,9 @@ static void share_session_pins_a_client_to_its_own(void **state)
     assert_int_equal(pid_of(&three), pid);
     client_call(&one, &self, "say", 0, "c"); /* also who cannot be asked */
     assert_int_not_equal(pid_of(&one), upstream_process_id(self.server));
-    assert_int_equal(local_part(&self)->berth_count, 3);
+    assert_int_equal(local_part(&self)->session_count, 3);
     upstream_identity_gone(self.server, STR("a"));
-    turn_until(self.loop, local_part(&self)->berth_count == 2);
+    turn_until(self.loop, local_part(&self)->session_count == 2);
     close_stage(&self);
 }
 
@@ -219,9 +219,9 @@ static void share_always_refuses_what_may_be_anybodys(void **state)
     client_wait(&two, &self);
     assert_int_equal(one.asked + two.asked, 0);
     assert_says(&one, "\"code\":-32600");
-    assert_says(&one, "nothing says which of them it belongs to");
+    assert_says(&one, "the request names none of them");
     assert_int_equal(upstream_count_of(self.server).refused_questions, 1);
-    assert_int_equal(local_part(&self)->berth_count, 0);
+    assert_int_equal(local_part(&self)->session_count, 0);
     close_stage(&self);
 }
 
@@ -307,7 +307,7 @@ static void a_cancelled_call_gives_its_questions_back(void **state)
     client_answer(&one, "{}"); /* harmless */
     client_call(&two, &self, "say", FORM, "a");
     assert_good(&two.probe);
-    assert_int_equal(local_part(&self)->berth_count, 1);
+    assert_int_equal(local_part(&self)->session_count, 1);
     close_stage(&self);
 }
 
@@ -320,7 +320,7 @@ static void what_a_cancelled_call_asks_later_reaches_nobody_else(void **state)
     open_stage(&self, QUICK ",'timeout':'2s'");     /* the last call hangs over there */
     client_send(&one, &self, "ask_all", FORM, "a"); /* held over there */
     turn_until(self.loop, upstream_state_of(self.server) == UPSTREAM_READY &&
-                              local_part(&self)->berth_count == 1);
+                              local_part(&self)->session_count == 1);
     client_call(&two, &self, "say", SAMPLING, "b"); /* by now the first is there, too */
     upstream_call_cancel(&one.probe.call, STR("no more"));
     probe_fini(&one.probe);
@@ -356,7 +356,7 @@ static void a_lent_process_that_hangs_is_ended(void **state)
     open_stage(&self, ",'timeout':'400ms'");
     client_call(&one, &self, "hang", FORM, "a");
     assert_failed(&one.probe, BAY_TIMEOUT, true, "");
-    turn_until(self.loop, local_part(&self)->berth_count == 0);
+    turn_until(self.loop, local_part(&self)->session_count == 0);
     assert_int_equal(upstream_state_of(self.server), UPSTREAM_READY);
     close_stage(&self);
 }
@@ -379,7 +379,7 @@ static void further_calls_wait_for_a_link(void **state)
         assert_good(&calls[i].probe);
         assert_int_equal(calls[i].asked, 1);
     }
-    assert_int_equal(local_part(&self)->berth_count, 2);
+    assert_int_equal(local_part(&self)->session_count, 2);
     assert_int_equal(local_part(&self)->queued_count, 0);
     close_stage(&self);
 }
@@ -398,7 +398,7 @@ static void the_least_recently_used_makes_room(void **state)
     assert_int_equal(pid_of(&one), first);
     client_call(&one, &self, "say", FORM | SAMPLING, "a");
     assert_says(&one, "\"sampling\":{}");
-    assert_int_equal(local_part(&self)->berth_count, 2);
+    assert_int_equal(local_part(&self)->session_count, 2);
     client_call(&one, &self, "say", FORM, "a");
     assert_int_equal(pid_of(&one), first); /* the other one went */
     client_call(&one, &self, "say", SAMPLING, "a");
@@ -463,7 +463,7 @@ static void the_queue_has_its_bound(void **state)
     assert_non_null(calls);
     open_stage(&self, ",'processes':1");
     client_send(&calls[0], &self, "hang", FORM, "a");
-    turn_until(self.loop, local_part(&self)->berth_count == 1);
+    turn_until(self.loop, local_part(&self)->session_count == 1);
     for (int i = 1; i < ALL; i++) {
         client_send(&calls[i], &self, "say", FORM, "a");
     }
@@ -486,7 +486,7 @@ static void links_stop_when_they_idle(void **state)
     client one = {0};
     open_stage(&self, ",'idleStop':'30ms'");
     client_call(&one, &self, "say", FORM, "a");
-    turn_until(self.loop, local_part(&self)->berth_count == 0);
+    turn_until(self.loop, local_part(&self)->session_count == 0);
     turn_until(self.loop, upstream_state_of(self.server) == UPSTREAM_STOPPED);
     turn_until(self.loop, count_children() == 0);
     client_call(&one, &self, "say", FORM, "a"); /* what it speaks is known: no main one is needed */
@@ -535,9 +535,9 @@ static void all_links_die_with_calls_under_way(void **state)
     for (int i = 0; i < CALLS; i++) {
         turn_until(self.loop, calls[i].asked == 1);
     }
-    LIST_EACH(link, &local_part(&self)->berths)
+    LIST_EACH(link, &local_part(&self)->sessions)
     {
-        int pid = mcp_link_process_id(CONTAINER_OF(link, berth, link)->connection);
+        int pid = mcp_link_process_id(CONTAINER_OF(link, upstream_session, link)->connection);
         assert_int_equal(kill(pid, SIGKILL), 0);
     }
     assert_int_equal(kill(upstream_process_id(self.server), SIGKILL), 0);
@@ -665,7 +665,7 @@ static void a_trial_that_is_not_waited_for_is_another_ones(void **state)
     upstream_call_cancel(&one.probe.call, STR("no more"));
     probe_fini(&one.probe);
     upstream_identity_gone(self.server, STR("a"));
-    turn_until(self.loop, local_part(&self)->berth_count == 0);
+    turn_until(self.loop, local_part(&self)->session_count == 0);
     client_call(&one, &self, "say", FORM, "b");
     assert_good(&one.probe);
     assert_int_equal(guard->state, CIRCUIT_CLOSED);

@@ -45,7 +45,7 @@ static const row rows[] = {
      {SHARE_SHARED, FORM, true}},
     /* … and where nobody has said whose call it is, as auto */
     {CONFIG_SHARE_SESSION, 1, false, CALL, NULL, 0, "", {SHARE_MAIN, ALL, false}},
-    {CONFIG_SHARE_SESSION, 1, false, CALL, NULL, FORM, "", {SHARE_LENT, FORM, false}},
+    {CONFIG_SHARE_SESSION, 1, false, CALL, NULL, FORM, "", {SHARE_EXCLUSIVE, FORM, false}},
     /* auto: who cannot be asked anything shares one with everybody */
     {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, 0, "a", {SHARE_MAIN, ALL, false}},
     {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, 0, "a", {SHARE_MAIN, ALL, false}},
@@ -77,16 +77,16 @@ static const row rows[] = {
     {CONFIG_SHARE_AUTO, 1, true, CALL, "{'name':'x'}", FORM, "a", {SHARE_SHARED, FORM, false}},
     {CONFIG_SHARE_AUTO, 1, true, "prompts/get", NULL, FORM, "a", {SHARE_SHARED, FORM, false}},
     {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, FORM | ROOTS, "a", {SHARE_SHARED, FORM | ROOTS, true}},
-    /* on a pipe they do not: lent */
-    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, FORM, "a", {SHARE_LENT, FORM, false}},
-    {CONFIG_SHARE_AUTO, 1, false, "resources/read", NULL, FORM, "", {SHARE_LENT, FORM, false}},
-    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, ROOTS, "a", {SHARE_LENT, ROOTS, true}},
+    /* on a pipe they do not: exclusive */
+    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, FORM, "a", {SHARE_EXCLUSIVE, FORM, false}},
+    {CONFIG_SHARE_AUTO, 1, false, "resources/read", NULL, FORM, "", {SHARE_EXCLUSIVE, FORM, false}},
+    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, ROOTS, "a", {SHARE_EXCLUSIVE, ROOTS, true}},
 };
 
 static const row stateless[] = {
     /* a principal without a session may be many clients: none works with the roots of another */
-    {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, ROOTS, "a", {SHARE_LENT, ROOTS, true}},
-    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, ROOTS, "a", {SHARE_LENT, ROOTS, true}},
+    {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, ROOTS, "a", {SHARE_EXCLUSIVE, ROOTS, true}},
+    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, ROOTS, "a", {SHARE_EXCLUSIVE, ROOTS, true}},
     {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, FORM, "a", {SHARE_SHARED, FORM, false}},
     {CONFIG_SHARE_SESSION, 1, true, CALL, NULL, ROOTS, "a", {SHARE_SHARED, ROOTS, true}},
 };

@@ -1,0 +1,37 @@
+/* One call to an agent over gRPC: what a2a_transport/link sends for interfaces with binding
+ * A2A_GRPC. There is no link object: connections are shared in the http_client, one HTTP/2
+ * connection carries many calls. Taking up a stream that was cut is the caller's.
+ *
+ * The interface's url is "host:port" or "host" (port 443), and then it is TLS exactly when the port
+ * is 443; or it says so: "https://host[:port]" (TLS, 443), "http://host[:port]" (clear text with
+ * prior knowledge, 80). Anything behind the authority but "/" is BAY_INVALID: gRPC has no paths of
+ * its own. */
+#ifndef A2A_TRANSPORT_GRPC_LINK_H
+#define A2A_TRANSPORT_GRPC_LINK_H
+
+#include "a2a_transport/link.h"
+
+typedef struct a2a_grpc_sent a2a_grpc_sent;
+
+/* Sends it, in the form of the interface's version (1.0: lf.a2a.v1, else a2a.v1), with its
+ * extension fields and `fields` as metadata (names in lower case; A2A-Version is added, and
+ * a2a-tenant for 0.3). It ends exactly once, by result, end or failed of `events`, unless
+ * a2a_grpc_cancel ended it first; nothing runs inside a function of this header. `event_id` of
+ * events is 0, `is_last` what the form says.
+ *   failed: BAY_REMOTE with a fault for any grpc-status of the agent; BAY_PROTOCOL with
+ *   A2A_E_INVALID_AGENT_RESPONSE for what is no gRPC or no A2A; BAY_LIMIT; BAY_TIMEOUT
+ *   (A2A_E_DEADLINE); else what the connection says (A2A_E_UNAVAILABLE).
+ * limits: answer_bytes, timeout_ms (also sent as grpc-timeout of calls that are no stream) and
+ * idle_ms count.
+ * Owns: copies the request; `http` and `events` outlive the call. Errors: BAY_UNSUPPORTED with
+ * `fault` (the form has no such method; no HTTP/2 in this build), BAY_INVALID (the url, a field),
+ * BAY_BUSY, BAY_NOMEM, BAY_LIMIT. Units: ms, bytes. Threads: the loop's.
+ * Source: A2A 1.0.1 section 10; gRPC over HTTP/2. */
+bay_err a2a_grpc_send(http_client *http, const a2a_interface *to, const a2a_link_limits *limits,
+                      const a2a_link_request *request, const a2a_link_events *events, void *user,
+                      a2a_grpc_sent **out, a2a_fault *fault) BAY_MUST_CHECK;
+void a2a_grpc_cancel(a2a_grpc_sent *self); /* ends it without an event: the agent sees a reset */
+void a2a_grpc_pause(a2a_grpc_sent *self);  /* no more events until resumed */
+void a2a_grpc_resume(a2a_grpc_sent *self);
+
+#endif

@@ -1,0 +1,60 @@
+/* A link to an agent: sends calls to one interface of its card over HTTP, in whatever binding and
+ * version that is, and hands back 1.0. Streams that are cut are taken up again: by Last-Event-ID
+ * where events had ids, else by SubscribeToTask; what was seen already is not told twice. */
+#ifndef A2A_TRANSPORT_LINK_H
+#define A2A_TRANSPORT_LINK_H
+
+#include "a2a/outbound.h"
+#include "http/http_client.h"
+
+typedef struct a2a_link a2a_link;
+typedef struct a2a_link_call a2a_link_call;
+
+typedef struct a2a_link_limits {
+    size_t answer_bytes;     /* 32 MiB of one answer or event */
+    uint32_t timeout_ms;     /* 600,000 to the answer's end, or to a stream's first event */
+    uint32_t idle_ms;        /* 90,000 between two bytes of a stream: it counts as cut */
+    uint32_t resumes;        /* 8 in a row without an event between them */
+    uint32_t first_delay_ms; /* 500 before the first, doubled up to 10,000 */
+} a2a_link_limits;
+
+extern const a2a_link_limits a2a_link_default_limits;
+
+/* A call ends exactly once, by `result` (no stream), `end` (a stream that ended as it should) or
+ * `failed`, unless a2a_link_cancel ended it. No event runs inside a function of this header. */
+typedef struct a2a_link_events {
+    void (*result)(void *user, json_val result); /* 1.0; it lives until this returns */
+    /* A StreamResponse (1.0, normal form), read already; it lives until this returns. */
+    void (*event)(void *user, json_val event, uint64_t event_id, bool is_last);
+    void (*end)(void *user);
+    /* `was_sent`: the agent may have carried it out. A fault of the agent: err BAY_REMOTE. */
+    void (*failed)(void *user, bay_err err, const a2a_fault *fault, bool was_sent);
+} a2a_link_events;
+
+/* `http` and `at` (copied) as given; `http` outlives the link. */
+bay_err a2a_link_new(loop *loop, http_client *http, const a2a_interface *at,
+                     const a2a_link_limits *limits, a2a_link **out) BAY_MUST_CHECK;
+void a2a_link_free(a2a_link *self); /* open calls fail with BAY_CANCELLED first */
+const a2a_interface *a2a_link_interface(const a2a_link *self);
+
+typedef struct a2a_link_request {
+    a2a_method method;
+    json_val params;          /* 1.0, normal form; its tenant is not sent, the interface's is */
+    const http_field *fields; /* further header fields: credentials, traceparent, A2A-Extensions */
+    size_t field_count;
+    uint64_t last_event_id; /* for SubscribeToTask; 0: none */
+    /* The agent has no streams: a stream is made of SendMessage and looks at the task. (One that
+     * refuses streams, though its card has them, is treated so without being told.) */
+    bool has_no_stream;
+} a2a_link_request;
+
+/* Copies the request. Errors: BAY_UNSUPPORTED (the version has no such method; `fault` says),
+ * BAY_BUSY, BAY_NOMEM, BAY_INVALID. */
+bay_err a2a_link_start(a2a_link *self, const a2a_link_request *request,
+                       const a2a_link_events *events, void *user, a2a_link_call **out,
+                       a2a_fault *fault) BAY_MUST_CHECK;
+void a2a_link_cancel(a2a_link_call *call); /* ends it without an event */
+void a2a_link_pause(a2a_link_call *call);  /* no more events until resumed */
+void a2a_link_resume(a2a_link_call *call);
+
+#endif

@@ -1,0 +1,47 @@
+/* What a stream has told of its task so far, so that one that is taken up again tells only the
+ * rest: the state, and of every artifact how many parts and a hash of them. Nothing of their
+ * content is kept. */
+#ifndef A2A_TRANSPORT_LINK_STREAM_STATE_H
+#define A2A_TRANSPORT_LINK_STREAM_STATE_H
+
+#include "a2a/protocol.h"
+#include "base/buf.h"
+#include "json/json.h"
+
+enum {
+    A2A_STREAM_STATE_ARTIFACTS = 1000, /* remembered per task; further ones are sent again whole */
+    A2A_STREAM_STATE_ID_BYTES = 1024,  /* of a task's id; a stream of a longer one is not resumed */
+};
+
+typedef struct a2a_stream_state_artifact {
+    uint64_t id; /* hashes */
+    uint64_t content;
+    size_t parts;
+} a2a_stream_state_artifact;
+
+typedef struct a2a_stream_state {
+    buf task_id; /* raw JSON: a string */
+    a2a_state state;
+    bool is_message; /* a direct answer: there is no task */
+    uint64_t status; /* hash of state, time and message of the last status */
+    a2a_stream_state_artifact *artifacts;
+    size_t count;
+    size_t cap;
+} a2a_stream_state;
+
+void a2a_stream_state_init(a2a_stream_state *self);
+void a2a_stream_state_fini(a2a_stream_state *self);
+
+/* Which task it is, if that is not known yet: a JSON string. BAY_NOMEM. */
+bay_err a2a_stream_state_note_id(a2a_stream_state *self, json_val id) BAY_MUST_CHECK;
+/* `event`, a StreamResponse (1.0), was told. Errors: BAY_NOMEM. */
+bay_err a2a_stream_state_note(a2a_stream_state *self, json_val event) BAY_MUST_CHECK;
+
+/* What of `task` (1.0) was not told yet, as StreamResponses: one call of `tell` for each, which
+ * copies what it keeps; they count as told. An artifact that is another than the one seen is told whole.
+ * Errors: BAY_NOMEM, BAY_LIMIT, or what `tell` returned. */
+typedef bay_err (*a2a_stream_state_tell)(void *user, json_val event);
+bay_err a2a_stream_state_difference(a2a_stream_state *self, json_val task,
+                                    a2a_stream_state_tell tell, void *user) BAY_MUST_CHECK;
+
+#endif
