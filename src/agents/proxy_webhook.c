@@ -12,7 +12,7 @@ bool agents_proxy_has_webhooks(const agents_remote *self)
     address_class kind = ADDRESS_GLOBAL;
     (void)address_rules_permit_url(NULL, self->public->base, &kind);
     return agents_webhook_receiver_works(self->receiver) &&
-           (kind != ADDRESS_LOOPBACK || agents_address_filter_is_here(&self->address_filter));
+           (kind != ADDRESS_LOOPBACK || address_guard_is_here(&self->address_filter.guard));
 }
 
 static bay_err text_of(json_val object, bay_str key, arena *memory, bay_str *out)

@@ -74,13 +74,13 @@ static void who_is_here(void **state)
     (void)state;
     agents_settings settings = {.name = STR("far"), .url = STR("https://agent.example/x")};
     agents_address_filter self = seen_at(&settings, NULL, NULL);
-    assert_false(agents_address_filter_is_here(&self)); /* never seen */
+    assert_false(address_guard_is_here(&self.guard)); /* never seen */
     assert_true(may(&self, "agent.example", "127.0.0.1"));
-    assert_true(agents_address_filter_is_here(&self));
+    assert_true(address_guard_is_here(&self.guard));
     assert_true(may(&self, "agent.example", "10.0.0.1"));
-    assert_false(agents_address_filter_is_here(&self));
+    assert_false(address_guard_is_here(&self.guard));
     assert_true(may(&self, "agent.example", "::1"));
-    assert_false(agents_address_filter_is_here(&self));
+    assert_false(address_guard_is_here(&self.guard));
     agents_address_filter_fini(&self);
 }
 
