@@ -113,7 +113,7 @@ bay_err agents_remote_new(loop *on, const agents_settings *settings, const agent
     list_init(&self->old_lines);
     list_init(&self->waiting);
     list_init(&self->calls);
-    agents_fetch_init(&self->fetch, on);
+    http_document_init(&self->fetch, on);
     buf_init(&self->url, 16 << 10);
     buf_init(&self->candidate, AGENTS_CARD_BYTES);
     arena_init(&self->candidate_memory, SCRATCH_BYTES);
@@ -133,7 +133,7 @@ void agents_remote_free(agents_remote *self)
     if (self == NULL) {
         return;
     }
-    agents_fetch_fini(&self->fetch);
+    http_document_fini(&self->fetch);
     agents_proxy_fail_all(self);
     loop_undefer(self->loop, &self->sweep);
     if (self->connection != NULL) {

@@ -142,9 +142,10 @@ static void next_key_set(agents_remote *self)
     while (self->next_signer < count) {
         size_t at = self->next_signer++;
         bay_str jku = signers[at].jku;
+        http_document_spec spec = {.url = jku, .max_bytes = JOSE_KEYSET_BYTES};
         if (jku.len > 0 && !is_earlier(signers, at) && is_trusted(&self->settings->verify, jku) &&
-            agents_fetch_start(&self->fetch, self->key_http, jku, JOSE_KEYSET_BYTES, NULL, 0,
-                               on_key_set, self, &diag) == BAY_OK) {
+            http_document_start(&self->fetch, self->key_http, &spec, on_key_set, self, &diag) ==
+                BAY_OK) {
             return;
         }
     }
@@ -233,8 +234,11 @@ static void card_fetch_ask(agents_remote *self)
     write_url(self);
     bay_err err = self->url.err != BAY_OK ? self->url.err : via.err;
     if (err == BAY_OK) {
-        err = agents_fetch_start(&self->fetch, self->http, buf_view(&self->url), AGENTS_CARD_BYTES,
-                                 fields, count, on_fetched, self, &diag);
+        http_document_spec spec = {.url = buf_view(&self->url),
+                                   .fields = fields,
+                                   .field_count = count,
+                                   .max_bytes = AGENTS_CARD_BYTES};
+        err = http_document_start(&self->fetch, self->http, &spec, on_fetched, self, &diag);
     }
     buf_fini(&via);
     if (err != BAY_OK) {

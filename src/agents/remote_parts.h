@@ -4,11 +4,11 @@
 
 #include "a2a_transport/link.h"
 #include "agents/address_filter.h"
-#include "agents/fetch.h"
 #include "agents/proxy_owner.h"
 #include "agents/proxy_params.h"
 #include "agents/remote.h"
 #include "agents/webhook_receiver.h"
+#include "http/http_document.h"
 
 /* A link, kept while calls are on it: a new card may bring another. */
 typedef struct remote_connection {
@@ -43,19 +43,19 @@ struct agents_remote {
     bool is_verified;
     bool has_failed; /* to be fetched, when last tried */
     uint64_t fresh_until_ms;
-    char etag[AGENTS_ETAG_BYTES];
+    char etag[HTTP_DOCUMENT_ETAG_BYTES];
     char error[REMOTE_ERROR_BYTES];
     list watches;
 
     /* fetching it */
-    agents_fetch fetch;
+    http_document fetch;
     bool is_learning;
     bool is_second_path; /* agent.json, after agent-card.json was not there */
     buf url;
     buf candidate; /* the card as it came, while key sets are fetched, … */
     arena candidate_memory;
     json_doc candidate_doc; /* … and read */
-    char candidate_etag[AGENTS_ETAG_BYTES];
+    char candidate_etag[HTTP_DOCUMENT_ETAG_BYTES];
     uint64_t candidate_age_ms;
     size_t next_signer;
 

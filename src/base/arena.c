@@ -32,6 +32,14 @@ void arena_fini(arena *self)
     *self = (arena){.max = self->max};
 }
 
+void arena_wipe(arena *self)
+{
+    for (arena_chunk *chunk = self->chunk; chunk != NULL; chunk = chunk->next) {
+        mem_wipe(chunk_data(chunk), chunk->size);
+    }
+    arena_fini(self);
+}
+
 void arena_reset(arena *self)
 {
     arena_chunk *keep = NULL;

@@ -20,6 +20,8 @@ typedef struct arena {
 /* `max_bytes` bounds the sum of all chunks. No memory is taken before the first allocation. */
 void arena_init(arena *self, size_t max_bytes);
 void arena_fini(arena *self);
+/* The same of an arena that held secrets: its memory is wiped first. */
+void arena_wipe(arena *self);
 
 /* Forgets everything, keeps one ordinary chunk so that a warm arena allocates nothing. */
 void arena_reset(arena *self);

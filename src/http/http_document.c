@@ -1,10 +1,10 @@
-#include "agents/fetch.h"
+#include "http/http_document.h"
 
 #include <string.h>
 
 #include "wire/header.h"
 
-static void fetch_finish(agents_fetch *self, bay_err err, const char *text)
+static void document_finish(http_document *self, bay_err err, const char *text)
 {
     self->call = NULL;
     loop_timer_stop(self->loop, &self->timeout_timer);
@@ -12,7 +12,7 @@ static void fetch_finish(agents_fetch *self, bay_err err, const char *text)
 }
 
 /* The seconds of max-age; what tells a cache to keep nothing counts as 0. */
-static void read_cache_control(agents_fetch *self, bay_str value)
+static void read_cache_control(http_document *self, bay_str value)
 {
     while (value.len > 0) {
         size_t end = str_find(value, ',');
@@ -34,8 +34,11 @@ static void read_cache_control(agents_fetch *self, bay_str value)
 
 static void on_head(void *user, int status, const http_field *fields, size_t count)
 {
-    agents_fetch *self = user;
+    http_document *self = user;
     self->status = status;
+    if (self->head != NULL) {
+        self->head(self->user, status, fields, count);
+    }
     for (size_t i = 0; i < count; i++) {
         if (str_eq_nocase(fields[i].name, STR("ETag")) &&
             fields[i].value.len < sizeof(self->etag)) {
@@ -52,79 +55,91 @@ static void on_head(void *user, int status, const http_field *fields, size_t cou
 
 static void on_body(void *user, bay_str bytes)
 {
-    agents_fetch *self = user;
+    http_document *self = user;
     buf_str(&self->body, bytes);
     if (self->body.err != BAY_OK) {
         bay_err err = self->body.err;
         http_call_cancel(self->call);
-        fetch_finish(self, err, err == BAY_LIMIT ? "its answer is too long" : "out of memory");
+        document_finish(self, err, err == BAY_LIMIT ? "its answer is too large" : "out of memory");
     }
 }
 
-static void fetch_on_end(void *user)
+static void on_end(void *user)
 {
-    fetch_finish(user, BAY_OK, "");
+    document_finish(user, BAY_OK, "");
 }
 
 static void on_failed(void *user, bay_err err, bool was_sent, const char *text)
 {
     (void)was_sent;
-    fetch_finish(user, err, text);
+    document_finish(user, err, text);
 }
 
 static void on_timeout(void *argument)
 {
-    agents_fetch *self = argument;
+    http_document *self = argument;
     http_call_cancel(self->call);
-    fetch_finish(self, BAY_TIMEOUT, "it did not answer in time");
+    document_finish(self, BAY_TIMEOUT, "it did not answer in time");
 }
 
 static const http_call_events events = {
-    .head = on_head, .body = on_body, .end = fetch_on_end, .failed = on_failed};
+    .head = on_head, .body = on_body, .end = on_end, .failed = on_failed};
 
-void agents_fetch_init(agents_fetch *self, loop *on)
+void http_document_init(http_document *self, loop *on)
 {
-    *self = (agents_fetch){.loop = on};
+    *self = (http_document){.loop = on};
     loop_timer_init(&self->timeout_timer, on_timeout, self);
     buf_init(&self->body, 0);
 }
 
-static void agents_fetch_cancel(agents_fetch *self)
+void http_document_fini(http_document *self)
 {
     if (self->call != NULL) {
         http_call_cancel(self->call);
         self->call = NULL;
     }
     loop_timer_stop(self->loop, &self->timeout_timer);
-}
-
-void agents_fetch_fini(agents_fetch *self)
-{
-    agents_fetch_cancel(self);
     buf_fini(&self->body);
 }
 
-bay_err agents_fetch_start(agents_fetch *self, http_client *http, bay_str url, size_t max_bytes,
-                           const http_field *fields, size_t count, agents_fetch_done done,
-                           void *user, bay_diag *diag)
+bool http_document_is_busy(const http_document *self)
+{
+    return self->call != NULL;
+}
+
+static void clear(http_document *self, const http_document_spec *spec)
 {
     buf_fini(&self->body);
-    buf_init(&self->body, max_bytes);
+    if (spec->is_secret) {
+        buf_init_secret(&self->body, spec->max_bytes);
+    } else {
+        buf_init(&self->body, spec->max_bytes);
+    }
     self->may_be_json = true;
     self->status = 0;
     self->etag[0] = '\0';
     self->has_max_age = false;
     self->max_age_s = 0;
+}
+
+bay_err http_document_start(http_document *self, http_client *http, const http_document_spec *spec,
+                            http_document_done done, void *user, bay_diag *diag)
+{
+    uint32_t timeout_ms = spec->timeout_ms > 0 ? spec->timeout_ms : HTTP_DOCUMENT_MS;
+    clear(self, spec);
+    self->head = spec->head;
     self->done = done;
     self->user = user;
-    http_call_spec spec = {.method = STR("GET"),
-                           .url = url,
-                           .fields = fields,
-                           .field_count = count,
-                           .timeout_ms = AGENTS_FETCH_MS,
-                           .idle_ms = AGENTS_FETCH_MS};
-    bay_err err = loop_timer_start(self->loop, &self->timeout_timer, AGENTS_FETCH_MS);
-    err = err == BAY_OK ? http_client_call(http, &spec, &events, self, &self->call, diag) : err;
+    http_call_spec call = {.method = spec->method.len > 0 ? spec->method : STR("GET"),
+                           .url = spec->url,
+                           .fields = spec->fields,
+                           .field_count = spec->field_count,
+                           .body = spec->body,
+                           .has_body = spec->body.len > 0,
+                           .timeout_ms = timeout_ms,
+                           .idle_ms = timeout_ms};
+    bay_err err = loop_timer_start(self->loop, &self->timeout_timer, timeout_ms);
+    err = err == BAY_OK ? http_client_call(http, &call, &events, self, &self->call, diag) : err;
     if (err != BAY_OK) {
         loop_timer_stop(self->loop, &self->timeout_timer);
         self->call = NULL;

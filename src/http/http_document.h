@@ -1,41 +1,55 @@
-/* One document from the web, whole and bounded: a card, a key set. */
-#ifndef AGENTS_FETCH_H
-#define AGENTS_FETCH_H
+/* One document over HTTP, whole and bounded in bytes and time: an agent's card, a key set, metadata
+ * of an authorization server, the answer of its token endpoint. Redirects are answers like others.
+ */
+#ifndef HTTP_HTTP_DOCUMENT_H
+#define HTTP_HTTP_DOCUMENT_H
 
 #include "base/buf.h"
 #include "http/http_client.h"
 
-enum { AGENTS_ETAG_BYTES = 128, AGENTS_FETCH_MS = 15000 };
+enum { HTTP_DOCUMENT_ETAG_BYTES = 128, HTTP_DOCUMENT_MS = 15000 };
 
-typedef struct agents_fetch agents_fetch;
+typedef struct http_document http_document;
 
-/* Said exactly once, unless agents_fetch_fini ended it first; may begin the next one. `err`
+/* Called exactly once, unless http_document_fini ended it first; may begin the next one. `err`
  * BAY_OK: an answer came, of whatever status. `text` says why not, for a person. */
-typedef void (*agents_fetch_done)(void *user, bay_err err, const char *text);
+typedef void (*http_document_done)(void *user, bay_err err, const char *text);
+
+typedef struct http_document_spec {
+    bay_str url;
+    bay_str method;           /* "": GET */
+    const http_field *fields; /* borrowed for the call */
+    size_t field_count;
+    bay_str body;        /* borrowed for the call; of a POST */
+    size_t max_bytes;    /* of the answer */
+    uint32_t timeout_ms; /* for the whole of it; 0: HTTP_DOCUMENT_MS */
+    bool is_secret;      /* the answer is wiped when it goes */
+    /* The fields of the answer, before its body; views live for the call only. May be NULL. */
+    void (*head)(void *user, int status, const http_field *fields, size_t count);
+} http_document_spec;
 
 /* Embedded in its owner; what came may be read from `done` on until the next start. */
-struct agents_fetch {
+struct http_document {
     loop *loop;
     http_call *call; /* NULL: nothing is under way */
     loop_timer timeout_timer;
-    agents_fetch_done done;
+    http_document_done done;
+    void (*head)(void *user, int status, const http_field *fields, size_t count);
     void *user;
     int status;
     buf body;
-    char etag[AGENTS_ETAG_BYTES]; /* "": none, or a longer one */
-    bool may_be_json;             /* its Content-Type does not say otherwise */
+    char etag[HTTP_DOCUMENT_ETAG_BYTES]; /* "": none, or a longer one */
+    bool may_be_json;                    /* its Content-Type does not say otherwise */
     bool has_max_age;
     uint64_t max_age_s;
 };
 
-void agents_fetch_init(agents_fetch *self, loop *loop);
-void agents_fetch_fini(agents_fetch *self); /* cancels */
+void http_document_init(http_document *self, loop *loop);
+void http_document_fini(http_document *self); /* cancels */
+bool http_document_is_busy(const http_document *self);
 
-/* GET, of at most `max_bytes`. Nothing may be under way. `fields` are borrowed for the call.
- * Redirects are answers like others.
- * Errors: as http_client_call, and `done` is not said then. */
-bay_err agents_fetch_start(agents_fetch *self, http_client *http, bay_str url, size_t max_bytes,
-                           const http_field *fields, size_t count, agents_fetch_done done,
-                           void *user, bay_diag *diag) BAY_MUST_CHECK;
+/* Nothing may be under way. Errors: as http_client_call, and `done` is not called then. */
+bay_err http_document_start(http_document *self, http_client *http, const http_document_spec *spec,
+                            http_document_done done, void *user, bay_diag *diag) BAY_MUST_CHECK;
 
 #endif

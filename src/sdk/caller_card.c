@@ -12,8 +12,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "http/http_document.h"
 #include "sdk/caller_parts.h"
-#include "wire/header.h"
 #include "wire/uri.h"
 
 enum { CARD_PLACES = 4, CARD_PARTS_BYTES = CALLER_URL_BYTES };
@@ -26,11 +26,7 @@ struct caller_fetch {
     size_t own_places; /* those beyond are the host's, whose card may be another agent's */
     bool is_keys;      /* a key set is being fetched */
     size_t keys_fetched;
-    http_call *call;
-    int status;
-    bool may_be_json; /* what is fetched: its Content-Type does not say otherwise */
-    buf body;
-    loop_timer timer;
+    http_document document;
     loop_task begin;
     bay_diag refused; /* by the last set of keys */
 };
@@ -123,15 +119,11 @@ static bay_err find_places(caller_fetch *self)
 static void fetch_free(caller_fetch *self)
 {
     struct loop *on = self->caller->base.loop;
-    if (self->call != NULL) {
-        http_call_cancel(self->call);
-    }
-    loop_timer_stop(on, &self->timer);
+    http_document_fini(&self->document);
     loop_undefer(on, &self->begin);
     for (size_t i = 0; i < self->place_count; i++) {
         mem_free(self->places[i]);
     }
-    buf_fini(&self->body);
     self->caller->fetch = NULL;
     mem_free(self);
 }
@@ -337,18 +329,6 @@ static void take_card(caller_fetch *self, bay_str text)
 
 /* ---- fetching -------------------------------------------------------------------------------- */
 
-static void on_head(void *user, int status, const http_field *fields, size_t count)
-{
-    caller_fetch *self = user;
-    self->status = status;
-    for (size_t i = 0; i < count; i++) {
-        if (str_eq_nocase(fields[i].name, STR("Content-Type"))) {
-            self->may_be_json =
-                self->may_be_json && header_content_type_may_be_json(fields[i].value);
-        }
-    }
-}
-
 static void fetch_broke(caller_fetch *self, bay_err err, const char *text)
 {
     if (!self->is_keys) {
@@ -360,30 +340,10 @@ static void fetch_broke(caller_fetch *self, bay_err err, const char *text)
     next_keys(self);
 }
 
-static void on_body(void *user, bay_str bytes)
-{
-    caller_fetch *self = user;
-    if (self->status < 200 || self->status >= 300) {
-        return;
-    }
-    buf_str(&self->body, bytes);
-    if (self->body.err == BAY_OK) {
-        return;
-    }
-    if (!self->is_keys) {
-        fetch_fail(self, self->body.err, "its card is too large");
-        return;
-    }
-    http_call_cancel(self->call);
-    self->call = NULL;
-    loop_timer_stop(self->caller->base.loop, &self->timer);
-    fetch_broke(self, self->body.err, "it is too large");
-}
-
 static void take_status(caller_fetch *self)
 {
     char text[160];
-    int status = self->status;
+    int status = self->document.status;
     if (status == 401 || status == 403) {
         snprintf(text, sizeof(text), "its card needs credentials (HTTP status %d)", status);
         fetch_fail(self, BAY_DENIED, text);
@@ -404,83 +364,52 @@ static void take_status(caller_fetch *self)
 
 static void take_keys(caller_fetch *self)
 {
-    bool is_good = self->status == 200 && self->may_be_json;
+    int status = self->document.status;
+    bool is_good = status == 200 && self->document.may_be_json;
     self->keys_fetched++;
-    if (self->status != 200) {
+    if (status != 200) {
         (void)diag_set(&self->refused, BAY_DENIED,
                        "the key set that its signature names cannot be had: HTTP status %d",
-                       self->status);
+                       status);
     } else if (!is_good) {
         (void)diag_set(&self->refused, BAY_DENIED,
                        "the key set that its signature names is no JSON, by its Content-Type");
     }
-    if (is_good && try_keys(self, buf_view(&self->body))) {
+    if (is_good && try_keys(self, buf_view(&self->document.body))) {
         fetch_done(self);
     } else {
         next_keys(self);
     }
 }
 
-static void caller_card_on_end(void *user)
+static void on_document(void *user, bay_err err, const char *text)
 {
     caller_fetch *self = user;
-    self->call = NULL;
-    loop_timer_stop(self->caller->base.loop, &self->timer);
-    if (self->is_keys) {
+    int status = self->document.status;
+    bool is_found = status >= 200 && status < 300;
+    if (err == BAY_LIMIT && status != 0 && !is_found) {
+        err = BAY_OK; /* what an error says is not read */
+    }
+    if (err != BAY_OK) {
+        fetch_broke(self, err, err == BAY_LIMIT && !self->is_keys ? "its card is too large" : text);
+    } else if (self->is_keys) {
         take_keys(self);
-    } else if (self->status >= 200 && self->status < 300) {
-        take_card(self, buf_view(&self->body));
+    } else if (is_found) {
+        take_card(self, buf_view(&self->document.body));
     } else {
         take_status(self);
     }
 }
 
-static void on_failed(void *user, bay_err err, bool was_sent, const char *text)
-{
-    caller_fetch *self = user;
-    (void)was_sent;
-    self->call = NULL;
-    fetch_broke(self, err, text != NULL ? text : bay_err_text(err));
-}
-
-static void on_timer(void *argument)
-{
-    caller_fetch *self = argument;
-    if (self->call != NULL) {
-        http_call_cancel(self->call);
-        self->call = NULL;
-    }
-    fetch_broke(self, BAY_TIMEOUT, "it did not answer in time");
-}
-
-static const http_call_events fetch_events = {
-    .head = on_head,
-    .body = on_body,
-    .end = caller_card_on_end,
-    .failed = on_failed,
-};
-
 static bay_err fetch_call(caller_fetch *self, bay_str url, const http_field *fields, size_t count)
 {
-    bay_diag diag = {0};
-    http_call_spec spec = {
-        .method = STR("GET"),
-        .url = url,
-        .fields = fields,
-        .field_count = count,
-    };
-    self->status = 0;
-    self->may_be_json = true;
-    buf_fini(&self->body);
-    buf_init(&self->body, self->is_keys ? JOSE_KEYSET_BYTES : CALLER_CARD_BYTES);
-    bay_err err =
-        http_client_call(self->caller->base.http, &spec, &fetch_events, self, &self->call, &diag);
-    if (err == BAY_OK) {
-        err = loop_timer_start(self->caller->base.loop, &self->timer, CALLER_CARD_MS);
-    } else {
-        self->call = NULL;
-    }
-    return err;
+    http_document_spec spec = {.url = url,
+                               .fields = fields,
+                               .field_count = count,
+                               .max_bytes = self->is_keys ? JOSE_KEYSET_BYTES : CALLER_CARD_BYTES,
+                               .timeout_ms = CALLER_CARD_MS};
+    return http_document_start(&self->document, self->caller->base.http, &spec, on_document, self,
+                               NULL);
 }
 
 /* a2a 1.0.1 section 3.6: who reads 1.0 says so, and gets a card of that version */
@@ -564,8 +493,7 @@ void sdk_card_fetch(bay_caller *self)
         return;
     }
     fetch->caller = self;
-    buf_init(&fetch->body, CALLER_CARD_BYTES);
-    loop_timer_init(&fetch->timer, on_timer, fetch);
+    http_document_init(&fetch->document, self->base.loop);
     fetch->begin = (loop_task){.function = on_begin, .argument = fetch};
     self->fetch = fetch;
     loop_defer(self->base.loop, &fetch->begin);
