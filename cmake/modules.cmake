@@ -72,6 +72,10 @@ set(bay_hot
     sdk/agent_artifact sdk/agent_move sdk/agent_security sdk/agent_task sdk/message
     sdk/arguments sdk/call sdk/deadline sdk/delivery sdk/result sdk/server_service)
 list(JOIN bay_hot "|" bay_hot)
+# Of these, what connections, sessions and cards pass once.
+set(bay_cold a2a/agent_list a2a/agent_push a2a/dialect_0_1 a2a/dialect_0_3_proto a2a/dialect_card a2a/push a2a/security\\. front/listen_address
+    mcp/client_detect mcp/listen mcp/session_keep mcp_transport/link_sse_2024)
+list(JOIN bay_cold "|" bay_cold)
 # What every byte of every message passes: inlined with its constants, -O3.
 set(bay_hottest a2a/normalise a2a/types base/buf base/str json/reader json/scan json/tree
     json/utf8 rpc/ mcp/request
@@ -92,7 +96,10 @@ function(bay_module name)
         set(hottest ${sources})
         list(FILTER hottest INCLUDE REGEX "/src/(${bay_hottest})")
         set_source_files_properties(${hottest} PROPERTIES COMPILE_OPTIONS -O3)
+        set(cold ${sources})
+        list(FILTER cold INCLUDE REGEX "/src/(${bay_cold})")
         list(FILTER sources EXCLUDE REGEX "/src/(${bay_hot})")
+        list(APPEND sources ${cold})
         set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS -Os)
     endif()
     target_include_directories(module_${name} PUBLIC ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)

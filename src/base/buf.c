@@ -88,10 +88,16 @@ void buf_uint(buf *self, uint64_t number)
 {
     char digits[20];
     size_t at = sizeof(digits);
-    do {
+    for (; number >= 100; number /= 100) { /* two at a time: division is what this costs */
+        at -= 2;
+        digits[at] = (char)('0' + number % 100 / 10);
+        digits[at + 1] = (char)('0' + number % 10);
+    }
+    if (number >= 10) {
         digits[--at] = (char)('0' + number % 10);
         number /= 10;
-    } while (number > 0);
+    }
+    digits[--at] = (char)('0' + number);
     buf_append(self, digits + at, sizeof(digits) - at);
 }
 

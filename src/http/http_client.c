@@ -347,9 +347,11 @@ static bay_err write_request(http_client *self, buf *out, const http_call_spec *
         http1_field_find(spec->fields, spec->field_count, STR("host")).at == NULL) {
         err = write_host(out, url);
     }
-    for (size_t i = 0; i < spec->field_count && err == BAY_OK; i++) {
-        if (!is_ours(spec->fields[i].name)) {
-            err = http1_write_fields(out, &spec->fields[i], 1);
+    size_t from = 0;
+    for (size_t i = 0; i <= spec->field_count && err == BAY_OK; i++) {
+        if (i == spec->field_count || is_ours(spec->fields[i].name)) {
+            err = http1_write_fields(out, &spec->fields[from], i - from);
+            from = i + 1;
         }
     }
     if (err == BAY_OK && (spec->has_body || spec->body.len > 0)) {
@@ -363,18 +365,24 @@ static bay_err write_request(http_client *self, buf *out, const http_call_spec *
     return out->err;
 }
 
-static bay_err parse_url(bay_str text, uri *out, bool *out_is_tls, bay_diag *diag)
+/* `scratch` holds the parts of a URL that nobody has parsed. */
+static bay_err read_url(const http_call_spec *spec, uri *scratch, const uri **out, bool *out_is_tls,
+                        bay_diag *diag)
 {
-    if (uri_parse(out, text) != BAY_OK || !out->has_authority || out->host.len == 0) {
+    bay_str text = spec->url;
+    const uri *url = spec->parts != NULL ? spec->parts : scratch;
+    if ((url == scratch && uri_parse(scratch, text) != BAY_OK) || !url->has_authority ||
+        url->host.len == 0) {
         return diag_set(diag, BAY_INVALID, "not an http or https URL: %.*s",
                         (int)(text.len < 100 ? text.len : 100), text.at);
     }
-    *out_is_tls = str_eq_nocase(out->scheme, STR("https"));
-    if (!*out_is_tls && !str_eq_nocase(out->scheme, STR("http"))) {
+    *out_is_tls = str_eq_nocase(url->scheme, STR("https"));
+    if (!*out_is_tls && !str_eq_nocase(url->scheme, STR("http"))) {
         return diag_set(diag, BAY_INVALID, "the scheme %.*s is not http or https",
-                        (int)(out->scheme.len < 40 ? out->scheme.len : 40), out->scheme.at);
+                        (int)(url->scheme.len < 40 ? url->scheme.len : 40), url->scheme.at);
     }
-    if (out->has_userinfo) {
+    *out = url;
+    if (url->has_userinfo) {
         return diag_set(diag, BAY_INVALID, "a URL must not carry a name or password");
     }
     return BAY_OK;
@@ -423,15 +431,16 @@ bay_err http_client_call(http_client *self, const http_call_spec *spec,
                          const http_call_events *events, void *user, http_call **out,
                          bay_diag *diag)
 {
-    uri url;
+    uri parsed;
+    const uri *url = NULL;
     bool is_tls = false;
     http_origin *origin = NULL;
-    bay_err err = self->is_freed ? BAY_CANCELLED : parse_url(spec->url, &url, &is_tls, diag);
+    bay_err err = self->is_freed ? BAY_CANCELLED : read_url(spec, &parsed, &url, &is_tls, diag);
     if (err == BAY_OK && is_tls) {
         err = need_tls(self, diag);
     }
     if (err == BAY_OK) {
-        err = origin_take(self, &url, is_tls, spec->is_http2, &origin);
+        err = origin_take(self, url, is_tls, spec->is_http2, &origin);
     }
     if (err != BAY_OK) {
         return err;
@@ -443,8 +452,8 @@ bay_err http_client_call(http_client *self, const http_call_spec *spec,
         http_client_leave(self);
         return BAY_NOMEM;
     }
-    err = spec->is_http2 ? http2_call_prepare(call, spec, &url, is_tls)
-                         : write_request(self, &call->request, spec, &url);
+    err = spec->is_http2 ? http2_call_prepare(call, spec, url, is_tls)
+                         : write_request(self, &call->request, spec, url);
     if (err == BAY_INVALID) {
         err = diag_set(diag, err, "the method or a header field is not valid");
     }

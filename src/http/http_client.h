@@ -62,7 +62,8 @@ typedef struct http_call_events {
 
 typedef struct http_call_spec {
     bay_str method;
-    bay_str url; /* http:// or https://; fragments are not sent */
+    bay_str url;             /* http:// or https://; fragments are not sent */
+    const struct uri *parts; /* of `url`, from a caller that keeps them; NULL: it is parsed */
     const http_field *fields;
     size_t field_count;
     bay_str body;       /* copied only as far as the kernel does not take it at once */

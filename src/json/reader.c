@@ -139,13 +139,9 @@ static inline const byte *skip_escape(indexer *self, const byte *at)
 static inline const byte *string_stop(const indexer *self, const byte *at)
 {
     if (self->end - at >= 16) {
-        uint64_t stops = scan_stops(scan_load(at));
-        if (stops != 0) {
-            return at + __builtin_ctzll(stops) / 8;
-        }
-        stops = scan_stops(scan_load(at + 8));
-        if (stops != 0) {
-            return at + 8 + __builtin_ctzll(stops) / 8;
+        unsigned stop = scan_stop_in_16(at);
+        if (stop < 16) {
+            return at + stop;
         }
         at += 16;
     }

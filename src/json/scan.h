@@ -5,6 +5,9 @@
 #define JSON_SCAN_H
 
 #include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #include "patchbay/types.h"
 
@@ -53,5 +56,28 @@ static inline uint64_t scan_stops(uint64_t word)
                      ((word - ones * 0x20) & ~word);
     return found & (ones * 0x80);
 }
+
+/* Where the first of sixteen bytes is that is a quote, a backslash or a control byte; 16: none. */
+#if defined(__SSE2__)
+static inline unsigned scan_stop_in_16(const unsigned char *at)
+{
+    __m128i text = _mm_loadu_si128((const __m128i *)at);
+    __m128i quote = _mm_cmpeq_epi8(text, _mm_set1_epi8('"'));
+    __m128i backslash = _mm_cmpeq_epi8(text, _mm_set1_epi8('\\'));
+    __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(text, _mm_set1_epi8(0x1f)), text);
+    __m128i found = _mm_or_si128(_mm_or_si128(quote, backslash), control);
+    return (unsigned)__builtin_ctz((unsigned)_mm_movemask_epi8(found) | 0x10000U);
+}
+#else
+static inline unsigned scan_stop_in_16(const unsigned char *at)
+{
+    uint64_t low = scan_stops(scan_load(at));
+    uint64_t high = scan_stops(scan_load(at + 8));
+    if (low != 0) {
+        return (unsigned)__builtin_ctzll(low) / 8;
+    }
+    return high != 0 ? 8 + (unsigned)__builtin_ctzll(high) / 8 : 16;
+}
+#endif
 
 #endif

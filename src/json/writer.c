@@ -99,6 +99,17 @@ void json_key(json_writer *self, bay_str key)
     self->after_key = true;
 }
 
+void json_key_ready(json_writer *self, bay_str key_and_colon)
+{
+    if (self->index != NULL) {
+        json_key_raw(self, str_head(key_and_colon, key_and_colon.len - 1));
+        return;
+    }
+    separate(self);
+    buf_str(self->out, key_and_colon);
+    self->after_key = true;
+}
+
 void json_key_val(json_writer *self, json_val key)
 {
     separate(self);

@@ -25,7 +25,9 @@ void json_close_object(json_writer *self);
 void json_open_array(json_writer *self);
 void json_close_array(json_writer *self);
 void json_key(json_writer *self, bay_str key);
-#define json_key_lit(self, literal) json_key((self), STR(literal))
+/* A literal that needs no escapes; the compiler puts the quotes and the colon around it. */
+#define json_key_lit(self, literal) json_key_ready((self), STR("\"" literal "\":"))
+void json_key_ready(json_writer *self, bay_str key_and_colon);
 
 /* The key with its quotes and escapes, as it stands in somebody else's JSON. */
 void json_key_raw(json_writer *self, bay_str key);

@@ -18,6 +18,9 @@ static unsigned elicitation_of(const mcp_revision *revision, json_val capabiliti
 
 unsigned mcp_inputs_of(const mcp_revision *revision, json_val capabilities)
 {
+    if (json_count(capabilities) == 0) {
+        return 0;
+    }
     unsigned inputs = elicitation_of(revision, capabilities);
     if (has(capabilities, "sampling")) {
         bool is_newer = revision->id >= MCP_REV_2025_11_25;

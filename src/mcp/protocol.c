@@ -113,6 +113,9 @@ const mcp_method *mcp_method_find(bay_str text, mcp_revision_id revision, mcp_se
 json_val mcp_capability(json_val capabilities, bay_str path)
 {
     json_val at = capabilities;
+    if (json_count(capabilities) == 0) {
+        return path.len > 0 ? JSON_NONE : capabilities;
+    }
     while (path.len > 0) {
         size_t dot = str_find(path, '.');
         bay_str name = str_head(path, dot);

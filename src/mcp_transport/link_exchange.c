@@ -164,6 +164,7 @@ static bay_err exchange_send(link_exchange *self, bay_str message, const mcp_fie
     http_call_spec spec = {
         .method = methods[self->kind],
         .url = is_to_endpoint ? buf_view(&owner->endpoint) : http_link_url(owner),
+        .parts = is_to_endpoint ? NULL : &owner->parts,
         .fields = owner->fields,
         .field_count = request_fields(owner, self, fields, count),
         .body = message,

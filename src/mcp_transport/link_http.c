@@ -192,18 +192,17 @@ static const link_carrier http_carrier = {
 /* ---- opening ----------------------------------------------------------------------------------
  */
 
-static bay_err check_url(bay_str url, bay_diag *diag)
+static bay_err read_url(uri *out, bay_str url, bay_diag *diag)
 {
-    uri parts;
-    if (url.len > LINK_MAX_URL_BYTES || uri_parse(&parts, url) != BAY_OK || !parts.has_authority ||
-        parts.host.len == 0 ||
-        (!str_eq_nocase(parts.scheme, STR("http")) && !str_eq_nocase(parts.scheme, STR("https")))) {
+    if (url.len > LINK_MAX_URL_BYTES || uri_parse(out, url) != BAY_OK || !out->has_authority ||
+        out->host.len == 0 ||
+        (!str_eq_nocase(out->scheme, STR("http")) && !str_eq_nocase(out->scheme, STR("https")))) {
         /* not shown: it may hold a password or a token */
         return diag_set(diag, BAY_INVALID,
                         "not an http or https URL of at most %d bytes (http://HOST:PORT/PATH)",
                         LINK_MAX_URL_BYTES);
     }
-    if (parts.has_userinfo) {
+    if (out->has_userinfo) {
         return diag_set(diag, BAY_INVALID,
                         "a URL must not carry a name or password; use a header field");
     }
@@ -305,7 +304,8 @@ bay_err mcp_link_open_http(loop *runs_on, http_client *http, bay_str url, const 
                            mcp_link **out, bay_diag *diag)
 {
     size_t bytes = 0;
-    bay_err err = check_url(url, diag);
+    uri parts;
+    bay_err err = read_url(&parts, url, diag);
     if (err == BAY_OK) {
         err = check_fields(fields, count, &bytes, diag);
     }
@@ -319,8 +319,10 @@ bay_err mcp_link_open_http(loop *runs_on, http_client *http, bay_str url, const 
     http_link_prepare(self, http, is_sse_2024);
     self->url = mem_dup(url.at, url.len);
     self->url_len = url.len;
-    err = self->url != NULL ? copy_fields(self, fields, count, bytes, options->client.label)
-                            : BAY_NOMEM;
+    err = self->url != NULL ? uri_parse(&self->parts, http_link_url(self)) : BAY_NOMEM;
+    if (err == BAY_OK) {
+        err = copy_fields(self, fields, count, bytes, options->client.label);
+    }
     if (err == BAY_OK) {
         mcp_link_kind kind = is_sse_2024 ? MCP_LINK_SSE_2024 : MCP_LINK_HTTP;
         err = link_init(&self->base, &http_carrier, runs_on, options, kind, &http_ops);

@@ -19,6 +19,7 @@
 #include "base/map.h"
 #include "mcp_transport/link_internal.h"
 #include "wire/sse.h"
+#include "wire/uri.h"
 
 enum {
     LINK_MAX_EXCHANGES = 1 << 16,
@@ -76,6 +77,7 @@ struct http_link {
     http_client *http;
     char *url;
     size_t url_len;
+    uri parts;     /* of `url` */
     char *secrets; /* the bytes of the owner's fields */
     size_t secret_bytes;
     http_field *fields; /* the owner's, then room for those of one request */

@@ -18,10 +18,16 @@ static bay_err http1_write_settle(buf *out, size_t start, bay_err err)
     return err;
 }
 
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
 /* A value without control bytes and without white space at its ends: a reader would trim that. */
 static bool value_is_valid(bay_str value)
 {
-    return chars_value_is_clean(value) && str_trim(value).len == value.len;
+    return value.len == 0 || (!is_space(value.at[0]) && !is_space(value.at[value.len - 1]) &&
+                              chars_value_is_clean(value));
 }
 
 /* Any visible ASCII: the target was made by uri.h or is a relayed one. */
@@ -70,11 +76,13 @@ static bay_err write_field(buf *out, bay_str name, bay_str value)
     if (!buf_reserve(out, name.len + value.len + 4)) {
         return out->err;
     }
-    buf_str(out, name);
-    buf_lit(out, ": ");
-    buf_str(out, value);
-    buf_lit(out, "\r\n");
-    return out->err;
+    char *to = out->at + out->len;
+    (void)str_put(&to, name);
+    (void)str_put(&to, STR(": "));
+    (void)str_put(&to, value);
+    (void)str_put(&to, STR("\r\n"));
+    out->len = (size_t)(to - out->at);
+    return BAY_OK;
 }
 
 bay_err http1_write_fields(buf *out, const http_field *fields, size_t count)

@@ -27,7 +27,7 @@ static bay_err build_everything(arena *memory, json_val source, json_val *out)
     json_builder made;
     json_writer *to = json_builder_init(&made, memory, PLENTY);
     json_open_object(to);
-    json_key_lit(to, "n\n");
+    json_key(to, STR("n\n"));
     json_open_array(to);
     json_put_int(to, INT64_MIN);
     json_put_uint(to, UINT64_MAX);
